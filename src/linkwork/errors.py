@@ -97,13 +97,17 @@ class OverConstrained(LinkworkError):
     """
 
 
-def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
-    """Return the error for an unknown `name` of a `what`, with the most similar and a list of all valid names."""
+def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "", similar: bool = True) -> NameNotFound:
+    """Return the error for the unknown `name` of an object of kind `what`, with a list of all `valid` names.
+
+    The message suggests the most similar valid name, unless `similar` is False, and ends with the text `hint`.
+    """
     from difflib import get_close_matches  # here, so that importing linkwork stays quick
 
     names = list(valid)
     # The comparison is slow for long names and for very many names
-    near = get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
+    quick = len(str(name)) <= 100 and len(names) <= 1000
+    near = get_close_matches(str(name), names, n=1) if similar and quick else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
     return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {listed(names) or 'none'}.")
 

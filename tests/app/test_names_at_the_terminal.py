@@ -95,7 +95,7 @@ def test_interrupt_ends_every_command_with_130(
     monkeypatch.chdir(tmp_path)
     for place in (
         "linkwork.app.cli.check",
-        "linkwork.app.running.run_machine",
+        "linkwork.app.run_command.run_machine",
         "linkwork.app.quick_bench.bench",
         "linkwork.papers.reproduction.write_paper",
     ):

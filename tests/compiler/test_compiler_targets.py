@@ -13,7 +13,7 @@ import pytest
 import linkwork
 from linkwork.compiler.graph import FOLD
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.plan import Chunk, Moves
+from linkwork.compiler.kernel_plan import Chunk, Moves
 from linkwork.compiler.targets import Batch, Code, OneStateCall, Program, Target, target_named
 from linkwork.spatial.scalar import Array, where
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from functions_run_in_subprocesses import many_pendulums, send_many_pendulums
 from linkwork.compiler import kernel_cache, loaded_kernels
 from linkwork.spatial import Motion
-from subprocess_targets import many_pendulums, send_many_pendulums
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms.forward_dynamics import forward_dynamics
-from linkwork.compiler import plan as planning
+from linkwork.compiler import kernel_plan as planning
 from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
 from linkwork.compiler.chunking import chunks as cut
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
+from linkwork.compiler.kernel_plan import Plan, Workspace, chunks_of, plan
 from linkwork.compiler.shared_chunks import shared_chunks
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array, lookup, where

@@ -8,7 +8,7 @@ import pytest
 from linkwork.compiler.automatic_differentiation import pullback, pushforward
 from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.plan import plan
+from linkwork.compiler.kernel_plan import plan
 from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.printer import table_definition

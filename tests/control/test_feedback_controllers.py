@@ -287,7 +287,10 @@ def test_damped_rates_stay_bounded_at_singular_positions() -> None:
         (lambda m: lw.feedback.operational_space(m, "tool", np.zeros(4), 1, 1), r"expected \(3,\) or \(4, 4\)"),
         (lambda m: lw.feedback.operational_space(m, "tool", np.ones((4, 4)), 1, 1), "target is not a pose"),
         (lambda m: lw.feedback.resolved_rate(m, "tool", lambda t: (np.zeros(2), 0, 0), 1), r"shape \(2,\)"),
-        (lambda m: lw.feedback.resolved_rate(m, "tool", lambda t: np.zeros(3), 1), r"\(place, rate, acceleration\)"),
+        (
+            lambda m: lw.feedback.resolved_rate(m, "tool", lambda t: np.zeros(3), 1),
+            r"tuple \(q, v, a\) or \(pose, velocity, accel",
+        ),
     ],
 )
 def test_invalid_controllers_are_rejected(make: Any, says: str) -> None:

@@ -189,6 +189,18 @@ def test_capacity_parameter_must_be_positive_and_finite(value: float) -> None:
         M.with_parameters({"sum.capacity": value})
 
 
+def test_keys_that_are_no_parameters_cannot_vary() -> None:
+    b = lw.Builder("ball").surface("floor", lw.Plane()).body("ball", 1.0, inertia=(1, 1, 1))
+    m = b.joint("free", lw.Free(), "world", "ball").touch("skin", "ball", radius=0.1).build()
+    with pytest.raises(lw.ModelError) as caught:
+        lw.simulate(m, duration=0.1, parameters={"skin.radius": 0.2})
+    wanted = "no parameter 'skin.radius'. The radius of contact 'skin' cannot vary; build a mechanism for each value."
+    assert wanted in str(caught.value)
+    assert "Did you mean" not in str(caught.value)
+    with pytest.raises(lw.ModelError, match=r"Did you mean 'skin\.stiffness'"):
+        lw.simulate(m, duration=0.1, parameters={"skin.stifness": 1.0})
+
+
 def test_capacity_built_infinite_cannot_vary() -> None:
     says = "The capacity of clutch 'clutch' is infinite and cannot vary; build it with a finite value"
     with pytest.raises(lw.ModelError, match=says):

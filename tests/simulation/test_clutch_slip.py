@@ -25,6 +25,28 @@ def test_flywheels_reach_common_speed_after_the_slip_time(method):
     assert run["work"][-1] == pytest.approx(-15.0, rel=1e-12)  # heat: all that the speeds lose in energy
     np.testing.assert_allclose(run["carried"][:, 0], np.where(before & engaged, 6.0, 0.0), atol=1e-12)
     assert run.report().passed
+    assert "largest slip speed of engaged elements without a capacity" in run.report()["slip"].note
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_elements_with_a_capacity_have_no_round_off_impulse(method):
+    m, schedule = flywheels(capacity=6.0), [(0.1, "engage", "clutch"), (1.5, "release", "clutch")]
+    how = {"duration": 2.0, "dt": 0.01, "method": method, "schedule": schedule}
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], controller=lambda t, q, v: [0.5, 0.0], **how)
+    texts = [str(event) for event in run.events]
+    assert texts[0] == "at 0.1 s: engage clutch"
+    assert texts[1] == "at 1.15789 s: clutch holds; force 0.3"  # 0.1 s + 5 / (5.5 / 2 + 6 / 3) s
+    assert texts[2] == "at 1.5 s: release clutch; force 0.3"
+    assert not any(event.impulse for event in run.events)
+
+
+def test_series_of_a_released_element_are_zero():
+    m, schedule = flywheels(capacity=6.0), [(0.1, "engage", "clutch"), (0.5, "release", "clutch")]
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=1.0, dt=0.01, method="rk4", schedule=schedule)
+    slipping = (run.t > 0.1 - 1e-9) & (run.t < 0.5 - 1e-9)
+    np.testing.assert_allclose(run["slip"][:, 0], np.where(slipping, -1.0, 0.0))
+    np.testing.assert_allclose(run["carried"][:, 0], np.where(slipping, 6.0, 0.0))
+    np.testing.assert_allclose(run["clutch.engaged"], np.where(slipping, 1.0, 0.0))
 
 
 def test_end_of_slip_is_located_within_a_step():

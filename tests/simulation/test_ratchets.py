@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.model.elements import Ratchet
 from linkwork.simulation.events.impulses import impact
-from linkwork.simulation.system import System
+from linkwork.simulation.simulated_system import System
 from random_mechanisms import tree
 
 

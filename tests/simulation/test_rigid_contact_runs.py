@@ -89,7 +89,9 @@ def test_documents_store_restitution_and_no_stiffness(tmp_path: Path) -> None:
 
 def test_rigid_run_is_saved_read_continued_and_matched_by_a_simulator(tmp_path: Path) -> None:
     whole = lw.simulate(BOX, duration=0.6, dt=1e-3, contact="rigid")
-    half = lw.simulate(BOX, duration=0.3, dt=1e-3, contact="rigid")
+    assert whole.settings.why == "required by rigid contacts"
+    half = lw.simulate(BOX, duration=0.3, dt=1e-3, contact="rigid", method="moreau")
+    assert half.settings.why == "as given"
     half.save(tmp_path / "half.npz")
     read = lw.open_run(tmp_path / "half.npz")
     assert read.report()["contact residual"].value == half.report()["contact residual"].value

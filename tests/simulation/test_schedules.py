@@ -95,6 +95,8 @@ def test_schedule_can_be_any_iterable():
             [(0.1, "engage", "clutch"), (0.05, "lock", "a")],
             "entry 1 of the schedule (lock a) is earlier than the",
         ),
+        ([(0.1, "close", "clutch")], "there is no loop 'clutch'. 'clutch' is a clutch: use 'engage'. Valid: none."),
+        ([(0.1, "lock", "clutch")], "'clutch' is a clutch: use 'engage'."),
     ],
 )
 def test_invalid_schedules_are_rejected(schedule, message):

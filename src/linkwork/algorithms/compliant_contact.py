@@ -129,7 +129,10 @@ class Memory(NamedTuple):
 
 
 def lasting_state(number: Number) -> Number:
-    """Return the state (1, 2 or 4) in which the next step begins if this step ended in state `number`."""
+    """Return the contact state in which the next step begins, if this step ended in state `number`.
+
+    The result is 1 (apart), 2 (sliding) or 4 (sticking); see `contact.state` in docs/contact.md for all states.
+    """
     return where(number == STOPPING, STICKING, where(number >= SLIPPING, SLIDING, number))
 
 
@@ -245,7 +248,10 @@ class Measures(NamedTuple):
 
 
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the quantities that determine the branches of a contact's force law, for an anchor (3,) [m]."""
+    """Return the quantities that determine the branches of a contact's force law, for an anchor (3,) [m].
+
+    `at` is the kinematics of the contact.
+    """
     speed = dot(at.normal, at.velocity)
     slip, normal = at.velocity - at.normal * speed, _normal_force(contact, at.distance, speed, 1.0)[0]
     hold = _anchor_force(contact, anchor, at, slip)
@@ -266,7 +272,7 @@ def mode_event_functions(
 
     They are the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the contact slides,
     or the excess of the anchor force over the friction limit [N] if it sticks. An event function that does not apply is
-    1.
+    1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, excess = _measures(contact, anchor, at)
     speed = np.sqrt(dot(slip, slip))
@@ -286,6 +292,7 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
     The result is (3, 3), or (6, 6) with rotations and torques. `h` [s] is the length of the step. The displacement is
     that of the contact's material point in the body's last pose. The rotation of a sphere brings other material to the
     surface, and moves the contact point on a curved surface. These terms matter because the friction law is steep.
+    `found` is the contact's force at mid-step.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
@@ -306,7 +313,7 @@ def _normal_force(
 ) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
-    `damper` is 1 if the damper acts, else 0.
+    `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the force law.
     """
     if contact.dissipation is None:
         drag = contact.damping * damper
@@ -346,7 +353,10 @@ def _with_torques(
 
 
 def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
-    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before clipping."""
+    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before clipping.
+
+    `anchor` (3,) [m] is the anchor, `at` the kinematics of the contact, and `slip` (3,) [m/s] its slip velocity.
+    """
     stretch = _tangential(at.normal, at.point - anchor)
     return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
 
@@ -386,7 +396,10 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses
 
 
 def elastic_energy(contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics) -> Number:
-    """Return the elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring."""
+    """Return the elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring.
+
+    `number` is the contact's state, `anchor` (3,) [m] its anchor, and `at` its kinematics.
+    """
     depth, stretch = maximum(-at.distance, 0.0), _tangential(at.normal, at.point - anchor)
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
@@ -399,7 +412,7 @@ def wrenches_from_forces(
     """Return the wrenches (nbodies, 6) [N, N m] on bodies of contact forces (n, 3) [N], one for each contact pair.
 
     The forces are in world axes; in forces (n, 6) the last three columns are torques [N m]. The wrenches are in the
-    frames of the bodies, which have the world poses `poses`.
+    frames of the bodies, which have the world poses `poses`. `there` has the kinematics of each contact pair.
     """
     total = [Force.zero() for _ in poses]
     for pair, force, at in zip(pairs, forces, there, strict=True):

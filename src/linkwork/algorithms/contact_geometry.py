@@ -79,7 +79,8 @@ def contact_rows(
 
     J v has the linear velocity [m/s], then the angular velocity [rad/s], in the surface's axes. X are the poses of all
     bodies in the world, S the joints' motion subspaces. The surface's velocity is taken at the contact's point, or at
-    the surface point `foot` (3,) [m] if the two points are far apart.
+    the surface point `foot` (3,) [m] if the two points are far apart. `pair` is the contact pair and `at` its
+    kinematics.
     """
     columns = list(np.zeros((mechanism.nv, 6)))
     on, under = to_common_ancestor(mechanism, pair.contact.at.body, pair.surface.place.body)

@@ -102,7 +102,10 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 
 
 def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
-    """Return, by body number, the composite body that consists of a body and all bodies outboard of it."""
+    """Return, by body number, the composite body that consists of a body and all bodies outboard of it.
+
+    `motion` has the kinematics of the tree.
+    """
     inertia = composite_inertias(mechanism, motion.X)
     p, N = [np.zeros(3)], [np.zeros((3, 3))]
     for j in outward(mechanism):
@@ -123,7 +126,7 @@ def body_changes(
 ) -> tuple[BodyChange, BodyChange]:
     """Return the changes of the bodies outboard of joint j by each coordinate, and by each velocity, of the joint.
 
-    `acc` has the accelerations of all bodies; q, v and a are those of joint j.
+    `acc` has the accelerations of all bodies; q, v and a are those of joint j. `motion` has the kinematics of the tree.
     """
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
@@ -137,7 +140,7 @@ def body_changes(
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Return the derivative of a joint's motion subspace, in the child's frame, along the direction `unit` (nv_j,)."""
+    """Return the rate of a joint's motion subspace, in the child's frame, if the joint moves along `unit` (nv_j,)."""
     return j.kind.subspace_rate(q, unit)
 
 
@@ -147,7 +150,7 @@ def _columns(motions: list[Motion]) -> Motion:
 
 
 def _zeros(n: int) -> list[list[Number]]:
-    """Return an n x n table of zeros."""
+    """Return an n x n table (list of lists) of zeros."""
     return [[0.0] * n for _ in range(n)]
 
 

@@ -21,14 +21,21 @@ EXPRESSED = ("body", "world", "mixed")
 
 
 def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body") -> Array:
-    """Return the Jacobian J (6, nv) of a named frame: J v is its twist, linear part first."""
+    """Return the Jacobian J (6, nv) of a named frame: J v is its twist, linear part first.
+
+    The twist is in the axes of the frame (`expressed` "body"), in the world frame ("world"), or about the frame's
+    origin in world axes ("mixed").
+    """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     J, X_0f = _columns(mechanism, X, frame, lambda j, X_jf: X_jf.down(S[j.o]))
     return _express(J, X_0f, expressed).array
 
 
 def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expressed: str = "body") -> Array:
-    """Return dJ/dt (6, nv): the rate of the frame's twist, as expressed, is J a + dJ/dt v."""
+    """Return dJ/dt (6, nv) of a named frame: the time derivative of its twist J v is J a + dJ/dt v.
+
+    `expressed` names the axes of the twist, as in `jacobian`.
+    """
     motion = kinematics(mechanism, q, v)
     f = mechanism.frames[frame]
     V_f = f.pose.down(motion.twist[f.body])
@@ -69,7 +76,10 @@ def _columns(
 
 
 def _express(body: Motion, X_0f: Transform, expressed: str) -> Motion:
-    """Return a motion, given in the axes of a frame with world pose X_0f, as `expressed` requires."""
+    """Return a motion, given in the axes of a frame with world pose X_0f, in the axes that `expressed` names.
+
+    These are "body" (unchanged), "world" or "mixed"; see `jacobian`.
+    """
     if expressed not in EXPRESSED:
         raise unknown_name("frame of expression of a Jacobian", expressed, EXPRESSED)
     if expressed == "body":

@@ -78,6 +78,9 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 
 
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
-    """Return the force of a stop that is penetrated by `beyond` [rad or m] at the rate `speed` [rad/s or m/s]."""
+    """Return the force of a stop that is penetrated by `beyond` [rad or m] at the rate `speed` [rad/s or m/s].
+
+    `stiffness` and `damping` are those of the stop.
+    """
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

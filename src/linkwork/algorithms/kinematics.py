@@ -68,7 +68,7 @@ def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
 def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Motion | None = None) -> list[Motion]:
     """Return the acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,).
 
-    `base` is the acceleration of the world, by default zero.
+    `base` is the acceleration of the world, by default zero. `motion` has the kinematics of the tree.
     """
     acc = [base or Motion.zero()]
     for j in outward(mechanism):

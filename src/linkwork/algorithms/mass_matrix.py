@@ -43,7 +43,10 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block and its transpose into M; of a diagonal block, copy the lower half to the upper half."""
+    """Write a block into the given rows and columns of M, and its transpose into the transposed place.
+
+    Of a diagonal block, the lower half is copied to the upper half.
+    """
     for a, r in enumerate(range(rows.start, rows.stop)):
         for b, c in enumerate(range(columns.start, columns.stop)):
             if rows != columns or b <= a:

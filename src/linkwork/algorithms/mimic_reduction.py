@@ -52,7 +52,7 @@ def _reduced_rows(G: Array, J: Array) -> Array:
 
 
 def _unchanged(G: Array, found: Array) -> Array:
-    """Return a quantity that is the same for the tree and the independent joints."""
+    """Return `found` unchanged: a quantity that is the same for the tree and the independent joints."""
     return found
 
 
@@ -162,7 +162,10 @@ def constrained_forward_dynamics(
 def _reduced_constrained_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, baumgarte: float
 ) -> constrained_dynamics.Constrained:
-    """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints."""
+    """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints.
+
+    `baumgarte` [1/s] is the rate at which closure errors decay, or None.
+    """
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
 
@@ -194,12 +197,18 @@ def constrained_accelerations(
 def project_state(
     mechanism: Mechanism, q: Array, v: Array, iterations: int = constrained_dynamics.PROJECTION_ITERATIONS
 ) -> constrained_dynamics.Projection:
-    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `constrained_dynamics.project_state`."""
+    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `constrained_dynamics.project_state`.
+
+    `iterations` is the number of Newton iterations.
+    """
     return constrained_dynamics.project_state(mechanism, q, v, active_constraints, iterations)
 
 
 def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
-    """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error [m or rad]."""
+    """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error [m or rad].
+
+    `iterations` is the number of Newton iterations.
+    """
     q, _ = constrained_dynamics.project_positions(mechanism, q, active_constraints, iterations)
     return q, largest(active_constraints(mechanism, q).errors)
 
@@ -231,7 +240,10 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the same as `velocities`, for a mechanism with mimic joints."""
+    """Return the velocities (nv,) of a mechanism with mimic joints at q that have the momenta p (nv,).
+
+    They are projected onto the constraints; see `velocities`.
+    """
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 
 

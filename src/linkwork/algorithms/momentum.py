@@ -46,7 +46,7 @@ def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
     """Return the matrix (6, nv) that maps v to the momentum about the world's origin.
 
-    Its rows are M xi, with the mass matrix M and the joint velocities xi of rigid motions of the mechanism.
+    Each row is M xi, with the mass matrix M and the joint velocities xi (nv,) of a rigid motion of the mechanism.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
@@ -62,7 +62,7 @@ def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the gravitational energy [J]; it is zero if the centre of mass is at the world's origin."""
+    """Return the gravitational energy [J], which is zero if the centre of mass is at the world's origin."""
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
 
@@ -72,12 +72,15 @@ def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def _center(whole: RigidInertia) -> Array:
-    """Return the centre of mass (3,) [m] of an inertia."""
+    """Return the centre of mass (3,) [m] of a body or mechanism with the inertia `whole`."""
     return whole.moment / whole.mass
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Return the sum, in the world frame, of one force or momentum per body, given in the bodies' frames."""
+    """Return the sum of one force or momentum per body, in the world frame.
+
+    `bodies` has these quantities in the frames of the bodies, and X the poses of the bodies in their inboard bodies.
+    """
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
         total += X_0k.up(force)
@@ -85,5 +88,5 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """Return a force or momentum, given about the world's origin, about the centre of mass."""
+    """Return `total`, a force or momentum about the world's origin, about the centre of mass instead."""
     return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

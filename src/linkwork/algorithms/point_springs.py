@@ -18,9 +18,9 @@ COINCIDENT = 1e-12  # distance [m] below which the direction between two points 
 
 
 class SpringLength(NamedTuple):
-    """Length L [m] of a spring in one state, and its row (nv,) [m/rad or 1] with dL/dt = row v.
+    """Length L [m] of a spring in one state, and its derivative: `row` (nv,) [m/rad or 1] with dL/dt = row v.
 
-    A tension f pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
+    A tension f [N] pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
     zero.
     """
 
@@ -93,7 +93,10 @@ def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
-    """Return the sum (nv, nv) of weight row row^T over all springs, with one weight and row (nv,) for each spring."""
+    """Return the sum (nv, nv) of weight row row^T over all springs.
+
+    `weights` has one number for each spring; row (nv,) is that of `SpringLength`.
+    """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]
     return sum(parts, np.zeros((mechanism.nv, mechanism.nv)))

@@ -56,17 +56,20 @@ class RigidContact(NamedTuple):
 
     @property
     def remembered(self) -> bool:
-        """Whether the impulses of the last step are available as a first guess: yes."""
+        """True: the contact forces of the last step are available as a first guess of the impulses."""
         return True
 
     @property
     def same_units(self) -> bool:
-        """Whether the convergence tolerance is relative to the fastest contact: yes."""
+        """True: the convergence tolerance of contacts is relative to the fastest contact."""
         return True
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (3, 3) [1/kg], regularized for bodies that cannot move."""
+        """Mobility (3, 3) [1/kg]: the product K W of the contact's rows K and their response W.
+
+        It is regularized for bodies that cannot move.
+        """
         return regularized(self.K @ self.W)
 
     @property
@@ -75,7 +78,10 @@ class RigidContact(NamedTuple):
         return self._replace(bounce=0.0)
 
     def weights(self, G: Array) -> Array:
-        """Return the square root of the trace of the mobility G (3, 3), for each row (3,)."""
+        """Return the weight of each row (3,), which makes impulses of different contacts comparable.
+
+        All three are the square root of the trace of the mobility G (3, 3).
+        """
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
@@ -101,7 +107,8 @@ class RigidContact(NamedTuple):
         contact sticks or separates; if it slides, it converges with the iterations. For the present slip it is the
         impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng 1998):
         this problem has a unique solution, and descent steps never increase the distance from it. With `caution` 1,
-        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle.
+        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle. G
+        (3, 3) is the mobility of the contact, with its `factors`.
         """
         shift = self.friction * length(u[1:])
         residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
@@ -133,7 +140,7 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
     centre of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without
     and those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
     these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
-    exist; restitution is then omitted.
+    exist; restitution is then omitted. `blocks`, `v` and the guess `first` are those of `solve_impulses`.
     """
     full = solve_impulses(blocks, v, first)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -166,12 +173,12 @@ def contact_memory_size(pairs: Sequence[Pair]) -> int:
 
 
 def has_torques(touch: Array) -> bool:
-    """Return whether the stored values of contacts, (n, 5) or (n, 8), or of one contact, include torques."""
+    """Return whether `touch`, the stored values of contacts (n, 5) or (n, 8), or of one contact, include torques."""
     return np.shape(touch)[-1] > 5
 
 
 def forces_of(touch: Array) -> Array:
-    """Return the contact forces (n, 3) [N] in the stored values of n contacts, in world axes.
+    """Return the contact forces (n, 3) [N] in `touch`, the stored values of n contacts, in world axes.
 
     If torques are stored, the result is (n, 6): forces, then torques [N m].
     """

@@ -13,7 +13,7 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def turns_with_rotor(mechanism: Mechanism, joint: Joint) -> bool:
-    """Return whether the rotor of a drive turns with a joint."""
+    """Return whether the rotor of any drive turns with the named joint."""
     return any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators)
 
 

@@ -24,7 +24,10 @@ COLORS = {"error": "bold red", "warning": "yellow"}
 def check(
     console: Console, file: Path, floating: bool | None = None, mimic: bool = True, packages: Sequence[Path] = ()
 ) -> int:
-    """Print a report of a model file; return the exit code: CLEAN, DOUBTFUL (warnings) or BROKEN (errors)."""
+    """Print a report of a model file; return the exit code: CLEAN, DOUBTFUL (warnings) or BROKEN (errors).
+
+    The options are those of `load`.
+    """
     faults = find_faults(file, floating=floating, mimic=mimic, packages=packages)
     errors = sum(fault.severity == "error" for fault in faults)
     if not errors:
@@ -72,7 +75,10 @@ def fault_text(fault: Fault) -> Text:
 
 
 def verdict(file: str, errors: int, doubts: int) -> Text:
-    """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings."""
+    """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings.
+
+    `doubts` is the number of warnings.
+    """
     counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
     if errors:
         return plain(f"{file} is not usable: {', '.join(counts)}", "bold red")

@@ -89,7 +89,7 @@ def run_one(
         Simulate again with half the step to estimate the error of positions and velocities.
 
     """
-    from linkwork.app.running import run_machine
+    from linkwork.app.run_command import run_machine
 
     how = {"duration": duration, "dt": dt, "method": method}
     return run_machine(Terminal(), what, out, seed, plot, report, compare, **how)

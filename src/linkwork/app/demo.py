@@ -16,7 +16,7 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
-from linkwork.app.running import finish
+from linkwork.app.run_command import finish
 from linkwork.app.terminal import Terminal, exiting_after_interrupt
 from linkwork.papers.output import drawing, ready_folder
 from linkwork.spatial.scalar import Array

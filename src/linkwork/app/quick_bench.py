@@ -19,7 +19,7 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.app.check import BROKEN
-from linkwork.app.running import start_of
+from linkwork.app.run_command import start_of
 from linkwork.spatial.scalar import Array
 
 STATES = 1000  # in a batch

@@ -27,12 +27,18 @@ class Terminal(Console):
         super().__init__(stderr=stderr, width=None if stream.isatty() else WIDTH, markup=False, emoji=False)
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Return the text of a string, of a table's cell or heading too, with control characters as escapes."""
+        """Return a string, such as the cell or heading of a table, as rich text, with control characters as escapes.
+
+        `how` are further arguments of rich's method.
+        """
         return super().render_str(visible(text), **how)
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Return a text that contains names, with control characters as escapes."""
+    """Return a text that contains names, with control characters as escapes.
+
+    `style` is a style of rich.
+    """
     return Text(visible(text), style)
 
 
@@ -47,7 +53,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def exiting_after_interrupt() -> Iterator[None]:
-    """Exit with INTERRUPTED and without a traceback if Ctrl-C is pressed meanwhile."""
+    """Context manager: if Ctrl-C is pressed inside it, exit with code INTERRUPTED, without a traceback."""
     try:
         with _handling_interrupts(_interrupt):
             yield
@@ -57,7 +63,7 @@ def exiting_after_interrupt() -> Iterator[None]:
 
 @contextmanager
 def keeping_stopped_runs() -> Iterator[None]:
-    """Let Ctrl-C stop `simulate`, which then returns the part of the run that was computed."""
+    """Context manager: Ctrl-C stops `simulate`, which then returns the part of the run that was computed."""
     with _handling_interrupts(signal.default_int_handler):
         yield
 

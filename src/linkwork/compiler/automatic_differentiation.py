@@ -42,9 +42,9 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
 
 
 def _choice(g: Graph, second: int) -> Sequence[int]:
-    """Return both partial derivatives of an operation that selects its second operand if `second` is true.
+    """Return the nodes of both partial derivatives of an operation that selects one of two operands.
 
-    If `second` is false, the operation selects its first operand.
+    The operation selects its second operand if the node `second` is true, else its first. `g` is the graph.
     """
     zero, one = g.constant(0.0), g.constant(1.0)
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
@@ -120,7 +120,10 @@ def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], l
 
 
 def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
-    """Return a dict from the nodes `numbers` to the nodes of their `values`, without values that are constant 0.0."""
+    """Return a dict from the nodes `numbers` to the nodes of their `values`.
+
+    Values that are the constant 0.0 are left out.
+    """
     rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
     return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
 
@@ -196,5 +199,5 @@ def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None
 
 
 def _rate(graph: Scope, number: int | None) -> Any:
-    """Return the traced number of a derivative's node, or 0.0 if `number` is None."""
+    """Return the derivative with the node `number` as a traced number; 0.0 if `number` is None."""
     return 0.0 if number is None else wrap(graph, number)

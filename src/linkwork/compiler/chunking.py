@@ -53,7 +53,7 @@ def _limit(graph: Graph, work: list[int], start: int) -> int:
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """Return, for each operation, the number of live values after it: those that later operations use."""
+    """Return, for each operation of `work`, the number of values after it that later operations use (live values)."""
     position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):

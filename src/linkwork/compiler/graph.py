@@ -115,16 +115,16 @@ class Lookup:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the table."""
+        """The number of rows of the constant table that this lookup reads."""
         return len(self.table) // (8 * self.size)
 
     def at(self, index: float) -> float:
-        """Return the entry for a constant `index`."""
+        """Return the table entry that the lookup reads for a constant `index`."""
         row = int(min(max(0.0, index), self.rows - 1.0))
         return struct.unpack_from("<d", self.table, 8 * (row * self.size + self.column))[0]
 
     def is_constant(self) -> bool:
-        """Return whether the column has the same bits in every row."""
+        """Return whether the column that the lookup reads has the same bits in every row of the table."""
         return len(set(memoryview(self.table).cast("q")[self.column :: self.size])) == 1
 
 
@@ -166,7 +166,7 @@ class Graph:
         return self._node(("input", self.ninputs - 1))
 
     def value(self, number: int) -> Any:
-        """Return the value of node `number` if it is a constant, else None."""
+        """Return the value of node `number` if the node is a constant, else None."""
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
@@ -266,12 +266,12 @@ def _div(g: Graph, a: int, b: int) -> int | None:
 
 
 def _odd(operation: str) -> Callable[[Graph, int], int | None]:
-    """Return the simplification rule f(-x) = -f(x) of an odd function."""
+    """Return the simplification rule f(-x) = -f(x) for an odd function f, the given `operation`."""
     return lambda g, a: g.apply("neg", g.apply(operation, g.nodes[a][1])) if g.nodes[a][0] == "neg" else None
 
 
 def _even(operation: str) -> Callable[[Graph, int], int | None]:
-    """Return the simplification rule f(-x) = f(x) of an even function."""
+    """Return the simplification rule f(-x) = f(x) for an even function f, the given `operation`."""
     return lambda g, a: g.apply(operation, g.nodes[a][1]) if g.nodes[a][0] == "neg" else None
 
 

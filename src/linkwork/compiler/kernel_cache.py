@@ -102,7 +102,7 @@ def load(key: str) -> bytes | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without blocking if it is a pipe without a writer."""
+    """Open the file `path` with `flags`; do not wait if the file is a pipe without a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

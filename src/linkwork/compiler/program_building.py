@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from linkwork.compiler.graph import Graph, description, fused, verify
+from linkwork.compiler.kernel_plan import plan
 from linkwork.compiler.kernel_shapes import Rows, Shape
-from linkwork.compiler.plan import plan
 from linkwork.compiler.targets import Port, Program
 from linkwork.compiler.tracing import trace
 
@@ -26,7 +26,7 @@ def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[S
 
 
 def _port(shape: Shape | Rows) -> Port:
-    """Return the port of a kernel argument or result with this shape."""
+    """Return the memory layout (`Port`) of a kernel argument or result with this shape."""
     return (
         Port(math.prod(shape.row), shape.count, shape.capacity) if isinstance(shape, Rows) else Port(math.prod(shape))
     )

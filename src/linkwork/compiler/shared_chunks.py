@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from linkwork.compiler.graph import bits_of, is_truth
-from linkwork.compiler.plan import Chunk, Plan, chunks_of
+from linkwork.compiler.kernel_plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):

@@ -103,7 +103,10 @@ class _OpenLoop:
         self.rows = [inputs(self.inside, table.rows.row) for table in self.tables]
 
     def close(self, new: Sequence[Any], recorded: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Add the loop to the enclosing graph; return the final state and the recorded series."""
+        """Add the loop to the enclosing graph; return the final state and the recorded series.
+
+        `new` is the next state that the body returned, and `recorded` the values that it records.
+        """
         around, inside = self.around, self.inside
         self.tracer.scope, inside.open = around, False
         numbers = flat(self.first)

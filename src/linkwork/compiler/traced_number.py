@@ -351,9 +351,9 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
-    """Return the result of an operation as a traced number, or as a float if it is constant.
+    """Return the result of an operation on `values` as a traced number, or as a float if the result is constant.
 
-    NumPy then computes on with plain floats.
+    NumPy continues to compute with plain floats.
     """
     graph = _innermost(values)
     if Condition in map(type, values):  # in arithmetic, conditions are 1 or 0
@@ -377,7 +377,7 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable for an operation that cannot be traced.
+    """Raise NotTraceable for an operation `what` that cannot be traced; the message suggests the code `instead`.
 
     The message names the first line of the call stack outside this package and NumPy.
     """

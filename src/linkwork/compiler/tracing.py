@@ -60,7 +60,10 @@ def trace(
 
 
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:
-    """Return whether two lists of shapes have the same number of entries each; `Rows` must be equal."""
+    """Return whether the shapes `found` and `wanted` agree pairwise in their number of entries.
+
+    Shapes of the type `Rows` must be equal.
+    """
     return len(found) == len(wanted) and all(
         isinstance(a, Rows) and isinstance(b, Rows) and (a.count, a.row) == (b.count, b.row)
         if isinstance(a, Rows) or isinstance(b, Rows)

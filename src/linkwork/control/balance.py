@@ -155,10 +155,11 @@ def balance(
 
 
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
-    """Joint forces (nv,) [N m, N] of the legs for wrenches (6,) of the ground on their feet (S4 Algorithm 4.6).
+    """Joint forces (nv,) [N m, N] of the legs that balance wrenches of the ground on the feet (S4 Algorithm 4.6).
 
-    The torques balance the wrenches statically; the mass of the legs is part of the workspace dynamics. The recursion
-    runs inward from the feet, so that legs may share joints; in the paper it runs outward from the base.
+    `on_feet` has the wrench (6,) [N, N m] on each foot in its frame, and `motion` the kinematics of the mechanism. The
+    balance is static; the mass of the legs is part of the workspace dynamics. The recursion runs inward from the feet,
+    so that legs may share joints; in the paper it runs outward from the base.
     """
     m = stance.mechanism
     carried: dict[int, Force] = {}
@@ -173,7 +174,10 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
 
 
 def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
-    """Return an array (nv,) that is 1 for velocities of the base and of legs in stance, and 0 for all others."""
+    """Return an array (nv,) that is 1 for velocities of the base and of legs in stance, and 0 for all others.
+
+    `on` is 1 for feet in contact, else 0.
+    """
     share: list[Number] = [0.0] * stance.mechanism.nv
     share[stance.base.v] = [1.0] * 6
     for leg, one in zip(stance.legs, on, strict=True):
@@ -186,6 +190,7 @@ def _distribution(stance: Stance, friction: Any) -> Distribution:
     """Return the function that distributes a wrench (6,) on the base among the feet, as wrenches (6,) on the feet.
 
     The arguments of the function are the wrench, the poses of all bodies, and 1 or 0 for each foot point in contact.
+    `stance` has base, legs and feet; with `friction`, the foot forces stay within friction cones.
     """
     m, base = stance.mechanism, stance.base.o
     if friction is None:

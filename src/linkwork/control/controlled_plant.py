@@ -118,7 +118,10 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Return the motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose."""
+    """Return the motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose.
+
+    `reduced` are the equations of motion of the driven joints.
+    """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {
         "pose": lambda m, q, v: kinematics.frame_pose(m, q, frame),
@@ -142,7 +145,10 @@ def refuse_no_mechanism(given: Any) -> None:
 
 
 def gains(name: str, given: Any, size: int) -> Array:
-    """Return a gain or limit as an array (size,); raise an error unless it is finite and not negative."""
+    """Return the gain or limit `given` as an array (size,); raise an error unless it is finite and not negative.
+
+    `name` is its name in the message.
+    """
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,)):

@@ -20,7 +20,7 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """Target at one time: `place` (coordinates, position or pose), its first and its second time derivative."""
+    """Target at one time: `place` (coordinates, position or pose), its `rate` and its `acceleration`."""
 
     place: Any
     rate: Any
@@ -52,7 +52,10 @@ def joint_target(plant: Plant, given: Any) -> Target:
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """Return the function from dq/dt (nq,) to v (nv,) for actuated joints, whose dq/dt and v are equal."""
+    """Return the function from dq/dt (nq,) to v (nv,) of actuated joints, for which dq/dt and v are equal.
+
+    Entries of other joints are zero.
+    """
     at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
     return lambda rates: plant.expanded(np.asarray(rates)[at])
 
@@ -104,9 +107,10 @@ def base_target(given: Any) -> Target:
 
 
 def _turning(wanted: Wanted) -> Wanted:
-    """Return the target of a free body from coordinates (7,) and their first and second time derivatives (7,).
+    """Return the target of a free body from its coordinates (7,) and their first and second time derivatives (7,).
 
-    The derivatives of the quaternion r become the angular velocity w = 2 vec(r' conj(r)) / |r|^2 and its rate.
+    `wanted` has coordinates and derivatives. The derivatives of the quaternion r become the angular velocity w = 2
+    vec(r' conj(r)) / |r|^2 and its rate.
     """
     (_, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
     square, back = r @ r, conjugate(r)
@@ -161,7 +165,8 @@ def _from_function(function: Callable[..., Any]) -> Target:
     def wanted(t: Any) -> Wanted:
         found = function(t)
         if not (isinstance(found, tuple) and len(found) == 3):
-            raise LinkworkError(f"a target function must return a tuple (place, rate, acceleration); got {found!r:.80}")
+            wanted = "(q, v, a) or (pose, velocity, acceleration)"
+            raise LinkworkError(f"a target function must return a tuple {wanted}; got {found!r:.80}")
         return Wanted(*found)
 
     return wanted
@@ -178,7 +183,10 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 
 
 def pose_error(pose: Transform, place: Any) -> Array:
-    """Return target minus pose, (3,) for a target position, (6,) for a target pose [m, rad], in the world's axes."""
+    """Return the target `place` minus a pose, in the world's axes.
+
+    The result is (3,) [m] for a target position, (6,) [m, rad] for a target pose (4, 4).
+    """
     place = np.asarray(place)
     if place.shape == POSITION:
         return place - pose.p

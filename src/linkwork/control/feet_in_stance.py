@@ -20,7 +20,10 @@ StanceDetector = Callable[
 
 
 def stance_detector(stance: Stance, given: Any) -> StanceDetector:
-    """Return the function (t, state) that detects foot points in stance, for the argument `standing` of `balance`."""
+    """Return the function (t, state) that detects which foot points are in stance.
+
+    `given` is the argument `standing` of `balance`: "contacts", a height [m], a function of (t, q, v), or None for all.
+    """
     points = stance.points()
     if given is None:
         always = [[1.0] * len(own) for own in points]

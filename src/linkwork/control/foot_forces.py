@@ -115,7 +115,10 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Derivative (3, 3) of `projected` with respect to x (3,); symmetric."""
+    """Return the derivative (3, 3), which is symmetric, of `projected` with respect to x (3,).
+
+    `normal` and `friction` are those of `projected`.
+    """
     press, along, size = _parts(x, normal)
     unit = along / size
     edge = (friction * size + press) / (1.0 + friction * friction)

@@ -68,7 +68,10 @@ class Stance:
 
 
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
-    """Return base and legs of a tree for the named `feet` (frames or bodies); errors name the foot and the reason."""
+    """Return base and legs of a tree for the named `feet` (frames or bodies); errors name the foot and the reason.
+
+    With `point_feet`, feet transmit forces but no torques.
+    """
     refuse_no_mechanism(m)
     for what, there in (("loops, clutches or brakes", m.constrained), ("mimic joints", m.mimics)):
         if there:
@@ -95,7 +98,10 @@ def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
 
 
 def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) -> Joint:
-    """Return the free joint of the body that is the base of all feet."""
+    """Return the free joint of the body that is the base of all feet.
+
+    `names` are those of the feet, and `paths` the joints from each foot to the world.
+    """
     roots = []
     for name, path in zip(names, paths, strict=True):
         if not path or not isinstance(path[-1].kind, Free):

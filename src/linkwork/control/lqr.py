@@ -92,7 +92,10 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
 
 
 def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
-    """Return A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u at the equilibrium."""
+    """Return A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u of a plant.
+
+    The plant is linearised at the equilibrium q0 (nq,) under the joint forces tau0 (nv,).
+    """
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     springs = plants.passive(m, q0, rest)
     by_q, by_v, by_tau = _partials(m, q0, rest, tau0 + springs)
@@ -104,7 +107,10 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
-    """Return derivatives of spring and damper forces by central differences; the forces are nearly linear."""
+    """Return the derivatives (size, size) of forces function(x) by x (size,) at zero, by central differences of step h.
+
+    The forces are those of springs and dampers, which are nearly linear.
+    """
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
 
@@ -120,7 +126,10 @@ def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _weight(name: str, given: Any, size: int, least: float) -> Array:
-    """Return a weight as a symmetric matrix (size, size); raise an error if an eigenvalue is smaller than `least`."""
+    """Return the weight `given` as a symmetric matrix (size, size); raise an error if it is not valid.
+
+    An eigenvalue smaller than `least` is an error. `name` is the name of the weight in the message.
+    """
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,), (size, size)):
@@ -156,7 +165,10 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 
 
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
-    """Raise an error unless an input excites every mode that does not decay (Popov-Belevitch-Hautus test)."""
+    """Raise an error unless the inputs excite every mode of x' = A x + B u that does not decay.
+
+    This is the Popov-Belevitch-Hautus test. `plant` provides the names of joints.
+    """
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
     size = len(A)

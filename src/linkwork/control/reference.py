@@ -142,7 +142,7 @@ class Reference:
         return total
 
     def _piece(self, t: Number) -> Number:
-        """Return the index of the interval at time t: the number of given times up to t."""
+        """Return the index of the interval that contains time t [s]: the number of given times up to t."""
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
@@ -174,7 +174,7 @@ def _checked_times(given: Any) -> Array:
 
 
 def _search_table(times: Array) -> Array | None:
-    """Table of times for a binary search, padded to length 2^p - 1; None if the times are uniform."""
+    """Return the table of times for a binary search, padded to length 2^p - 1; None if the times are uniform."""
     even = np.linspace(times[0], times[-1], len(times))
     if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
         return None
@@ -195,7 +195,12 @@ def _counted(table: Array, t: Number) -> Number:
 
 
 def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Array:
-    """Coefficients (n + 1, degree + 1, ...) of all intervals, in powers of the time since the interval began."""
+    """Return the polynomial coefficients (n + 1, degree + 1, ...) of all intervals of a reference.
+
+    They are those of powers of the time since the interval began. `values` (n, ...) are given at `times` (n,) [s]; the
+    first and the last interval are before and after these times. `end_rates` are the rates at both ends of a "cubic"
+    reference.
+    """
     h = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
     slope = np.diff(values, axis=0) / h
     rows = [values[:-1]]
@@ -211,9 +216,11 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 
 
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
-    """Rates (n, ...) at the given times that make the second derivative continuous, from a tridiagonal system.
+    """Return the rates m (n, ...) of a cubic spline at the given times, which make its second derivative continuous.
 
-    m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3 (slope[k-1] / h[k-1] + slope[k] / h[k])
+    `h` [s] are the intervals between the times, `slope` the mean rates within them, and `end_rates` the rates at both
+    ends. The rates m solve the tridiagonal system m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3
+    (slope[k-1] / h[k-1] + slope[k] / h[k]).
     """
     m = [end_rates[0]]
     factors = [np.zeros_like(h[0])]

@@ -25,7 +25,10 @@ LOOSE = 1e-13  # of the mean diagonal, added because the matrix of a straight le
 
 
 class Workspace(NamedTuple):
-    """Wrench on the base as P dV/dt + z: P (6, 6) [kg, kg m, kg m^2], z (6,) [N, N m]."""
+    """Workspace dynamics of a base: the wrench P dV/dt + z on the base gives it the acceleration dV/dt.
+
+    P is (6, 6) [kg, kg m, kg m^2] and z (6,) [N, N m].
+    """
 
     P: Array
     z: Array
@@ -34,7 +37,8 @@ class Workspace(NamedTuple):
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
     """Return the workspace dynamics by articulated inertias; feet have 1e6 times the base's inertia (S4 Algorithm 4.3).
 
-    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3 adds.
+    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3 adds. `on` is 1
+    for feet in contact, else 0; `tau` (nv,) are joint forces.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -58,7 +62,10 @@ def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number])
 
 
 def _ground(base: RigidInertia, rows: int) -> RigidInertia:
-    """Return the inertia of the ground at a foot: a large mass, and large moments of inertia for a foot with a sole."""
+    """Return the inertia of the ground at a foot: a large mass, and large moments of inertia for a foot with a sole.
+
+    `base` is the inertia of the robot's base; `rows` is 6 for a foot with a sole, 3 for a point foot.
+    """
     mass = base.mass * BIG
     turning = np.zeros((3, 3)) if rows == POINT else base.rotational * BIG
     return RigidInertia(mass, np.zeros(3), turning)
@@ -76,7 +83,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
     Index j is for joints, b for the base; J are the constraint rows of the feet. Eliminating the multipliers gives,
     with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j;
-    dJ/dt v].
+    dJ/dt v]. `on` is 1 for feet in contact, else 0.
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
@@ -90,7 +97,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
     factored = ldlt(effective + np.eye(len(effective)) * size)
 
     def solved(forces: Array, rates: Array) -> Array:
-        """C^T K^-1 [forces; rates]."""
+        """Return C^T K^-1 [forces; rates], with C and K as defined in `exact`."""
         moved = inertia.solve(forces)
         multipliers = factored.solve(J_j @ moved - rates)
         return M_jb.T @ (moved - response @ multipliers) + J_b.T @ multipliers
@@ -100,7 +107,10 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """Return J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,); both are zero for feet in the air."""
+    """Return the Jacobian J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,).
+
+    Both are zero for feet in the air. `on` is 1 for feet in contact, else 0; `motion` has the kinematics.
+    """
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))
     for foot, leg, in_stance in zip(stance.feet, stance.legs, on, strict=True):

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwork.model.deferred_methods import IMPLEMENTATIONS
+from linkwork.model.mechanism_method_registry import IMPLEMENTATIONS
 
 if TYPE_CHECKING:
     from linkwork.evaluation.dynamics import Dynamics, compile

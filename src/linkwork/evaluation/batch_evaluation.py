@@ -48,7 +48,10 @@ class BatchEvaluation:
         return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
 
     def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
-        """Return the inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches."""
+        """Return the inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches.
+
+        The keyword argument is `a` or `tau`; arguments that are None are left out.
+        """
         m = self.mechanism
         inputs = {"q": Input(q, (m.nq,))}
         if v is not None:
@@ -71,7 +74,7 @@ class BatchEvaluation:
         """Run `algorithm` on every member of a batch and return the results (..., *result).
 
         `quantity` and `fixed` identify the kernel; `parameters` are values of varying parameters; `out` receives the
-        results.
+        results. `inputs` are the arrays of the call by name.
         """
         if quantity in SOLVING and not self._has_inertia:
             require_inertia(self.mechanism, self.varying)
@@ -113,7 +116,11 @@ class BatchEvaluation:
         return found
 
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
-        """Return the kernel with this name; build it at its first use."""
+        """Return the kernel called `name`; build it at its first use.
+
+        The kernel evaluates the function `one` of one state; `cores` are the shapes of its arguments and `result` that
+        of its result.
+        """
         with BUILDING:
             if name not in self._kernels:
                 from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler

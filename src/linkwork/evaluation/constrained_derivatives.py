@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.algorithms.coordinates import qdot
 from linkwork.algorithms.mimic_reduction import constrained_forward_dynamics
+from linkwork.algorithms.tangent_space import qdot
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

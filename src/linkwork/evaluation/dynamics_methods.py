@@ -368,7 +368,10 @@ class DynamicsMethods(BatchEvaluation):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
-        """Return the three derivatives (..., nv, nv) that `algorithm` computes, by q, v and the third argument."""
+        """Return the three derivatives (..., nv, nv) that `algorithm` computes, by q, v and the third argument.
+
+        `quantity` names the kernel, and `third` is the third argument by name, a or tau.
+        """
         shape = (3, self.mechanism.nv, self.mechanism.nv)
         three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)
         return three[..., 0, :, :], three[..., 1, :, :], three[..., 2, :, :]

@@ -33,7 +33,10 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return `function` of one state, changed to return non-finite numbers instead of raising floating-point errors."""
+    """Return `function` of one state, changed to return non-finite numbers instead of raising floating-point errors.
+
+    If `function` raises an error, the result is nan in the shape `result`.
+    """
 
     def run(*arrays: Any) -> Any:
         try:
@@ -78,7 +81,10 @@ def explain_non_finite(
 
 
 def _place(trace: TracebackType | None) -> tuple[str | None, str]:
-    """Return the name of the joint that was processed when the failure occurred, and the source line that failed."""
+    """Return the name of the joint that was processed when the failure occurred, and the source line that failed.
+
+    `trace` is the traceback of the failure.
+    """
     joint, line = None, ""
     while trace is not None:
         found = trace.tb_frame.f_locals.get("j")

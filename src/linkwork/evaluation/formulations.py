@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return no reason against a mechanism: `why_not` of a formulation that applies to every mechanism."""
+    """Return an empty string: the `why_not` of a formulation that applies to every mechanism."""
     return ""
 
 
@@ -70,7 +70,7 @@ class Formulation:
         return np.linalg.solve(self.mass(tree, q), forces)
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
-        """Bind the formulation to one mechanism."""
+        """Return the formulation bound to one mechanism, a `FormulationOf`."""
         return FormulationOf(self, mechanism)
 
 
@@ -98,7 +98,10 @@ class FormulationOf:
         wrenches: Any,
         result: tuple[int, ...],
     ) -> Array:
-        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name."""
+        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name.
+
+        `result` is the shape of the function's result.
+        """
         m = self.mechanism
         wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
         inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}

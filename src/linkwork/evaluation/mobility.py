@@ -52,7 +52,10 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
 
 
 def require_closed_loops(d: Dynamics, q: Array) -> None:
-    """Raise a LinkworkError unless all loops are closed at q (nq,)."""
+    """Raise a LinkworkError unless all loops are closed at q (nq,).
+
+    `d` are the compiled dynamics of the mechanism.
+    """
     errors = np.abs(d.constraint(q))
     if errors.max(initial=0.0) > CLOSURE_OPEN:
         loop = d.mechanism.frame_constraint_of_row(int(np.argmax(errors)))
@@ -74,9 +77,9 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Return the change (k, s mobility) of the redundant rows on free motions per unit move along each direction.
+        """Return the changes (k, s mobility) of the redundant rows per unit of motion along each of k directions.
 
-        The second result is the size above which a change is not round-off.
+        The s rows are applied to the free motions. The second result is the size above which a change is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -93,7 +96,10 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities."""
+    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities.
+
+    `choose` names the joints that the user chose; None: well-conditioned ones.
+    """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
     require_closed_loops(compile(m, target="numpy"), q)

@@ -126,7 +126,10 @@ def _shape(b: Builder, side: str) -> None:
 
 
 def claim() -> Claim:
-    """At the start, height and level of the soles agree with trigonometry, and the mass with the paper."""
+    """Return the tested claim of this example.
+
+    At the start, height and level of the soles agree with trigonometry, and the mass with the paper.
+    """
     m = build()
     lean, hip, knee = np.radians(-5.0), ANGLES[1], ANGLES[3]
     q = m.keyframes["start"].q

@@ -54,14 +54,20 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
-    """Coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] that hits the back at `height` [m]."""
+    """Coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] that hits the back at `height` [m].
+
+    `y` [m] is its lateral position.
+    """
     flight = (PLACE[0] - REACH) / speed
     rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight
     return np.array([PLACE[0], y, PLACE[2], 1.0, 0.0, 0.0, 0.0]), np.array([-speed, 0.0, rise, 0.0, 0.0, 0.0])
 
 
 def claim() -> Claim:
-    """The block hits the back of a biped at rest after 0.0766 s: its inscribed sphere touches the plane of the back."""
+    """Return the tested claim of this example.
+
+    The block hits the back of a biped at rest after 0.0766 s: its inscribed sphere touches the plane of the back.
+    """
     m = build()
     key = m.keyframes["start"]
     R = Free().transform(key.q[:7]).R

@@ -45,7 +45,10 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
 
 
 def claim() -> Claim:
-    """With exact dynamics and feet at rest, the trunk has the acceleration that the controller requires."""
+    """Return the tested claim of this example.
+
+    With exact dynamics and feet at rest, the trunk has the acceleration that the controller requires.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     exact: Any = controller(m, dynamics="exact")
     q = m.keyframes["start"].q

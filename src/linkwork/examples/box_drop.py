@@ -35,7 +35,7 @@ def build(friction: float = FRICTION) -> Mechanism:
 
 
 def claim() -> Claim:
-    """At rest upside down, four corners support the weight at a depth of 2.29 mm."""
+    """Return the claim: at rest upside down, four corners support the weight at a depth of 2.29 mm."""
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
     there, _ = contact_kinematics(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))

@@ -35,7 +35,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """The factorization H^T phi^T M phi H of the paper equals the mass matrix by composite bodies."""
+    """Return the tested claim of this example.
+
+    The factorization H^T phi^T M phi H of the paper equals the mass matrix by composite bodies.
+    """
     m, rng = build(), np.random.default_rng(0)
     q = m.random(rng)
     expected = mass_matrix(m, q)

@@ -52,12 +52,15 @@ def arguments(duration: float = 1.0) -> dict[str, Any]:
 
 
 def run(duration: float = 1.0) -> Run:
-    """Run the example for `duration` [s]."""
+    """Simulate the example for `duration` [s] and return the run."""
     return simulate(**arguments(duration))
 
 
 def claim() -> Claim:
-    """Each motor supports only its own link; with the other motors locked, the outboard links do not rotate."""
+    """Return the tested claim of this example.
+
+    Each motor supports only its own link; with the other motors locked, the outboard links do not rotate.
+    """
     m, rng, errors = build(), np.random.default_rng(0), []
     rows = np.array([drive.row for drive in m.drives]) * GEAR
     for _ in range(20):

@@ -52,13 +52,20 @@ def loop(R: float, L: float, alpha: float) -> Loop:
 
 
 def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
-    """Coordinates q (2,) [rad] and velocities v (2,) [rad/s] with a closed loop, where delta = -alpha - beta."""
+    """Coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] with a closed loop.
+
+    R and L [m] are the lengths of the bodies, alpha [rad] is the angle of body 1, and `rate` [rad/s] its rate.
+    """
     beta, slope, _ = loop(R, L, alpha)
     return np.array([alpha, -alpha - beta]), np.array([rate, -rate - slope * rate])
 
 
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
-    """Acceleration of alpha [rad/s^2] by (24) and closing force F [N] along +y by (25), with misprints corrected."""
+    """Acceleration of alpha [rad/s^2] by (24) and closing force F [N] along +y by (25), with misprints corrected.
+
+    `numbers` are I1, I2, m2, R, L of `build`; alpha [rad] and `rate` [rad/s] are the state of body 1, M1 [N m] is the
+    torque on body 1, and F2 [N] the force on the end of body 2 along -x.
+    """
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
     I = I1 + m2 * R**2
@@ -70,7 +77,7 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
 
 
 def claim() -> Claim:
-    """Acceleration and closing force equal those of the paper's (24) and (25)."""
+    """Return the claim: acceleration and closing force equal those of the paper's (24) and (25)."""
     m, rng, worst = build(*NUMBERS), np.random.default_rng(0), 0.0
     *_, R, L = NUMBERS
     for _ in range(20):

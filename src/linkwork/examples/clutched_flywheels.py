@@ -42,7 +42,10 @@ def common_speed() -> float:
 
 
 def slip_time(capacity: float = CAPACITY) -> float:
-    """Duration of the slip [s]; both wheels accelerate at constant rates."""
+    """Duration of the slip [s]; both wheels accelerate at constant rates.
+
+    `capacity` [N m] is that of the clutch.
+    """
     return SPEED / (capacity / INERTIAS[0] + capacity / INERTIAS[1])
 
 
@@ -53,13 +56,20 @@ def heat() -> float:
 
 
 def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the clutch engages, slips and sticks."""
+    """Keyword arguments for `lw.simulate`: the clutch engages, slips and sticks.
+
+    `capacity` [N m] is that of the clutch.
+    """
     schedule = [(ENGAGED, "engage", "clutch")]
     return {"mechanism": build(capacity), "duration": duration, "dt": 0.01, "method": "rk4", "schedule": schedule}
 
 
 def claim() -> Claim:
-    """Common speed, slip angle and dissipated energy of a clutch with finite and with infinite capacity."""
+    """Return the tested claim of this example.
+
+    Common speed, slip angle and dissipated energy equal their closed forms, for a clutch with finite and with infinite
+    capacity.
+    """
     errors = []
     for capacity in (CAPACITY, np.inf):
         run = simulate(**arguments(capacity=capacity))

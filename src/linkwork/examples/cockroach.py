@@ -159,7 +159,10 @@ def arguments(duration: float = 2.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """At the start all six feet are on the ground; limb coordinates and articulated bodies give equal accelerations."""
+    """Return the tested claim of this example.
+
+    At the start all six feet are on the ground; limb coordinates and articulated bodies give equal accelerations.
+    """
     m, rng = build(), np.random.default_rng(0)
     poses = world_poses(m, joint_poses(m, m.keyframes["start"].q))
     frames = [m.frames[f"{name} foot"] for name in LEGS]

@@ -64,12 +64,16 @@ def arguments(duration: float = DURATION) -> dict[str, Any]:
 
 
 def run(duration: float = DURATION) -> Run:
-    """Run the example for `duration` [s]."""
+    """Simulate the example for `duration` [s] and return the run."""
     return simulate(**arguments(duration))
 
 
 def claim() -> Claim:
-    """Position, wheel speeds and torques at the end, after the velocity jump at the start of the curve."""
+    """Return the tested claim of this example.
+
+    Position, wheel speeds and torques at the end equal their closed forms, after the velocity jump at the start of the
+    curve.
+    """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
     before, after = push / felt(0.0), push / felt(1 / CURVE)

@@ -39,19 +39,25 @@ def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
 
 
 def elbows(left: float, right: float) -> tuple[Array, Array]:
-    """Positions of both elbows, (2,) [m] each."""
+    """Positions of both elbows, (2,) [m] each, for the shoulder angles `left` and `right` [rad]."""
     first = INNER * np.array([np.cos(left), np.sin(left)])
     return first, np.array([APART, 0.0]) + INNER * np.array([np.cos(right), np.sin(right)])
 
 
 def tip(left: float, right: float) -> Array:
-    """Position of the tip (2,) [m]: the upper intersection of two circles about the elbows."""
+    """Position of the tip (2,) [m]: the upper intersection of two circles about the elbows.
+
+    `left` and `right` [rad] are the shoulder angles.
+    """
     first, second = elbows(left, right)
     return meeting(first, second, OUTER, OUTER)
 
 
 def coordinates(left: float, right: float) -> Array:
-    """Coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links."""
+    """Coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links.
+
+    `left` and `right` [rad] are the shoulder angles.
+    """
     end = tip(left, right)
     turns = [np.arctan2(*(end - elbow)[::-1]) for elbow in elbows(left, right)]
     return np.array([left, turns[0] - left, right, turns[1] - right])
@@ -66,7 +72,7 @@ def tip_jacobian(left: float, right: float) -> Array:
 
 
 def claim() -> Claim:
-    """Motor torques -J^T f balance a force f on the tip: the accelerations are zero."""
+    """Return the claim: motor torques -J^T f balance a force f on the tip: the accelerations are zero."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         left, right = rng.uniform((1.8, 0.5), (2.6, 1.2))

@@ -79,7 +79,10 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
     (A, B, C), (first, second) = angles(crank), rates(crank)
 
     def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> Moved:
-        """Bar k, whose near end is `at` (2,), with derivatives by the crank angle."""
+        """Return bar k of the given length [m] as a `Moved` link, whose near end is `at` (2,) [m].
+
+        `at1` and `at2` are the first and second derivatives of the near end by the crank angle.
+        """
         angle, turn, bend = (A, B, C)[k], first[k], second[k]
         e, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
         half = length / 2
@@ -92,5 +95,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Under the torque of Eksergian's equation the crank has the acceleration for which it was computed."""
+    """Return the tested claim of this example.
+
+    Under the torque of Eksergian's equation the crank has the acceleration for which it was computed.
+    """
     return claim_of_crank(build(), coordinates, slopes, torque)

@@ -72,7 +72,7 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
+    """Return the claim: ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
     rng, worst = np.random.default_rng(0), 0.0
     for cells in (1, 2, 3, 5):
         m = build(cells)

@@ -73,7 +73,10 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 def relative(absolute: Array) -> Array:
-    """Joint angles (3,) [rad] from the paper's angles, or joint rates and accelerations from theirs."""
+    """Joint angles (3,) [rad] from the paper's angles `absolute` (3,).
+
+    The same map applies to rates and accelerations.
+    """
     return np.diff(absolute, prepend=0.0)
 
 
@@ -89,7 +92,7 @@ def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
 
 
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
-    """Rates (3,) [rad/s] with both feet at rest, for the rate of the left leg."""
+    """Rates (3,) [rad/s] of the paper's angles `theta` (3,) with both feet at rest, for the `rate` of the left leg."""
     rows, _ = turning(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
 
@@ -109,7 +112,7 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
     """Solve the paper's equations (1) at the body's centre and (2) at four joints, with the loop closure.
 
     They are nine linear equations for nine unknowns, for angles (3,) [rad], rates (3,) [rad/s] and motor torques u (4,)
-    [N m].
+    [N m]. `theta` are the angles and `omega` the rates.
     """
 
     def residual(x: Array) -> Array:
@@ -128,7 +131,8 @@ def propagation(
     """Sums (7,) [N, N m] of the paper's sixteen forces, which must be zero: three at C2 (1), then A1, L12, A3, L31 (2).
 
     The arguments are angles, rates and accelerations (3,), motor torques u (4,), and the ground forces (F1, G1, H1) and
-    (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
+    (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle). `theta`, `omega` and
+    `alpha` are angles, rates and accelerations; `left` and `right` are the ground forces.
     """
     (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
@@ -178,7 +182,8 @@ def torque(u: float) -> Array:
 def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
     """Motion of the mechanism in the paper's variables, at angles (3,) [rad], rates (3,) [rad/s], motors (4,) [N m].
 
-    The right ankle closes the loop and has no coordinate: its motor is an external torque on the right leg.
+    The right ankle closes the loop and has no coordinate: its motor is an external torque on the right leg. `theta` are
+    the angles and `omega` the rates.
     """
     wrenches = np.zeros((3, 6))
     wrenches[2, 5] = u[3]
@@ -190,7 +195,10 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
 
 
 def claim() -> Claim:
-    """Accelerations and ground forces at random states and torques equal those of the paper's equations."""
+    """Return the tested claim of this example.
+
+    Accelerations and ground forces at random states and torques equal those of the paper's equations.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         theta = angles(rng.uniform(-0.15, 0.25))

@@ -35,7 +35,7 @@ def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Arr
 
 
 def claim() -> Claim:
-    """In a state of steady precession the top has the acceleration of the closed form."""
+    """Return the claim: in a state of steady precession the top has the acceleration of the closed form."""
     m, worst = build(), 0.0
     for tilt, precession in ((0.3, 2.0), (1.0, 5.0), (1.5, -3.0), (2.5, 8.0)):
         q, v, expected = steady_precession(tilt, precession)

@@ -38,14 +38,20 @@ def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0
 
 
 def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
-    """Coordinates (7,) [m, quaternion] at which the normal contact springs support the block."""
+    """Coordinates (7,) [m, quaternion] at which the normal contact springs support the block.
+
+    The incline descends by `angle` [rad]; the block is rotated by `azimuth` [rad] about its normal.
+    """
     depth = MASS * GRAVITY * np.cos(angle) / (4.0 * STIFFNESS)
     half = 0.5 * azimuth
     return np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, np.cos(half), 0.0, 0.0, np.sin(half)])
 
 
 def claim() -> Claim:
-    """With a tangential deflection of weight sin(angle) / (4 k) all forces cancel, and friction is within its limit."""
+    """Return the tested claim of this example.
+
+    With a tangential deflection of weight sin(angle) / (4 k) all forces cancel, and friction is within its limit.
+    """
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = contact_kinematics(m, resting(), np.zeros(6))
     stretch = np.array([down / (4.0 * STIFFNESS), 0.0, 0.0])

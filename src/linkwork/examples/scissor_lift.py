@@ -72,12 +72,18 @@ def links(stages: int, angle: float) -> list[Moved]:
 
 
 def weight(stages: int, angle: float) -> float:
-    """Torque [N m] at the foot that supports bars and platform at an angle [rad]."""
+    """Torque [N m] at the foot that supports bars and platform at an angle [rad].
+
+    `stages` is the number of stages.
+    """
     return input_force(links(stages, angle), 0.0, 0.0, GRAVITY)
 
 
 def claim() -> Claim:
-    """Under the torque of Eksergian's equation, lifts with 1, 2, 3 and 5 stages have the predicted acceleration."""
+    """Return the tested claim of this example.
+
+    Under the torque of Eksergian's equation, lifts with 1, 2, 3 and 5 stages have the predicted acceleration.
+    """
     rng, worst = np.random.default_rng(0), 0.0
     for stages in (1, 2, 3, 5):
         m = build(stages)

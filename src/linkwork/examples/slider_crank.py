@@ -82,5 +82,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Under the torque of Eksergian's equation the crank has the acceleration for which it was computed."""
+    """Return the tested claim of this example.
+
+    Under the torque of Eksergian's equation the crank has the acceleration for which it was computed.
+    """
     return claim_of_crank(build(), coordinates, lambda crank: slopes(crank)[0], torque)

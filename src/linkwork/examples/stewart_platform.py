@@ -98,7 +98,10 @@ def leg_rates(q: Array, twist: Array) -> Array:
 
 
 def claim() -> Claim:
-    """For velocities that satisfy the six loops, the leg rates equal those of the inverse kinematics."""
+    """Return the tested claim of this example.
+
+    For velocities that satisfy the six loops, the leg rates equal those of the inverse kinematics.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     at = [m.joints[f"leg {k + 1}"].v.start for k in LEGS]
     for _ in range(5):

@@ -20,7 +20,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """The initial state of the paper has an energy of 33 J and the angular momentum (0, 6, 12) kg m^2/s."""
+    """Return the tested claim of this example.
+
+    The initial state of the paper has an energy of 33 J and the angular momentum (0, 6, 12) kg m^2/s.
+    """
     m = build()
     v = np.array([0.0, 0.0, 0.0, *ANGULAR_VELOCITY])
     found = np.array([kinetic_energy(m, m.neutral(), v), *momentum(m, m.neutral(), v)[3:]])

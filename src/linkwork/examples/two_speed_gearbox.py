@@ -38,7 +38,7 @@ def at_the_load(ratio: float) -> float:
 def run_up(ratio: float, start: float, time: float) -> float:
     """Speed of the load [rad/s] after `time` [s] at full voltage, from the torque-speed line of the motor.
 
-    `start` [rad/s] is its initial speed.
+    `start` [rad/s] is its initial speed. `ratio` is that of the gear.
     """
     fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
     return fastest + (start - fastest) * np.exp(-time / constant)
@@ -64,7 +64,11 @@ def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Speed of the load before and after the shift and at the end, and the energy lost in the shift."""
+    """Return the tested claim of this example.
+
+    The speed of the load before and after the shift and at the end, and the energy lost in the shift, equal their
+    closed forms.
+    """
     run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)
     before = run_up(RATIOS[0], 0.0, SHIFT)

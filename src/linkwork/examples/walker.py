@@ -96,7 +96,10 @@ def arguments(duration: float = 10.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """The matrices equal the paper's; limb coordinates and articulated bodies give equal accelerations."""
+    """Return the tested claim of this example.
+
+    The matrices equal the paper's; limb coordinates and articulated bodies give equal accelerations.
+    """
     m = build()
     found, expected = matrices(limbs(m)), printed()
     wrong = max(float(np.abs(found[name] - expected[name]).max()) for name in expected)

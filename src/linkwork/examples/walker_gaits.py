@@ -64,7 +64,8 @@ def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Nu
     """Angles [rad] of femurs and tibiae for feet `back` [m] behind their neutral position, in strides of `stride` [m].
 
     The femurs keep the frame at constant height. Their angle above the horizontal in the middle of a stride equals
-    their angle below it at the ends, so that the distance between front and back feet is constant.
+    their angle below it at the ends, so that the distance between front and back feet is constant. In swing, the femurs
+    rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
@@ -82,7 +83,10 @@ def heading(m: Mechanism, q: Array) -> Number:
 
 
 def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number, wanted: Number) -> Array:
-    """Angles of the five motors (5,) [rad] for the `wanted` heading [rad], in the order of `m.drives`."""
+    """Angles of the five motors (5,) [rad] for the `wanted` heading [rad], in the order of `m.drives`.
+
+    `stride` [m] and `lift` [rad] are the length and height of the footsteps.
+    """
     begun, phase = smooth(t / RAMP), t / PERIOD - np.floor(t / PERIOD)
     bottom, top = swing(phase), swing(phase + 0.5)
     error = wanted - heading(m, q)
@@ -175,13 +179,19 @@ def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 
 
 
 def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
-    """Straight walk over rough ground; yaw control maintains the heading."""
+    """Straight walk over rough ground; yaw control maintains the heading.
+
+    `height` [m] is the largest height of the ground.
+    """
     m = build(rough_ground(height), (AHEAD, 0.0, 0.0))
     return Walk(m, engaged(m), duration, lift=0.55)
 
 
 def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0) -> Walk:
-    """Turn to the left by `turn` [rad] on flat ground; before and after, the frames are locked to each other."""
+    """Turn to the left by `turn` [rad] on flat ground; before and after, the frames are locked to each other.
+
+    The turn begins at the time `when` [s].
+    """
     m, lasts = build(), round((abs(turn) / TURN_RATE + 2.0) / ROW) * ROW
     switches = [(0.0, "lock", "yaw brake"), (when, "unlock", "yaw brake"), (when + lasts, "lock", "yaw brake")]
     return Walk(m, [*engaged(m), *switches], duration, turn=turn, when=when)
@@ -216,7 +226,11 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 
 
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
-    """Walk over rough ground and up a step; the walker leans back from before the step until after it."""
+    """Walk over rough ground and up a step; the walker leans back from before the step until after it.
+
+    `step` and `height` [m] are the heights of the step and of the rough ground; `lean` is the argument `part` of
+    `leaning`.
+    """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []
     return Walk(m, [*engaged(m), *switches], duration, lift=0.65)

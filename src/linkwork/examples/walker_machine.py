@@ -56,17 +56,20 @@ FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # signs: positive
 
 
 def hip(frame: str, leg: str) -> str:
-    """Name of the joint between a frame and a femur."""
+    """Name of the joint between a body `frame` of the walker and the femur of `leg`."""
     return f"{frame} {leg} hip"
 
 
 def knee(frame: str, leg: str) -> str:
-    """Name of the joint between a femur and its tibia."""
+    """Name of the joint between femur and tibia of the `leg` at a body `frame` of the walker."""
     return f"{frame} {leg} knee"
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Ratios of the angle of a tibia relative to its frame, which a cable drives: hip plus knee (29)."""
+    """Ratios by joint of the angle of a tibia relative to the walker's body frame: hip plus knee angle (29).
+
+    A cable drives this angle.
+    """
     return {hip(frame, leg): 1.0, knee(frame, leg): 1.0}
 
 
@@ -123,5 +126,8 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
 
 
 def _cylinder(mass: float, length: float) -> tuple[float, float]:
-    """Axial and transverse moments of inertia [kg m^2] of a solid cylinder."""
+    """Axial and transverse moments of inertia [kg m^2] of a solid cylinder.
+
+    The cylinder has this `mass` [kg] and `length` [m].
+    """
     return mass * RADIUS**2 / 2.0, mass * (3.0 * RADIUS**2 + length**2) / 12.0

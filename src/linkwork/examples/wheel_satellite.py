@@ -22,7 +22,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Accelerations satisfy the gyrostat's equations I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis."""
+    """Return the tested claim of this example.
+
+    Accelerations satisfy the gyrostat's equations I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the axial momentum of the wheel is part of h
     axis = np.array([0.0, 0.0, 1.0])

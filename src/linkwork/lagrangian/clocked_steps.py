@@ -22,13 +22,16 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Integrator):
-    """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action."""
+    """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action.
+
+    A step of length h in the clock's time takes h times the value of the clock in physical time [s].
+    """
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step of length h in the clock's time."""
+        """Return the result of a step of length h, measured in the clock's time."""
         found = self._transformed(now).step(self._in_clock_time(now), h)
         y = found.state.x
         xdot = found.state.xdot / self.system.clock_rate(y)

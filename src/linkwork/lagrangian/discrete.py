@@ -235,7 +235,8 @@ class Discrete:
     ) -> State:
         """Return the state at t = 0 at the coordinates x0 (..., n).
 
-        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n).
+        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` are values
+        of the gains by name.
         """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
@@ -246,8 +247,8 @@ class Discrete:
         if x1 is not None:
             if self.method == ENERGY_MOMENTUM or self.order > 2 or self._functions.clock is not None:
                 raise LinkworkError(
-                    "a start from two points x0 and x1 needs order 2, no clock, and a method other than "
-                    "energy-momentum; give velocities v0 instead"
+                    "a start from two points x0 and x1 needs order=2, clock=None and a method other than "
+                    "'energy-momentum'; give velocities v0 instead of x1"
                 )
             if dt is None:
                 raise LinkworkError("a start from two points x0 and x1 needs the step size dt [s]")
@@ -267,7 +268,10 @@ class Discrete:
 
     @renamed(h="dt")
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
-        """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution."""
+        """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution.
+
+        `gains` are values of the gains by name.
+        """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("dt", dt))
@@ -278,7 +282,10 @@ class Discrete:
 
     @renamed(h="dt")
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it."""
+        """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it.
+
+        `gains` are values of the gains by name.
+        """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         return self._derivative(programs, now, batch, positive("dt", dt), values)[0]
@@ -286,7 +293,10 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change."""
+        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change.
+
+        `x` and `xdot` are the coordinates and velocities, `gains` values of the gains by name.
+        """
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)
         system = programs.integrator(values).system
@@ -323,7 +333,10 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives of steps of size h [s], and the matrices of `LagrangianSystem.tangents`."""
+        """Return the derivatives of steps of size h [s], and the matrices of `LagrangianSystem.tangents`.
+
+        `values` are those of the gains in order, and `batch` is the batch shape.
+        """
         if not programs.form.linear_momentum:
             raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity")
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
@@ -349,7 +362,7 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
+    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); the m rows may be linearly dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
@@ -360,7 +373,10 @@ def _arrays(now: State) -> State:
 
 
 def _sample_count(duration: float, dt: float, every: int) -> int:
-    """Return the number of samples of a run after the initial one; raise a LinkworkError if it is not whole."""
+    """Return the number of samples of a run after the initial one, with `every` steps between samples.
+
+    Raise a LinkworkError if `duration` is not a whole number of such intervals.
+    """
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be an integer of at least 1; got {every!r}")
     samples = duration / (dt * every)
@@ -374,7 +390,11 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities that the start check needs: g (m,), constraint rows (m + l, n), mass matrix (n, n), clock value."""
+    """Quantities that the start check needs.
+
+    These are the constraint values g (m,), the constraint rows (m + l, n) with l nonholonomic rows, the mass matrix (n,
+    n), and the value of the clock.
+    """
 
     g: Array
     G: Array

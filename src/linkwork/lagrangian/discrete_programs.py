@@ -60,14 +60,20 @@ class Programs:
     # --- programs ---
 
     def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
-        """Return the state at x (n,) with velocity xdot (n,), and the quantities of the start check (see `Start`)."""
+        """Return the state at x (n,) with velocity xdot (n,), and the quantities of the start check (see `Start`).
+
+        `values` are those of the gains.
+        """
         integrator = self.integrator(values)
         system = integrator.system
         inspected = system.violation(x), system.rows(x), system.mass(x, xdot), system.clock_rate(x)
         return *integrator.start(0.0, x, xdot), *inspected
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,)."""
+        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,).
+
+        `values` are those of the gains.
+        """
         plain = self._plain(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)

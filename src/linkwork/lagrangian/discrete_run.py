@@ -116,6 +116,7 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
     """Return the error that explains why a step of size `length` [s] from the state `start` has no solution.
 
     It tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of floats.
+    `integrator` is the integrator of the failed step.
     """
     implicit, now, h = integrator.failing(start, length)
     history: list[float] = []
@@ -152,7 +153,10 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None."""
+    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None.
+
+    m is the number of constraints.
+    """
     if not len(rows):
         return None
     sizes = np.linalg.norm(rows, axis=1)

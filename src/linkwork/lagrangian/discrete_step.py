@@ -36,7 +36,7 @@ class State(NamedTuple):
 class Step(NamedTuple):
     """The result of a step: state, multipliers (m,), number of Newton iterations, and whether they converged.
 
-    Constraints change the momentum by Dg^T multipliers per second.
+    Constraints change the momentum by Dg^T multipliers per second. m is the number of constraints.
     """
 
     state: State
@@ -85,18 +85,27 @@ class ImplicitIntegrator(Integrator):
 
     @abstractmethod
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,)."""
+        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,).
+
+        There are m constraints and l nonholonomic rows.
+        """
 
     @abstractmethod
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+
+        There are m constraints and l nonholonomic rows.
+        """
 
     def step(self, now: State, h: Number) -> Step:
         """Return the result of a step h [s] from the state `now`."""
         return self.step_result(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
-        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,)."""
+        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,).
+
+        `most` is the largest number of Newton iterations. There are m constraints and l nonholonomic rows.
+        """
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
         guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
@@ -106,6 +115,7 @@ class ImplicitIntegrator(Integrator):
         """Return the residuals at velocity d (n,): of momenta (n,), and of constraints (m + l,).
 
         The latter are the constraint values at the end of the step over h, then the slip of nonholonomic constraints.
+        There are m constraints and l nonholonomic rows.
         """
         momenta = self.defect(now, h, d) - self.impulse_rows(now, h, d).T @ impulses
         return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
@@ -114,7 +124,11 @@ class ImplicitIntegrator(Integrator):
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43)."""
+        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43).
+
+        d (n,) and `impulses` (m + l,) are the present velocity and impulses. There are m constraints and l nonholonomic
+        rows.
+        """
         momenta, positions = self.residual(now, h, d, impulses)
         K = jacobian(lambda d: self.residual(now, h, d, impulses)[0])(d)
         rows = self.system.rows(now.x + h * d)

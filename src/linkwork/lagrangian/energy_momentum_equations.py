@@ -48,7 +48,10 @@ class EnergyMomentum(ImplicitIntegrator):
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return discrete gradients (m, n) of the constraints, and nonholonomic rows (l, n) at mid-step."""
+        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,).
+
+        These are discrete gradients of the m constraints, and the l nonholonomic rows at mid-step.
+        """
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
         rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
@@ -56,7 +59,10 @@ class EnergyMomentum(ImplicitIntegrator):
         return np.concatenate([gradients, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+
+        There are m constraints and l nonholonomic rows.
+        """
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
         state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
@@ -71,7 +77,8 @@ def _difference(function: Callable[[Array], Number], x: Array, step: Array, quad
 
     It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
     quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
-    steps so small that differences of the function are round-off.
+    steps so small that differences of the function are round-off. If the function is `quadratic`, the quadrature is
+    exact.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

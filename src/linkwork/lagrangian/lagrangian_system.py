@@ -69,11 +69,17 @@ class LagrangianSystem:
         return jacobian(self.coordinate_momentum, 1)(x, xdot)
 
     def violation(self, x: Array) -> Array:
-        """Return the constraint values g(x) (m,); empty without constraints."""
+        """Return the constraint values g(x) (m,); empty without constraints.
+
+        m is the number of constraints.
+        """
         return np.zeros(0) if self.constraints is None else self.constraints(x)
 
     def rows(self, x: Array) -> Array:
-        """Return Dg(x) and below it the nonholonomic rows (m + l, n): admissible velocities have rows @ xdot = 0."""
+        """Return Dg(x) and below it the nonholonomic rows (m + l, n): admissible velocities have rows @ xdot = 0.
+
+        There are m constraints and l nonholonomic rows.
+        """
         holonomic = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
         return np.concatenate([holonomic, self.slip_rows(x)])
 

@@ -33,7 +33,10 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Whether potential and constraints are quadratic, for L = xdot M xdot / 2 - V(x) with constant M (S4, 2.29)."""
+    """Whether potential V and constraints are quadratic in x, for a system with a constant mass matrix M.
+
+    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (S4, 2.29).
+    """
 
     quadratic_potential: bool
     quadratic_constraints: bool
@@ -58,7 +61,10 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Return the form of the system with `size` coordinates and gains of these shapes; check all results."""
+        """Return counts and properties (`Form`) of the system with `size` coordinates; check all functions.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
@@ -73,7 +79,10 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return which functions are quadratic if the mass matrix is constant, else None."""
+        """Return which functions are quadratic if the mass matrix is constant, else None.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
             def potential(x: Array) -> Number:
@@ -90,7 +99,10 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown."""
+        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)

@@ -20,7 +20,10 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
-    """Quadrature of the action of a step: h times the weighted sum of L at the parts `places` in [0, 1] of the step."""
+    """Quadrature of the action of a step: h times the weighted sum of the Lagrangian at fractions of the step.
+
+    `places` are these fractions, in [0, 1].
+    """
 
     weights: tuple[float, ...]
     places: tuple[float, ...]
@@ -39,7 +42,11 @@ class EndMomenta(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """Momenta and velocities (n,) projected onto the constraints, the impulses (m + l,), and whether it succeeded."""
+    """Momenta and velocities (n,) projected onto the constraints.
+
+    Also the impulses (m + l,) of the projection, and whether the projection succeeded. There are m constraints and l
+    nonholonomic rows.
+    """
 
     p: Array
     xdot: Array
@@ -64,11 +71,17 @@ class Variational(ImplicitIntegrator):
         return self.end_momenta(now.t, now.x, d, h).before - now.p
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return Dg and the nonholonomic rows (m + l, n) at the beginning of the step."""
+        """Return Dg and the nonholonomic rows (m + l, n) at the beginning of the step.
+
+        There are m constraints and l nonholonomic rows.
+        """
         return self.system.rows(now.x)
 
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+
+        There are m constraints and l nonholonomic rows.
+        """
         d = root.unknown
         y = now.x + h * d
         last = self._projected(y, self.end_momenta(now.t, now.x, d, h).after, d)

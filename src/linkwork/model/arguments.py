@@ -31,7 +31,10 @@ def or_infinite(array: Array) -> Array:
 
 
 def checked_name(name: object, what: str) -> str:
-    """Return `name`; raise a ModelError if it is not a nonempty string."""
+    """Return `name`; raise a ModelError if it is not a nonempty string.
+
+    `what` is what the name denotes, for the message.
+    """
     if not isinstance(name, str) or not name.strip():
         raise ModelError(f"the name of a {what} must be a nonempty string; got {name!r}")
     return name
@@ -67,7 +70,8 @@ def closing_kind(kind: object, element: str) -> ClosingKind:
 def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
     """Return `value` as a read-only float array of the given shape; raise a ModelError if that is impossible.
 
-    `accept` returns which numbers are valid; all must be.
+    `accept` returns which numbers are valid; all must be. `what` is the name of the argument in messages, and `element`
+    the label of the element.
     """
     try:
         array = np.array(value, dtype=float)
@@ -83,7 +87,10 @@ def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, acce
 
 
 def number_of(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
-    """Return `value` as a float; raise a ModelError if it is not one number that `accept` accepts."""
+    """Return `value` as a float; raise a ModelError if it is not one number that `accept` accepts.
+
+    `what` is the name of the argument in messages, and `element` the label of the element.
+    """
     if isinstance(value, float) and isfinite(value):  # the common case, which every `accept` accepts
         return float(value)
     return float(numbers_of(value, (), what, element, accept))
@@ -129,7 +136,10 @@ def yes_or_no(value: Any, what: str, element: str) -> bool:
 
 
 def interval(value: Any, what: str, element: str) -> Array:
-    """Return the bounds (lower, upper) as floats (2,); None means no bounds, which are infinite."""
+    """Return the bounds (lower, upper) as floats (2,); None means no bounds, which are infinite.
+
+    `what` is the name of the argument in messages.
+    """
     ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, or_infinite)
     if ends[0] > ends[1] or ends[0] == np.inf or ends[1] == -np.inf:
         raise ModelError(f"{what} must be (lower, upper) with lower <= upper; got {value!r}", element)
@@ -157,7 +167,10 @@ def efficiency_pair(value: Any, element: str) -> Array:
 
 
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
-    """Return one name or several names as a tuple without duplicates."""
+    """Return one name or several names as a tuple without duplicates.
+
+    Raise a ModelError for other values; `what` is the name of the argument in the message.
+    """
     several: list[Any] = [value] if isinstance(value, str) else list(value) if np.iterable(value) else [None]
     if not all(isinstance(name, str) for name in several):
         raise ModelError(f"{what} must be a name or a list of names; got {value!r}", element)
@@ -167,7 +180,7 @@ def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
 def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str, Array]:
     """Return a dict of arrays by joint name; each value is one number, or one per coordinate or velocity.
 
-    `each` is the name of one value in error messages.
+    `each` is the name of one value in error messages. `what` is the name of the argument in messages.
     """
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be given by joint, as in {{'knee': 0.5}}; got {value!r}", element)
@@ -176,7 +189,11 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 
 
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return an array (nv,), from one number for all velocities of a joint or from one number for each."""
+    """Return `value` as an array (nv,) with one number for each velocity of a joint of this kind.
+
+    `value` is one number for all velocities, or one for each. `accept` returns which numbers are valid; `what` is the
+    name of the argument in messages.
+    """
     return numbers_of(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
 
 

@@ -17,7 +17,10 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """The connection of a part or frame to another body: the name `to`, the pose `offset` there, and the weld `by`."""
+    """The connection of a part or frame to another body.
+
+    `to` is the name of that body, `offset` the pose in its frame, and `by` the name of the weld; empty for a frame.
+    """
 
     to: str
     offset: Transform
@@ -108,7 +111,7 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return a place as given to the Builder, before bodies have numbers."""
+        """Return a place with the pose `offset` as given to the Builder, before bodies have numbers."""
         return Place(offset, 0, offset)
 
     def on(self, body: int, pose: Transform) -> Place:

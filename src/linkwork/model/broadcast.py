@@ -91,17 +91,17 @@ def over_batch(
 
 
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
-    """Return a result of traced numbers as an array of the same class as the traced inputs.
-
-    Return other results unchanged.
-    """
+    """Return `found`, if it has traced numbers, as an array of the class of the traced inputs; else unchanged."""
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
     return found.view(special[0]) if special and found.dtype == object else found
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """Yield the arrays of each state of a batch, in C order."""
+    """Yield the arrays of each state of a batch, in C order.
+
+    `inputs` give the shape of each array for one state.
+    """
     count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     return zip(*flat, strict=True)

@@ -173,7 +173,7 @@ class Angle:
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """Return the rotation angle about a unit axis n (3,)."""
+        """Return the `Angle` that measures the rotation about a unit axis n (3,)."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
@@ -202,7 +202,10 @@ def _per_square(h: Array, least: float = 0.0) -> Array:
 
 
 def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,)."""
+    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,).
+
+    `least` bounds h . h from below, as in `_per_square`.
+    """
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
 

@@ -45,7 +45,7 @@ class Documented(NamedTuple):
 
 
 def written_name(class_: type) -> str:
-    """Return the name that documents use for a joint kind or a shape."""
+    """Return the name of a joint kind or shape `class_` in documents."""
     return class_.__name__.lower()
 
 
@@ -63,7 +63,7 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """Return the dataclass fields of a joint kind or a shape, without the local path of a mesh."""
+    """Return the dataclass fields of a joint kind or shape `owner`, without the local path of a mesh."""
     own = fields(owner) if is_dataclass(owner) else ()
     return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
 
@@ -74,7 +74,10 @@ def as_lists(value: Any) -> Any:
 
 
 def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the document's form of numbers by joint: a float for one number, else a list."""
+    """Return numbers by joint in the document's form: a float for a single number, else a list.
+
+    `given` maps joint names to arrays.
+    """
     return {joint: float(numbers[0]) if len(numbers) == 1 else numbers.tolist() for joint, numbers in given.items()}
 
 
@@ -93,7 +96,10 @@ def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, 
 
 
 def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
-    """Return a comment for a rotation matrix in a document: its roll, pitch and yaw angles in degrees."""
+    """Return a comment for a rotation matrix in a document: its roll, pitch and yaw angles in degrees.
+
+    `turn` is a prefix of the keys of the rotation.
+    """
     if _aligned(pose.R):
         return {}
     angles = ", ".join(f"{x:.6g}" for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)

@@ -61,7 +61,7 @@ def raise_first(faults: Iterable[Fault]) -> None:
 
 
 def raise_or_warn(faults: Iterable[Fault]) -> None:
-    """Raise the first error; if there is none, issue the warnings.
+    """Raise the first error in `faults`; if there is none, issue the warnings.
 
     The warnings are attributed to the caller of the calling function.
     """

@@ -23,7 +23,10 @@ Three = Sequence[float]  # three numbers; stored as a tuple
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """Return `count` finite floats, not negative unless `signed`; raise a ModelError for other values."""
+    """Return `count` finite floats, not negative unless `signed`; raise a ModelError for other values.
+
+    `what` is the name of the value in the message.
+    """
     try:
         array = np.array(value, dtype=float).reshape(-1)
     except (TypeError, ValueError):

@@ -142,7 +142,7 @@ class JointKind(ClosingKind):
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random coordinates (nq,): angles within half a turn, distances within one metre."""
+        """Return random coordinates (nq,) from the generator `rng`: angles within half a turn, distances within 1 m."""
         return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
 
 

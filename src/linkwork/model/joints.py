@@ -386,7 +386,8 @@ class Free(JointKind):
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
         """Return the force (6,) and energy [J] of a spring in the joint.
 
-        Three springs act along the axes of the joint frame; the rotational springs act as in a ball joint.
+        Three springs act along the axes of the joint frame; the rotational springs act as in a ball joint. The springs
+        have the stiffness (6,) and zero force at the coordinates `rest` (7,).
         """
         s = q[:3] - rest[:3]
         F = stiffness[:3] * s

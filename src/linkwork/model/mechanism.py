@@ -12,11 +12,11 @@ import numpy as np
 from linkwork.errors import unknown_name, visible
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, over_batch
-from linkwork.model.deferred_methods import call_implementation
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
 from linkwork.model.mechanism_elements import ElementViews
+from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.naming import Named, Sections
@@ -81,7 +81,7 @@ class Mechanism(ElementViews, ParameterViews):
         return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
-        """Return the mechanism with other elements in a section, such as "loops"."""
+        """Return the mechanism with `items` as the elements of a section, such as "loops"."""
         if section not in kinds():
             raise unknown_name("section", section, kinds())
         new = Named(kinds()[section].what, list(items))

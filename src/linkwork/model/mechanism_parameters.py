@@ -75,13 +75,14 @@ class ParameterViews:
         """Return the error for an unknown parameter name."""
         owner, _, key = str(name).rpartition(".")
         same = [one for one in self.all_elements if one.name == owner]
-        fixed = [one for one in same if key in one.definitions() and one.definitions()[key].parameter]
-        hint = (
-            f" The {key} of {fixed[0].label} is infinite and cannot vary; build it with a finite value."
-            if fixed
-            else ""
-        )
-        return unknown_name("parameter", name, self.parameters, hint)
+        known = [one for one in same if key in one.definitions()]
+        fixed = [one for one in known if one.definitions()[key].parameter]
+        hint = ""
+        if fixed:
+            hint = f" The {key} of {fixed[0].label} is infinite and cannot vary; build it with a finite value."
+        elif known:
+            hint = f" The {key} of {known[0].label} cannot vary; build a mechanism for each value."
+        return unknown_name("parameter", name, self.parameters, hint, similar=not known)
 
     def check_parameter(self, name: str, values: Array) -> None:
         """Raise an error unless all `values` of the parameter `name` are valid.

@@ -56,7 +56,7 @@ class Joint:
         return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random coordinates (nq,) within the limits."""
+        """Return random coordinates (nq,) within the limits, from the generator `rng`."""
         q = self.kind.random(rng)
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
         if not (below | above).any():

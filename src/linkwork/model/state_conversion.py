@@ -272,7 +272,10 @@ def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> l
 
 
 def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[JointLayout]:
-    """Return the layout of each joint in the other tool."""
+    """Return the layout of each joint in the other tool.
+
+    `continuous` names the revolute joints that Pinocchio stores as cosine and sine; None: those without limits.
+    """
     turning = {joint.name: joint for joint in joints if isinstance(joint.kind, Revolute)}
     if continuous is None:
         unbounded = {name for name, joint in turning.items() if not np.isfinite([joint.lower, joint.upper]).any()}

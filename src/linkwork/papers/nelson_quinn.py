@@ -84,7 +84,10 @@ class Matrix(NamedTuple):
 
 
 def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
-    """Reproduce the paper; return PASSED, or FAILED if a matrix, an acceleration or a walk fails its check."""
+    """Reproduce the paper; return PASSED, or FAILED if a matrix, an acceleration or a walk fails its check.
+
+    `out` is the folder for results; `drawn` says whether to draw figures.
+    """
     m = lw.example("walker")
     system, printed = walker.limbs(m), walker.printed()
     matrices = [Matrix(name, found, printed[name]) for name, found in walker.matrices(system).items()]

@@ -53,7 +53,7 @@ class Experiment(NamedTuple):
 
 
 def error(values: Array, standard: Array) -> float:
-    """Return the error (2.53), (2.56): mean distance of samples (N, m) from the reference, divided by m."""
+    """Return the error (2.53), (2.56) of samples `values` (N, m): their mean distance from `standard`, divided by m."""
     return float(np.linalg.norm(np.atleast_2d(values - standard), axis=1).mean() / values.shape[1])
 
 

@@ -96,7 +96,7 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
     """Simulate throws at all speeds [m/s] and lateral positions [m], one batch for each controller.
 
-    All blocks hit the back at the same height.
+    All blocks hit the back at the same height. `places` are the lateral positions.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
@@ -226,7 +226,7 @@ def _of_map(found: Map) -> list[Statement]:
 
 
 def converged(one: BipedRun) -> tuple[float, float]:
-    """Return the final distance [m] and angle [degrees] of the trunk from its target."""
+    """Return the final distance [m] and angle [degrees] of the trunk from its target in the run `one`."""
     last = one.error[-1]
     return float(np.linalg.norm(last[:3])), float(np.degrees(2.0 * np.arcsin(np.linalg.norm(last[4:]))))
 
@@ -238,7 +238,7 @@ def foot_travel(run: Run, foot: str) -> float:
 
 
 def _in_world(one: BipedRun) -> Array:
-    """Return the final desired force (3,) [N] on the trunk in world axes."""
+    """Return the final desired force (3,) [N] on the trunk in world axes, for the run `one`."""
     pose = one.run.dynamics.pose(one.run.q[-1], "trunk")
     return pose[:3, :3] @ one.wrench[-1, :3]
 

@@ -34,7 +34,10 @@ def biped_figures(found: Biped) -> Iterator[Drawn]:
 
 
 def _of_run(one: BipedRun, first: int, name: str) -> Iterator[Drawn]:
-    """Yield figures of joint angles, joint torques, trunk pose, its errors, and desired wrench on the trunk."""
+    """Yield figures of joint angles, joint torques, trunk pose, its errors, and desired wrench on the trunk.
+
+    `one` is the run, `first` the number of its first figure, and `name` its name in captions.
+    """
     run, t = one.run, one.run.t
     angles = [np.degrees(run.q[:, run.mechanism.joints[joint].q.start]) for joint in _joints()]
     torques = [run["tau"][:, run.mechanism.joints[joint].v.start] for joint in _joints()]
@@ -75,7 +78,10 @@ def _figure(size: tuple[float, float], down: int, across: int = 1) -> tuple[Figu
 
 
 def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str, Figure]:
-    """Draw the left leg in the upper panel and the right leg in the lower panel."""
+    """Draw the left leg in the upper panel and the right leg in the lower panel.
+
+    `about` is the caption; `lines` has one line for each joint.
+    """
     figure, grid = _figure(TALL, 2)
     for k, axes in enumerate(grid[:, 0]):
         numbers = range(6 * k, 6 * k + 6)
@@ -122,7 +128,7 @@ def _map(found: Map) -> Figure:
 
 
 def _edges(middles: Array) -> Array:
-    """Return the edges (n + 1,) of cells with the given centres (n,)."""
+    """Return the edges (n + 1,) of cells whose centres are `middles` (n,)."""
     inner = middles[1:] - 0.5 * np.diff(middles)
     return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
 

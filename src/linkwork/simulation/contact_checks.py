@@ -93,7 +93,10 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
 
 
 def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
-    """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism."""
+    """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism.
+
+    `adaptive` says whether the method has adaptive steps.
+    """
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not pairs:
         raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")

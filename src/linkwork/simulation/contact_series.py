@@ -80,7 +80,10 @@ def _compliant_contacts(now: Sample) -> list[Recorded]:
 
 
 def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
-    """Return the tangential velocity (3,) [m/s] of a touching contact in world axes, else zero."""
+    """Return the tangential velocity (3,) [m/s] of a contact in world axes; zero unless it `touches`.
+
+    `at` is the kinematics of the contact.
+    """
     slip = at.velocity - at.normal * dot(at.normal, at.velocity)
     return where(touches, at.pose.R @ slip, np.zeros(3))
 
@@ -92,7 +95,7 @@ def _force(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Return the tangential velocities of touching contacts, zero for others."""
+    """Return the tangential velocities (n, 3) [m/s] of contacts in world axes; zero for contacts that are apart."""
     if not now.system.rigid:
         return np.array([each.slip for each in now.once(_compliant_contacts)])
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
@@ -104,7 +107,10 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return the contact wrenches on the bodies, at the body origins in body axes; if rigid, those of the last step."""
+    """Return the contact wrenches (nbodies, 6) [N, N m] on the bodies, about their origins in body axes.
+
+    For rigid contacts they are those of the last step.
+    """
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
         return wrenches_from_forces(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)

@@ -148,7 +148,10 @@ def _reactions(run: Run) -> Array:
 
 
 def _carried(run: Run) -> Array:
-    """Return the multipliers of clutches and other velocity constraints; slipping ones have their capacity."""
+    """Return the multipliers (*batch, T, k) [N m or N] of clutches and other velocity constraints.
+
+    A slipping constraint has its capacity as multiplier.
+    """
     forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
     carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())
     if "slip" not in run.recorded:

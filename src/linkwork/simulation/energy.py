@@ -59,7 +59,10 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 
 
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
-    """Return the stored energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions."""
+    """Return the stored energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions.
+
+    `dynamics` are the compiled dynamics, and `parameters` values of varied parameters.
+    """
     kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
 
@@ -82,7 +85,10 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, which is its scale."""
+    """Energy balance (*batch,) of a run [J]: its largest `error` |E(t) - E(0) - work|, and the energy exchanged.
+
+    The energy exchanged is the `scale` for relative errors.
+    """
 
     error: Array
     scale: Array
@@ -91,7 +97,8 @@ class Balance(NamedTuple):
 def balance(stored: Stored, work: Array) -> Balance:
     """Return the energy balance of a run from energies and work (*batch, T) [J].
 
-    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work.
+    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work. `stored`
+    are the stored energies.
     """
     done, total = work - work[..., :1], np.asarray(stored.total)
     error = largest_magnitude(total - total[..., :1] - done)

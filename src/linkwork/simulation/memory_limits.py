@@ -16,7 +16,10 @@ COPIES = 4  # least number of copies of the state of all members that a run hold
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
-    """Raise a LinkworkError if `what`, such as "the recording", needs more bytes than the computer can provide."""
+    """Raise a LinkworkError if `what`, such as "the recording", needs more bytes than the computer can provide.
+
+    `needed` is the number of bytes, and `remedy` the end of the message.
+    """
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         if needed > PART_OF_MEMORY * there:

@@ -15,8 +15,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
-from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
@@ -118,6 +118,7 @@ class Problem:
         """Call the sampled controller at time t [s] in the state `now` of one batch member.
 
         Returns joint forces (nv,) [N m or N], the next memory (k,), and the modes that the controller commands.
+        `values` are the parameters and gains of the member.
         """
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
@@ -139,13 +140,19 @@ class Problem:
         return element.possible(key, mode)
 
     def motor_forces(self, values: Values, t: Number, now: MemberState) -> Array:
-        """Return the motor forces (ndrives,) [N m or N] of a controller that commands the motors of drives."""
+        """Return the motor forces (ndrives,) [N m or N] of a controller that commands the motors of drives.
+
+        `values` are the parameters and gains of a batch member, and `now` is its state at t [s].
+        """
         motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """Return the controller for one batch member, with that member's parameters of the drives."""
+        """Return the controller for one batch member, with that member's parameters of the drives.
+
+        `values` are the parameters and gains of the member.
+        """
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.actuators}
         return controller.on(self.mechanism.varied(own)) if own else controller
 
@@ -165,7 +172,10 @@ class Problem:
         return self.sampling is not None and not self.sampling.in_python
 
     def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:
-        """Return the event function of `stop_when` at t [s], q (nq,), v (nv,): negative where the run is to stop."""
+        """Return the event function of `stop_when` at t [s], q (nq,), v (nv,): negative where the run is to stop.
+
+        `values` are the parameters and gains of a batch member.
+        """
         if self.stop is None:
             return 1.0
         found = self.stop(values, t, q, v)
@@ -173,11 +183,17 @@ class Problem:
         return where(found, -1.0, 1.0) if is_condition else -cast(Number, found)
 
     def stops_at(self, values: Values, t: Number, q: Array, v: Array) -> Condition:
-        """Return whether `stop_when` is true or positive at t [s], q (nq,), v (nv,)."""
+        """Return whether `stop_when` is true or positive at t [s], q (nq,), v (nv,).
+
+        `values` are the parameters and gains of a batch member.
+        """
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """Yield the results of all compiled user functions in the state `now` of one batch member at t [s]."""
+        """Yield the results of all compiled user functions in the state `now` of one batch member at t [s].
+
+        `values` are the parameters and gains of the member.
+        """
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:
             yield system.control(*state)

@@ -156,7 +156,7 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Return setup and problem with the modes that the controller switches; such a controller is sampled.
+    """Return setup and problem, extended by the modes that the controller switches; it is then a sampled controller.
 
     The controller is called once to find the names of the modes in its result.
     """
@@ -269,7 +269,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the initial memory (k,) of a sampled controller."""
+    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -355,7 +355,7 @@ def _arrays(
 
 
 def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
-    """Return the start coordinates (..., nq) with normalized quaternions."""
+    """Return the coordinates `q0`, or the default start, as an array (..., nq) with normalized quaternions."""
     q = as_numbers("q0", start_of(m).q if q0 is None else q0)
     if q.ndim == 0 or q.shape[-1] != m.nq:
         raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
@@ -382,7 +382,7 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 
 
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
-    """Return the start state (*batch, ...) of a new or continued run."""
+    """Return the start state (*batch, ...) of a new or continued run; its modes are the parameters `switched`."""
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
     if setup.continued is None:
@@ -424,7 +424,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
 
 
 def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
-    """Return the contact memory (*batch, n, columns) in which all n contact pairs are apart."""
+    """Return the contact memory (*batch, n, columns) with all n pairs apart; `rigid` decides the number of columns."""
     size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
     found = np.zeros((*batch, len(m.contact_pairs), size))
     found[..., 0] = APART

@@ -104,7 +104,10 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
-    """Return the names of the series to record; if q and v are recorded, also the series that derived ones need."""
+    """Return the names of the series to record; if q and v are recorded, also the series that derived ones need.
+
+    `record` is the argument of `simulate`, and `possible` are the recordable series by name.
+    """
     if record is None:
         return [name for name, series in possible.items() if series.by_default]
     names = [record] if isinstance(record, str) else list(dict.fromkeys(record))

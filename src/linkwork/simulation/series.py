@@ -60,7 +60,10 @@ def unregister(name: str) -> None:
 
 
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
-    """Yield all recordable series of a run, or all derived ones, with the members of families such as "pose.FRAME"."""
+    """Yield all recordable series of a run, or all derived ones, with the members of families such as "pose.FRAME".
+
+    With `recorded` true the recordable series, else the derived ones.
+    """
     for entry in tuple(SERIES.values()):
         if entry.recorded != recorded:
             continue
@@ -88,7 +91,10 @@ def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
 
 
 def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
-    """Return the names of unrecorded series that the derived `series` needs, directly or through other series."""
+    """Return the names of unrecorded series that the derived `series` needs, directly or through other series.
+
+    `recorded` are the names of the recorded series.
+    """
     found: list[str] = []
     for name in series.needed(facts):
         if name in recorded:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from linkwork.errors import LinkworkError
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.simulated_system import Loads, System
 from linkwork.simulation.state import MemberState
-from linkwork.simulation.system import Loads, System
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:

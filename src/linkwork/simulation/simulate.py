@@ -44,7 +44,10 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 
 
 class Integration(NamedTuple):
-    """The arguments of `simulate` that decide how a problem is integrated, under the same names."""
+    """The arguments of `simulate` that decide how a problem is integrated, under the same names.
+
+    `required` is true if the user gave no method, and rigid contacts require `method`.
+    """
 
     method: str
     duration: float
@@ -55,9 +58,13 @@ class Integration(NamedTuple):
     atol: float = 1e-10
     threads: int | None = None
     target: str = "cpu"
+    required: bool = False
 
     def checked(self, baumgarte: float | None) -> Integration:
-        """Return a copy with numbers as floats; raise an error that names an invalid argument."""
+        """Return a copy with numbers as floats; raise an error that names an invalid argument.
+
+        `baumgarte` is the argument of `simulate`.
+        """
         for what, name, names in (("method", self.method, NAMES), ("target", self.target, TARGETS)):
             if name not in names:
                 raise unknown_name(what, name, names)
@@ -225,7 +232,9 @@ def simulate(
     """
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
-    how = how._replace(method=method_of(method, contact, locate, None if run is None else run.method))
+    rigid = contact == RIGID_CONTACTS
+    fit = method_of(method, contact, locate, None if run is None else run.method)
+    how = how._replace(method=fit, required=rigid and method == "auto")
     setup = Setup(
         mechanism,
         None if isinstance(q0, Run) else q0,
@@ -239,7 +248,7 @@ def simulate(
         stop_when,
         stops,
         baumgarte,
-        rigid=contact == RIGID_CONTACTS,
+        rigid=rigid,
         dt=how.dt,
         continued=None if run is None else _continuation(run),
         clip_effort=clip_effort,
@@ -248,14 +257,17 @@ def simulate(
 
 
 def _continuation(run: Run) -> Continuation:
-    """Return the data of `run` that a run which continues it needs."""
+    """Return the data of `run` that are needed to continue it."""
     settings = run.settings
     end = float(run.t[-1]) if len(run.t) else 0.0
     return Continuation(run.mechanism, run.final, run.parameters, settings.dt or 0.0, end, run.events, run.batch)
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """Build the problem from the setup, run it, and return the run."""
+    """Build the problem from the setup, run it, and return the run.
+
+    `how` and `recording` have the arguments of `simulate` on integration and recording; `progress` is its argument.
+    """
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
         if how.method not in METHODS:
@@ -267,6 +279,8 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
     try:
         trial = partial(_trial, problem, how)
         choice = chosen(problem, derivative, Wanted(how.method, how.dt, how.order, how.duration), trial)
+        if how.required and how.dt is not None:
+            choice = choice._replace(why="required by rigid contacts")
         check_start(problem, choice.method, choice.dt)
         adaptive = choice.method in ADAPTIVE
         if not adaptive:
@@ -317,7 +331,8 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
     """Return states along a trial run of the first batch member.
 
-    The list is empty if the controller runs in Python, because a trial would call it twice.
+    The list is empty if the controller runs in Python, because a trial would call it twice. `how` has the arguments of
+    `simulate` on integration, and `choice` the method and step to try.
     """
     if problem.in_python:
         return []
@@ -332,7 +347,10 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption."""
+    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption.
+
+    `progress` is the argument of `simulate`.
+    """
     begin = time.perf_counter() - building_seconds()
     try:
         title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
@@ -368,7 +386,7 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
     """Repeat a run with half the step, or 1/100 of the tolerances; its samples include the times of the first run.
 
-    `made` are the settings of the first run.
+    `made` are the settings of the first run. `setup` and `how` have the arguments of the first run.
     """
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt

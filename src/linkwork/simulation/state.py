@@ -94,7 +94,7 @@ class MemberState(NamedTuple):
         return self.motion.v
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
-        """Return the state with the given fields of `motion` (a `StepState`) replaced."""
+        """Return the state with the fields `changes` of `motion` (a `StepState`) replaced."""
         return self._replace(motion=self.motion._replace(**changes))
 
 
@@ -124,7 +124,10 @@ def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
 
 
 def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
-    """Return the names of the leaves of a record, such as 'motion.q'."""
+    """Return the names of the leaves of a record, such as 'motion.q'.
+
+    `prefix` precedes every name.
+    """
     names: Sequence[str] = getattr(record, "_fields", ())
     return [
         name

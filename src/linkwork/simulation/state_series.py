@@ -12,7 +12,7 @@ WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
 
 
 def six(linear: str, angular: str) -> tuple[str, ...]:
-    """Return the units of a twist, wrench or momentum: three linear ones, then three angular ones."""
+    """Return the six units of a twist, wrench or momentum: three times `linear`, then three times `angular`."""
     return (linear,) * 3 + (angular,) * 3
 
 
@@ -35,17 +35,17 @@ def _full(joint: Joint, name: str) -> str:
 
 
 def coordinates(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return the axis over all coordinates, as a tuple of one."""
+    """Return a tuple with one axis, whose entries are all coordinates."""
     return (Axis("coordinate", coordinate_names(facts.mechanism)),)
 
 
 def velocities(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return the axis over all velocities, as a tuple of one."""
+    """Return a tuple with one axis, whose entries are all velocities."""
     return (Axis("velocity", velocity_names(facts.mechanism)),)
 
 
 def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, ...]]:
-    """Return a function of the facts that gives the unit of each velocity's quantity (nv,).
+    """Return a function of `RunFacts` that returns the unit of a quantity for each velocity (nv,).
 
     The unit is `turning` for rotational velocities and `sliding` for translational ones.
     """
@@ -58,7 +58,7 @@ def bodies(facts: RunFacts) -> tuple[Axis, ...]:
 
 
 def drives(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return the axis over all drives, as a tuple of one."""
+    """Return a tuple with one axis, whose entries are all drives."""
     return (Axis("drive", facts.mechanism.actuators.names),)
 
 

@@ -67,9 +67,11 @@ def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Arr
 
 
 def _held(S: Array, a: Array, limits: Array) -> Array:
-    """Return the friction forces (n, nv) of n samples; `a` (n, nv) are the accelerations without them.
+    """Return the friction forces (n, nv) [N m or N] of n samples that make accelerations zero, as far as limits allow.
 
-    Projected Gauss-Seidel sweeps solve each velocity with the others fixed.
+    S (n, nv, nv) is the change of the accelerations per unit joint force, `a` (n, nv) are the accelerations without
+    friction, and `limits` (n, nv) the largest friction forces. Projected Gauss-Seidel sweeps solve each velocity with
+    the others fixed.
     """
     p = np.zeros_like(a)
     columns = [k for k in range(a.shape[-1]) if limits[:, k].any()]
@@ -88,7 +90,7 @@ def _held(S: Array, a: Array, limits: Array) -> Array:
 
 
 def _tree_limits(run: RunData) -> Array:
-    """Return the largest friction forces [N m or N] of all velocities of the tree, for each sample."""
+    """Return the largest friction forces [N m or N] of all velocities of the tree, for each sample of a run."""
     given = run.along_time()
     each = [np.zeros(0), *(given.get(f"{j.name}.friction", j.friction) for j in outward(run.mechanism.tree))]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in each))

@@ -28,7 +28,10 @@ Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapp
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller that is called `rate` times per second, with constant forces between calls; None: once per step."""
+    """A controller that is called `rate` times per second, with constant forces between calls.
+
+    If `rate` is None, the controller is called once per step.
+    """
 
     function: Controller
     rate: float | None = None
@@ -222,11 +225,17 @@ class UserFunction:
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
-        """Call the user function and return its result; raise a ShapeError if it does not have the shape `shape`."""
+        """Call the user function and return its result; raise a ShapeError if it does not have the shape `shape`.
+
+        `values` are parameters and gains by name, and `state` are t, q and v.
+        """
         return self.shaped(self(values, *state), shape)
 
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
-        """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes."""
+        """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes.
+
+        `values` are parameters and gains by name.
+        """
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
             if not (isinstance(found, tuple) and len(found) == 2):
@@ -249,7 +258,7 @@ class UserFunction:
         return number if off is None else where(number > 0.0, 1.0, where(number <= 0.0, off, np.nan))
 
     def shaped(self, value: object, shape: tuple[int, ...], part: str = "") -> Array:
-        """Return `value` as an array of the shape `shape`; raise a ShapeError that names `part` if it has another."""
+        """Return `value` as an array of the shape `shape`; raise a ShapeError that names `part` for other shapes."""
         array = value if isinstance(value, np.ndarray) else _as_array(value)
         if array is None or array.shape != shape:
             got = f"shape {array.shape}" if array is not None else f"{value!r:.60}"

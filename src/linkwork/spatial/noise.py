@@ -43,7 +43,8 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
     """Return independent numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
     If an argument is traced, its method `uniforms` is called. If a traced argument is not an integer in 0 ... 2^53 - 1
-    when the kernel runs, the kernel returns NaN.
+    when the kernel runs, the kernel returns NaN. `seed`, `counter` and `stream` select the numbers: equal arguments
+    give equal numbers.
     """
     limits = {"seed": (seed, LARGEST), "counter": (counter, LARGEST), "stream": (stream, STREAMS)}
     for name, (number, limit) in limits.items():
@@ -57,13 +58,19 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 
 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
-    """Return the two uniform numbers of one block; `place` is the stream plus 2^32 times the block number."""
+    """Return the two uniform numbers of one block; `place` is the stream plus 2^32 times the block number.
+
+    `seed` and `counter` are those of `uniforms`.
+    """
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)
 
 
 def _uniform(low: int, high: int) -> float:
-    """Return the upper 53 of 64 bits, given as two words, as a multiple of 2^-53; zero is replaced by 2^-54."""
+    """Return the upper 53 of 64 bits, given as two words, as a multiple of 2^-53; zero is replaced by 2^-54.
+
+    The words are `low` and `high`.
+    """
     return max((high << 21) + (low >> 11), 0.5) * 2.0**-53
 
 

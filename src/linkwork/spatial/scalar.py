@@ -155,7 +155,7 @@ def own_copy(value: Any) -> Any:
 
 
 def largest(values: Array) -> Number:
-    """Return the largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
+    """Return the largest magnitude of the numbers `values` (n,); 0 if there are none, NaN if one is NaN."""
     found: Number = 0.0
     for x in values:
         found = maximum(found, abs(x))
@@ -169,7 +169,7 @@ class LDLT(NamedTuple):
     inverse_D: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """Return A^-1 b for b of shape (d,) or (d, k)."""
+        """Return A^-1 b for the factored matrix A (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse_D)
         x = [y * inverse for y, inverse in zip(_substituted(self.L, b), self.inverse_D, strict=True)]
         for i in reversed(range(d - 1)):
@@ -181,7 +181,7 @@ class LDLT(NamedTuple):
         return self
 
     def matrix(self) -> Array:
-        """Return the inverse A^-1 (d, d)."""
+        """Return the inverse A^-1 (d, d) of the factored matrix A."""
         return self.solve(np.eye(len(self.inverse_D)))
 
 
@@ -209,7 +209,7 @@ class LU(NamedTuple):
     inverse: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """Return A^-1 b for b of shape (d,) or (d, k)."""
+        """Return A^-1 b for the factored matrix A (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse)
         x = _substituted(self.L, b)
         for i in reversed(range(d)):

@@ -26,7 +26,10 @@ def length(x: Array) -> Number:
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """Return the fraction of a vector of length `size` that is outside the ball of radius `radius`; 0 inside."""
+    """Return (size - radius) / size, the fraction of a vector outside a ball about zero; 0 if the vector is inside.
+
+    `size` is the length of the vector, `radius` the radius of the ball.
+    """
     return maximum(size - radius, 0.0) / maximum(size, TINY)
 
 

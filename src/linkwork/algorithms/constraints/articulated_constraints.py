@@ -37,9 +37,11 @@ RowNumbers = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class OpenRows:
-    """Constraint rows that are not yet eliminated at a body: E (6, k) and W (k, k) of the module's equations.
+    """Constraint rows whose multipliers are not yet eliminated at a body.
 
-    `mobility` (k,) is the part of W's diagonal due to joints.
+    For k rows with multipliers lambda (k,): E lambda is the rows' wrench on the body, with E (6, k). W lambda, with W
+    (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body. `mobility`
+    (k,) is the part of W's diagonal due to joints.
     """
 
     rows: RowNumbers
@@ -48,7 +50,7 @@ class OpenRows:
     mobility: Array
 
     def at(self, rows: RowNumbers) -> OpenRows:
-        """Return the same quantities for another set of rows, with zeros for new rows."""
+        """Return E, W and mobility for another set of row numbers, with zeros for rows that were not there before."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
@@ -65,7 +67,11 @@ NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0)
 
 
 class Eliminated(NamedTuple):
-    """Constraint rows eliminated at a body: E (6, l), factors N of W + damping, and W (l, k) to the `others`."""
+    """Constraint rows whose multipliers were eliminated at a body: l rows, with k rows `others` remaining.
+
+    E (6, l) has the wrenches of the eliminated rows on the body, N the factors of their W (l, l) plus damping, and W
+    (l, k) couples them to the rows `others`; see `OpenRows`.
+    """
 
     rows: RowNumbers
     E: Force
@@ -76,9 +82,11 @@ class Eliminated(NamedTuple):
 
 
 class JointFactors(NamedTuple):
-    """Factors of a joint: D, G = P S D^-1, and the rates B (k, d) of the rows `rows` by the joint's velocities (d,).
+    """Factors of a joint with d velocities, motion subspace S and outboard articulated inertia P.
 
-    `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the joint passes inward.
+    D factors S^T P S plus the armature, and G is P S D^-1 (6, d). B (k, d) has the rates of the constraint rows `rows`
+    per unit of each joint velocity. `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the
+    joint passes inward.
     """
 
     D: LDLT
@@ -90,14 +98,20 @@ class JointFactors(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """Factors of all joints and eliminated rows, by body number; they do not depend on forces."""
+    """Result of `factorize`: factors of all joints and of all eliminated rows, by body number.
+
+    The factors do not depend on forces.
+    """
 
     eliminated: list[Eliminated | None]
     joints: dict[int, JointFactors]
 
 
 def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Return the factors of a tree with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
+    """Return the factors of a tree with the constraint rows J (nh, nv) and all rotors; J may have no rows.
+
+    `motion` has the kinematics of the tree.
+    """
     rigid_count = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
     P = [body.inertia.articulated() for body in mechanism.bodies]
@@ -134,6 +148,7 @@ def _eliminate(
     """Eliminate the multipliers of `rows` at a body; return their factors, and the inertia and rows that remain.
 
     P is the body's articulated inertia. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
+    `open_rows` are all rows that are not yet eliminated at the body.
     """
     others = tuple(row for row in open_rows.rows if row not in rows)
     both = open_rows.at((*rows, *others))
@@ -159,7 +174,10 @@ def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the same as `rows_by_joint_and_body` for the rows of the paths `along`, numbered in their order."""
+    """Return, by body number, the rows that involve the body's joint, and the rows eliminated at the body.
+
+    The rows are those of the paths `along`, numbered in their order; see `rows_by_joint_and_body`.
+    """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
@@ -172,7 +190,11 @@ def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Row
 
 
 class Constrained(NamedTuple):
-    """Accelerations a (nv,) and multipliers (nc,) [N or N m]; the wrench of loop rows C on frame B is C lambda."""
+    """Accelerations a (nv,) and constraint multipliers lambda (nc,) [N or N m] of a mechanism with constraints.
+
+    The rows of a loop exert the wrench C lambda on the loop's frame B, where C (6, rows) are the wrenches of unit
+    multipliers.
+    """
 
     a: Array
     multipliers: Array
@@ -192,7 +214,7 @@ def solve_damped(
 
     `closed` are the factors, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration, `bias` the
     velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows are damped: J a
-    differs slightly from `target`; see `refine_solution`.
+    differs slightly from `target`; see `refine_solution`. `motion` has the kinematics of the tree.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
@@ -245,13 +267,16 @@ def solve_damped(
 
 
 def _add(to: dict[int, Number], rows: RowNumbers, values: Sequence[Number] | Array) -> None:
-    """Add values to the entries of a dictionary, by row number."""
+    """Add `values` to the entries of the dictionary `to` with the row numbers `rows`."""
     for row, value in zip(rows, values, strict=True):
         to[row] = to.get(row, 0.0) + value
 
 
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
-    """Return the rates J v (nc,) of constraint rows J (nc, nv), without the zeros of joints outside the loops."""
+    """Return the rates J v (nc,) of constraint rows J (nc, nv).
+
+    The sums skip the joints outside each loop, whose entries of J are zero.
+    """
     found: list[Number] = [0.0] * len(J)
     through, _ = rows_by_joint_and_body(mechanism, len(J))
     for j in outward(mechanism):
@@ -264,9 +289,10 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """Return the solution `first` corrected for the damping, by iterative refinement.
+    """Return the solution `first` corrected for the damping of the rows, by iterative refinement.
 
-    The residual is target - J a (nc,).
+    `first` has accelerations a (nv,) and multipliers; the residual of each iteration is target - J a (nc,). `motion`
+    has the kinematics of the tree, and `closed` its factors.
     """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):
@@ -281,7 +307,7 @@ def solve_from_rest(
     """Return accelerations and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
 
     The joint forces are tau (nv,), by default zero. With impulses instead of forces, the result is velocities and
-    impulses.
+    impulses. `motion` has the kinematics of the tree, and `closed` its factors.
     """
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies

@@ -36,7 +36,10 @@ class Box:
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (k, k), with a fraction of the free mobility added to its diagonal."""
+        """Mobility of the block: the product K W (k, k) of its rows K and their response W, regularized.
+
+        A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
+        """
         return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
 
     @property
@@ -45,7 +48,7 @@ class Box:
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return the square roots (k,) of the mobilities of the rows."""
+        """Return the square root of the mobility of each row (k,), which makes impulses comparable."""
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
@@ -54,7 +57,7 @@ class Box:
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """Return 0: the intervals do not depend on other blocks."""
+        """Return 0, because the impulse intervals of a box do not depend on the impulses of other blocks."""
         return 0.0
 
     def bounds(self) -> list[tuple[Number, Number]]:
@@ -63,7 +66,11 @@ class Box:
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the largest speed by which a row violates its complementarity condition."""
+        """Return the largest speed by which a row with impulses p (k,) and speeds u (k,) violates its condition.
+
+        The condition (complementarity) of a row is that it sticks, u = 0, or that it slips against an impulse at a
+        bound.
+        """
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
 
@@ -71,7 +78,8 @@ class Box:
         """Return the impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
         A Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
-        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used.
+        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not
+        used, because the intervals do not depend on other blocks.
         """
         swept = self._swept(G, p, u)
         if len(p) == 1:
@@ -130,7 +138,10 @@ class Ball:
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (d, d), with a fraction of its trace added to the diagonal."""
+        """Mobility of the block: the product K W (d, d) of its rows K and their response W, regularized.
+
+        A fraction of its trace is added to the diagonal, so that it can be factored.
+        """
         return regularized(self.K @ self.W)
 
     @property
@@ -147,17 +158,27 @@ class Ball:
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible impulse, from the normal impulse of the contact."""
+        """Return the largest admissible impulse, from the normal impulse of the contact.
+
+        p are the impulses of all blocks.
+        """
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """Return the speed by which the block violates its complementarity condition."""
+        """Return the speed by which the block violates its complementarity condition.
+
+        p and u (d,) are impulses and speeds of the rows, and `limit` is the largest admissible impulse.
+        """
         ease = trace_of(G)
         along = p - u / ease
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return the impulses (d,): the exact solution if the rows stick, else a projected-gradient improvement."""
+        """Return better impulses (d,): the exact solution if the rows stick, else that of a projected-gradient step.
+
+        p and u (d,) are the present impulses and speeds, G (d, d) is the mobility with its `factors`, and `limit` the
+        largest admissible impulse.
+        """
         stuck = p - factors.solve(u)
         ease = 1.0 / largest_row_sum(G)
         slides = into_ball(p - u * ease, limit)
@@ -167,7 +188,10 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return G (k, k) restricted to the rows (k,) marked 1; other rows and columns are those of the identity."""
+    """Return the mobility G (k, k) restricted to the rows (k,) marked 1.
+
+    Other rows and columns are those of the identity.
+    """
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
         among[k, k] = where(there == 1.0, G[k, k], 1.0)
@@ -175,7 +199,10 @@ def masked(G: Array, rows: Array) -> Array:
 
 
 def regularized(G: Array) -> Array:
-    """Return G (d, d) with a fraction of its trace added to the diagonal, for rows that are immobile or redundant."""
+    """Return the mobility G (d, d) with a fraction of its trace added to the diagonal.
+
+    The result can be factored even if rows are immobile or redundant.
+    """
     return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
 
 
@@ -188,7 +215,10 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Return the magnitudes (d,) of the impulses that stop rows of mobility G (d, d) and speeds u (d,), one by one."""
+    """Return the magnitudes (d,) of the impulses that would stop each row on its own.
+
+    The rows have the mobility G (d, d) and the speeds u (d,).
+    """
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 
 

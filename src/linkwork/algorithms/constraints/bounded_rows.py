@@ -77,7 +77,10 @@ class Block(Protocol):
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (d, d), regularized so that it can be factored."""
+        """Mobility of the block: the product K W (d, d) of its rows K and their response W.
+
+        It is regularized so that it can be factored.
+        """
         ...
 
     @property
@@ -98,14 +101,18 @@ class Block(Protocol):
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
-        """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition."""
+        """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition.
+
+        `limit` is the bound on the impulse that `Block.limit` returns.
+        """
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
         """Return impulses (d,) that satisfy the block's condition, or nearly, with the other blocks fixed.
 
         p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the mobility with its `factors`. With
-        `caution` 1, the update never increases the distance from a solution.
+        `caution` 1, the update never increases the distance from a solution. `limit` is the bound on the impulse that
+        `Block.limit` returns.
         """
         ...
 
@@ -144,14 +151,20 @@ class FactoredBlock(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """Convergence tolerance: the speed `enough`, for residuals multiplied by the factor of each block in `by`."""
+    """Convergence tolerance of `solve_impulses`: the residual of every block must be at most the speed `enough`.
+
+    The residual of block k is first multiplied by the factor by[k]; if `by` is None, all factors are 1.
+    """
 
     enough: Number
     by: list[Number] | None
 
 
 def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
-    """Return the tolerance at velocities v (nv,): round-off of the speeds that blocks have and pass to each other."""
+    """Return the convergence tolerance at velocities v (nv,), from the round-off of the row speeds.
+
+    The speeds include those that impulses of other blocks cause. `known` are all blocks with their factors.
+    """
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
@@ -168,7 +181,11 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
 
 
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
-    """Return the speed that each block may receive from blocks of another kind, directly and through other blocks."""
+    """Return for each block the speed that impulses of other blocks may cause, directly or through further blocks.
+
+    Pairs of blocks with `same_units` do not count. `known` are all blocks with their factors, and v (nv,) the
+    velocities.
+    """
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
@@ -183,7 +200,7 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
 
 
 class StickingElimination:
-    """Sticking rows of a box, eliminated from the mobility of all other blocks as if rigidly connected.
+    """Blocks from whose mobility the sticking rows of a box are eliminated, as if the rows were rigid connections.
 
     A change of another block's impulse then changes the impulses of these rows too, so that they continue to stick.
     Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
@@ -261,7 +278,8 @@ def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any 
 def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
     """Return the first guess (n,) of the impulses; blocks without impulses of the last step are solved one by one.
 
-    `pushed` returns the velocities (nv,) for given impulses.
+    `pushed` returns the velocities (nv,) for given impulses. `known` are all blocks with their factors, and p are the
+    impulses of each block from the last step.
     """
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
@@ -273,7 +291,9 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
 def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
     """Improve the impulses of block k in p, with the other blocks fixed; return the velocities (nv,) after it.
 
-    The impulses of eliminated sticking rows, in p[0], change with those of the block.
+    The impulses of eliminated sticking rows, in p[0], change with those of the block. `one` is block k with its
+    factors, `speeds` (nv,) are the velocities before the improvement, and `caution` is the argument of
+    `Block.improved`.
     """
     block = one.block
     better = block.improved(one.G, one.factors, p[k], block.K @ speeds, block.limit(p), caution)
@@ -291,7 +311,10 @@ def _as_numpy_condition(condition: Any) -> Any:
 
 
 def work(blocks: Sequence[Block], p: Array, before: Array, after: Array) -> Number:
-    """Return the work [J] of impulses p (n,) that change velocities (nv,) from `before` to `after`."""
+    """Return the work [J] of impulses p (n,) that change velocities (nv,) from `before` to `after`.
+
+    `blocks` have the constraint rows along which the impulses act.
+    """
     total: Number = 0.0
     for one, impulse in zip(blocks, split_by_block(blocks, p), strict=True):
         total = total + product(impulse, one.K @ (before + after)) * 0.5

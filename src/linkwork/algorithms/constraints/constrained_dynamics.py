@@ -29,9 +29,9 @@ from linkwork.algorithms.constraints.articulated_constraints import (
     solve_from_rest,
 )
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.mechanism import Mechanism

@@ -20,7 +20,7 @@ def velocity_row_matrix(mechanism: Mechanism) -> Array:
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a velocity row in the velocities of a tree."""
+    """Return the coefficients (nv,) of a tree's velocities in a `velocity_row`, a weighted sum of joint velocities."""
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor
@@ -45,7 +45,7 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield the joints on which each rotor acts that turns with several joints."""
+    """Yield the path of joints of each rotor that turns with several joints."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 

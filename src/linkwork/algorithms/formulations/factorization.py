@@ -18,7 +18,11 @@ from linkwork.spatial.scalar import Array
 
 
 class Factorization(NamedTuple):
-    """Operators of all bodies, stacked: V = phi H v, F = phi^T (M^b dV/dt + b), tau = H^T F."""
+    """Operators of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
+
+    The twists of all bodies are V = phi H v, the wrenches through their joints F = phi^T (M^b dV/dt + b), and the joint
+    forces tau = H^T F. `a` are velocity-dependent accelerations with gravity, `b` gyroscopic minus external wrenches.
+    """
 
     A: Array
     phi: Array
@@ -35,7 +39,10 @@ class Factorization(NamedTuple):
 
     @property
     def bias(self) -> Array:
-        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration (3.33)."""
+        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration (3.33).
+
+        `a` are velocity-dependent accelerations of the bodies, with gravity.
+        """
         return self.H.T @ (self.phi.T @ (self.M_b @ (self.phi @ self.a) + self.b))
 
 

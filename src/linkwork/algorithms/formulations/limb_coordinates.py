@@ -41,7 +41,10 @@ def with_base_position(matrix: Array) -> Array:
 
 
 def true_to_relative(blocks: Sequence[Array]) -> Array:
-    """Return D (3n, k) from the rotations (3, k_j) that each joint allows, in the frame of its outer body (14)."""
+    """Return D (3n, k), which maps true coordinate rates to relative angular velocities of n frames (14).
+
+    D is block-diagonal: block j (3, k_j) has the rotations that joint j allows, in the frame of its outer body.
+    """
     return block_diagonal(blocks)
 
 
@@ -60,7 +63,8 @@ def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float
     """Return D (k, k'), which maps the k' coordinates of a constrained mechanism to its k coordinates with `names`.
 
     Locked coordinates have no column (26). Coupled coordinates share the column of the first of them, with the ratios
-    of their motor (27), (28). Reversing the motor by its clutch changes the signs.
+    of their motor (27), (28). Reversing the motor by its clutch changes the signs. `couplings` maps each motor to the
+    coordinates it drives, with ratios; `locked` names coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():

@@ -124,7 +124,11 @@ def _coordinates(mechanism: Mechanism) -> list[str]:
 
 
 def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
-    """Return, for each frame of a limb, the index of the frame from which its rotation is measured; -1 for the base."""
+    """Return, for each frame of a limb, the index of the frame from which its rotation is measured; -1 for the base.
+
+    `joints` are the joints of the limb. `inboard` maps the name of a joint to the number of the body from which its
+    rotation is measured, if that is not its parent.
+    """
     frames = [base, *(j.o for j in joints)]
     return (-1, *(frames.index(inboard.get(j.name, j.i)) for j in joints))
 
@@ -165,9 +169,9 @@ def _turns(joints: Sequence[Joint]) -> Array:
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """Return D1: six coordinates for each free base, then the joints of all limbs (36), (37).
+    """Return the matrix D1: the coordinates are six for each free base, then the joints of all limbs (36), (37).
 
-    A fixed base has no column.
+    `paths` has the bodies of each limb, `bases` the numbers of the free bases. A fixed base has no column.
     """
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
@@ -183,7 +187,11 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 
 
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
-    """Return D2: a joint shared by several limbs has one coordinate, in the order of the tree's velocities (40)."""
+    """Return the matrix D2, by which a joint that several limbs share has only one coordinate (40).
+
+    The coordinates are in the order of the tree's velocities. `limbs` has base and joints of each limb, `bases` the
+    free joints.
+    """
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)
     return np.concatenate([np.zeros((0, mechanism.nv)), *(everywhere[j.v] for j in (*bases, *turning))])

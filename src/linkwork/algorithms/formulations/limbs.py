@@ -66,7 +66,7 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
     """Return M (3 + 3n, 3 + 3n) and h (3 + 3n,) in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
 
     `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is (3,) [m/s^2]. With a `drift` (3n,)
-    [rad/s^2], the unknown is omega' - drift, and h contains the drift.
+    [rad/s^2], the unknown is omega' - drift, and h contains the drift. `limb` is the limb in its present position.
     """
     I_v, m, Phi, I = limb.I_v, limb.m_bar, limb.Phi, limb.I_star
     drift = np.zeros(len(omega)) if drift is None else drift
@@ -83,7 +83,7 @@ def true_equations(
     """Return M (k, k) and h (k,) in true coordinates with velocities `rate` (k,) (18): M alpha'' + h = forces.
 
     `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of omega (17). If D is not constant,
-    `D_rate` (3n, k) is the time derivative of its omega rows.
+    `D_rate` (3n, k) is the time derivative of its omega rows. `gravity` is (3,) [m/s^2].
     """
     Omega = D @ rate  # (13)
     omega = (C_R @ Omega)[3:]  # (10)

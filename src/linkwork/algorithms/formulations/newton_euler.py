@@ -24,7 +24,7 @@ from linkwork.spatial.scalar import Array
 
 
 class NewtonEuler(NamedTuple):
-    """Local matrices of (10) to (13) and forces of (2), stacked over all bodies.
+    """Local matrices of (10) to (13) and forces of (2), stacked over p bodies, for f joint velocities in all.
 
     `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
     joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
@@ -45,17 +45,17 @@ class NewtonEuler(NamedTuple):
 
     @property
     def E_C(self) -> Array:
-        """Matrix E - C (6p, 6p), with the identity E."""
+        """Matrix E - C (6p, 6p) of p bodies, where E is the identity and C maps the motion of the inboard bodies."""
         return np.eye(len(self.C)) - self.C
 
     @property
     def J_bar(self) -> Array:
-        """Global Jacobian (6p, f): a = J_bar y'' + ... (14)."""
+        """Global Jacobian (6p, f) of p bodies: their accelerations are a = J_bar y'' plus velocity terms (14)."""
         return np.linalg.solve(self.E_C, self.J)
 
     @property
     def Q_bar(self) -> Array:
-        """Global distribution matrix of the reactions (6p, 6p - f) (15)."""
+        """Global distribution matrix (6p, 6p - f), which maps generalized reactions to wrenches on p bodies (15)."""
         return self.E_C.T @ self.Q
 
     @property
@@ -96,7 +96,10 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8)."""
+    """Return M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8).
+
+    y (f,) are the joint coordinates.
+    """
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
 

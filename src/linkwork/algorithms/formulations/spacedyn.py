@@ -89,7 +89,10 @@ def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list
 
 
 def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
-    """Return H_b (6, 6), H_bm (6, nv) and H_m (nv, nv), (3.19) to (3.28); columns of the base's own joint are zero."""
+    """Return H_b (6, 6), H_bm (6, nv) and H_m (nv, nv), (3.19) to (3.28); columns of the base's own joint are zero.
+
+    b is the base and m the joints of the manipulators; `link` has the positions and inertias of all links.
+    """
     J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
     w = sum(link.m)  # including the base, which the list of symbols omits

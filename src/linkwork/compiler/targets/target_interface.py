@@ -18,7 +18,7 @@ from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.compiler.plan import Plan
+    from linkwork.compiler.kernel_plan import Plan
 
 
 class Port(NamedTuple):
@@ -105,7 +105,10 @@ class Target(Protocol):
         ...
 
     def build(self, program: Program, variant: str) -> bytes:
-        """Generate the code of a program and return it as bytes that can be stored on disk."""
+        """Generate the code of a program and return it as bytes that can be stored on disk.
+
+        `variant` is a name that `Target.variant` returned.
+        """
         ...
 
     def load(self, code: bytes) -> Code:

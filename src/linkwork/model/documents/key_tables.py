@@ -23,7 +23,7 @@ def element_tables() -> str:
 
 
 def key_table(class_: type[Element]) -> str:
-    """Return the Markdown table of a kind of element: every key with its value, default and meaning."""
+    """Return the Markdown table of the element kind `class_`: every key with its value, default and meaning."""
     rows = [HEADER, tuple("---" for _ in HEADER), *_rows(class_)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -44,7 +44,10 @@ def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
 
 
 def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]:
-    """Yield each document key, its definition, whether it is the first of that definition, its value and meaning."""
+    """Yield all document keys of the element kind `class_`, each with its definition, value and meaning.
+
+    The third item says whether the key is the first of its definition.
+    """
     types: Keys = keys_of(class_)
     choice = class_key(class_)
     for name, one in class_.definitions().items():
@@ -59,7 +62,10 @@ def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]
 
 
 def _shown(default: Any, same_as: str) -> str:
-    """Return a default as the table shows it."""
+    """Return a default as the table shows it.
+
+    `same_as` is the key whose value is used if the key is omitted.
+    """
     if same_as:
         return f"`{same_as}`"
     if default is None or default is MISSING or default == ():

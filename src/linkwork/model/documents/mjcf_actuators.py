@@ -14,7 +14,10 @@ ROTATION = slice(3, 6)  # angular part of a free joint's gear
 
 
 def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of every actuator that can become a drive, and the arguments of `Builder.drive`."""
+    """Yield the name of every actuator that can become a drive, and the arguments of `Builder.drive`.
+
+    `c` is the compiled model.
+    """
     affine, joints = _affine(c), c.names("joint")
     for k, name in enumerate(c.names("actuator")):
         ratios = {joints[j]: numbers for j, numbers in _ratios(c, k).items() if numbers.any()} if affine[k] else {}
@@ -25,7 +28,10 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return for each actuator whether it is enabled, has one control without dynamics, and a force affine in it."""
+    """Return for each actuator whether it is enabled, has one control without dynamics, and a force affine in it.
+
+    `c` is the compiled model.
+    """
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)
     plain &= c.is_a(c.actuator_biastype, "mjBIAS_NONE") | c.is_a(c.actuator_biastype, "mjBIAS_AFFINE")
@@ -57,7 +63,8 @@ def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
     """Return the gear of an actuator for each velocity of joint j; zero if it is not constant.
 
     MuJoCo's gear of a free joint is in world axes for translation and in body axes for rotation; linkwork's velocities
-    are all in body axes.
+    are all in body axes. `in_parent` is true if the gear is in the axes of the parent; the gear of a ball or free joint
+    is then not constant.
     """
     if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
         return gear[:3] * (not in_parent)

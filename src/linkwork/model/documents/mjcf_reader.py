@@ -82,7 +82,10 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 
 
 class JointPart(NamedTuple):
-    """A linkwork joint that is MuJoCo's joint, or a part of it, with its slices of MuJoCo's coordinates."""
+    """A linkwork joint that represents a MuJoCo joint, or a part of it.
+
+    It has the slices of MuJoCo's coordinates and velocities.
+    """
 
     name: str
     kind: JointKind
@@ -188,7 +191,10 @@ class _MjcfReader:
         return parts
 
     def joint(self, j: int, part: JointPart, parent: str, child: str, place: Transform) -> None:
-        """Add one joint at its `place` in the parent's frame; MuJoCo's coordinate is `ref` at that pose."""
+        """Add the linkwork joint `part` of MuJoCo's joint j between `parent` and `child`.
+
+        `place` is its pose in the parent's frame, where MuJoCo's coordinate is `ref`.
+        """
         c = self.compiled
         name, kind, q, v = part
         if kind.nq == 1 and not c.is_a(c.jnt_type[j], "mjJNT_FREE"):
@@ -253,7 +259,10 @@ class _MjcfReader:
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def sites(self) -> None:
-        """Add a frame for every site; it is called `name_site` if a body or frame has the site's name."""
+        """Add a frame for every site.
+
+        If a body or frame has the site's name already, the frame is called `name_site`.
+        """
         c = self.compiled
         for k, name in enumerate(c.names("site")):
             free = name if name not in self.taken else f"{name}_site"
@@ -286,7 +295,10 @@ class _MjcfReader:
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """Return the two bodies of a connect or weld constraint, each with the pose of the constraint frame."""
+        """Return both bodies of equality constraint k, each with the pose of the constraint frame.
+
+        The constraint is of the type connect or weld.
+        """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
         if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
@@ -334,7 +346,10 @@ class _MjcfReader:
 
 
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
-    """Raise a ModelError for numbers that are not finite, or so large that their products would not be."""
+    """Raise a ModelError for numbers that are not finite, or so large that their products would not be.
+
+    `c` is the compiled model.
+    """
     if not (np.abs(c.gravity) < LARGEST).all():
         at = text.find("option", gravity="")
         raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)

@@ -9,7 +9,10 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 
 
 def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of every tendon that can become a spring or damper, and the arguments of `Builder.spring`."""
+    """Yield the name of every tendon that can become a spring or damper, and the arguments of `Builder.spring`.
+
+    `c` is the compiled model.
+    """
     bodies = c.names("body")
     for k, name in enumerate(c.names("tendon")):
         numbers = {
@@ -26,7 +29,10 @@ def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_plain(c: Compiled, k: int) -> bool:
-    """Return whether tendon k is a straight linear spring and damper without slack, inertia, friction or limits."""
+    """Return whether tendon k is a straight linear spring and damper without slack, inertia, friction or limits.
+
+    `c` is the compiled model.
+    """
     wraps = c.wrap_type[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
     lower, upper = c.tendon_lengthspring[k]
     more = c.tendon_armature[k] or c.tendon_frictionloss[k] or c.tendon_limited[k]

@@ -72,7 +72,10 @@ class MjcfText:
     # --- includes ---
 
     def _include(self, element: Element, folder: Path, depth: int) -> None:
-        """Replace <include> below `element` by the included elements; `folder` is relative to the main folder."""
+        """Replace <include> below `element` by the included elements; `folder` is relative to the main folder.
+
+        `depth` is the depth of nested includes.
+        """
         children: list[Element] = []
         for child in element.children:
             if depth >= DEEPEST:
@@ -85,7 +88,10 @@ class MjcfText:
         element.children = children
 
     def _included(self, at: Element, parent: Element, folder: Path, depth: int) -> list[Element]:
-        """Return the elements of an included file, which is next to the main file or next to the including file."""
+        """Return the elements of an included file, which is next to the main file or next to the including file.
+
+        `at` is the <include> element, and `parent` the element that receives the content of the file.
+        """
         source = at.attributes.get("file", "")
         path = self._located(at, [source, str(folder / source)])
         if str(path) in self.included:

@@ -31,7 +31,8 @@ COUPLING = "mimic=False leaves such joints independent"
 def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
     """Yield an error for each unsupported feature that affects accelerations, and one warning for all others.
 
-    `unseen` lists features that the reader has already ignored.
+    `unseen` lists features that the reader has already ignored. `c` is the compiled model; `mimic` is the option of
+    `load`.
     """
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)
@@ -46,7 +47,10 @@ Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags a
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
-    """Yield the unsupported forces on bodies and joints."""
+    """Yield the unsupported forces on bodies and joints.
+
+    `c` is the compiled model.
+    """
     if c.opt.density or c.opt.viscosity:
         key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"
         reason = f"fluid forces ({fluid}) are not supported"
@@ -85,7 +89,10 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Yield the kinds of equality constraints that are neither linear joint couplings nor loop closures."""
+    """Yield the kinds of equality constraints that are neither linear joint couplings nor loop closures.
+
+    `c` is the compiled model; `mimic` is the option of `load`.
+    """
     found: dict[tuple[str, str, str, str], list[str]] = {}  # names by reason, remedy, tag and attribute
     for k, name in enumerate(c.names("equality")):
         if not c.held(k) or closes_loop(c, k):
@@ -120,7 +127,10 @@ def _couples_joints(c: Compiled, k: int) -> bool:
 
 
 def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
-    """Yield the ignored features that do not affect the passive motion, each with a few names."""
+    """Yield the ignored features that do not affect the passive motion, each with a few names.
+
+    `c` is the compiled model; `mimic` is the option of `load`.
+    """
     placed = {"tendon": dict(springs_of(c))}
     for kind, words in LISTED.items():
         if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:

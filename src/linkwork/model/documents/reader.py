@@ -78,7 +78,7 @@ class Reader(ABC):
         return Reading(mechanism, self.in_order())
 
     def error(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record an error at a place in the file.
+        """Record an error at a place in the file, with its `reason` and a `remedy`.
 
         Returns None, so that callers can return the result instead of a value.
         """
@@ -88,11 +88,14 @@ class Reader(ABC):
             raise EnoughError
 
     def warning(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record a warning at a place in the file."""
+        """Record a warning at a place in the file, with its `reason` and a `remedy`."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
     def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
-        """Call `act` and return its result; if it raises a ModelError, record it and return `stand_in`."""
+        """Call `act` and return its result; if it raises a ModelError, record it and return `stand_in`.
+
+        `at` is the place of the error in the file.
+        """
         try:
             return act()
         except ModelError as error:

@@ -184,7 +184,7 @@ class _LineFinder:
         return (*path, self.listed[path] - 1) if path in self.listed else path
 
     def pair(self, table: KeyPath) -> None:
-        """Read key = value; record the line of every part of the key."""
+        """Read key = value in the table with the path `table`; record the line of every part of the key."""
         start = self.at
         keys = self.keys()
         end, self.at = self.at, start

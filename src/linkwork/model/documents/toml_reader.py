@@ -127,7 +127,8 @@ class _DocumentReader(Reader):
     ) -> dict[str, Any]:
         """Return the valid values of a table, and record a fault for each invalid one.
 
-        `others` are valid keys that are read elsewhere.
+        `others` are valid keys that are read elsewhere. `at` is the place of the table in the document, `keys` has the
+        types of its keys.
         """
         for key in table:
             if key not in keys:
@@ -145,7 +146,10 @@ class _DocumentReader(Reader):
         return {key: value for key, value in read.items() if value is not None}
 
     def value(self, at: Key, value: Any, type_: Any) -> Any:
-        """Return the value if it has type `type_` and finite numbers; else record an error, return None."""
+        """Return the value if it has type `type_` and finite numbers; else record an error, return None.
+
+        `at` is the place of the value in the document.
+        """
         item = tables.item_type(type_)
         if item is not None:
             entries = value.items() if self.is_table(at, value) else ()
@@ -162,7 +166,10 @@ class _DocumentReader(Reader):
         return found
 
     def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
-        """Return the class in `choices` that the table's `key` names; record an error if there is none."""
+        """Return the class in `choices` that the table's `key` names; record an error if there is none.
+
+        `at` is the place of the table in the document.
+        """
         value = table.get(key)
         if value is None:
             return self.error(at, f"{key} is missing", f"give {key}, one of {listed(choices)}")
@@ -173,7 +180,10 @@ class _DocumentReader(Reader):
         return choices[value]
 
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
-        """Return the values with degrees converted to radians and rotations to (3, 3); record duplicate keys."""
+        """Return the values with degrees converted to radians and rotations to (3, 3); record duplicate keys.
+
+        `given` are the values of a table, and `at` is its place in the document.
+        """
         found: dict[str, Any] = {}
         for key, value in given.items():
             plain = key.removesuffix(DEGREES)
@@ -226,7 +236,10 @@ class _DocumentReader(Reader):
     def of_a_class(
         self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the joint kind or shape that a table's `key` names, and the remaining values of the table."""
+        """Return the joint kind or shape that a table's `key` names, and the remaining values of the table.
+
+        `at` is the place of the table in the document, and `choices` are the classes by name.
+        """
         before, class_ = self.errors, self.choice(at, table, key, choices)
         if class_ is None:
             return None, {}
@@ -262,7 +275,10 @@ class _DocumentReader(Reader):
         self.follow(name, at["mimic"], table.get("mimic"))
 
     def follow(self, name: str, at: Key, table: Any) -> None:
-        """Pass a joint's mimic relation, if it has one, to the Builder."""
+        """Pass the mimic relation in a joint's table, if it has one, to the Builder.
+
+        `at` is the place of the table in the document.
+        """
         if table is None or not self.is_table(at, table):
             return
         before, given = self.errors, self.values(at, table, tables.MIMIC)
@@ -284,7 +300,10 @@ class _DocumentReader(Reader):
             self.builder.add(stand_in)
 
     def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
-        """Read a table whose keys are the arguments of the Builder `method`."""
+        """Read a table whose keys are the arguments of the Builder `method`.
+
+        `at` is the place of the table in the document.
+        """
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table
         before, given = self.errors, self.values(at, table, keys)
@@ -297,7 +316,7 @@ class _DocumentReader(Reader):
     def recording_keys(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
         """Call `act` and return its result; if it raises a ModelError, record it.
 
-        The place of the error is the key that its reason names.
+        The place of the error is the key that its reason names. `at` is the place of the table in the document.
         """
         try:
             return act()
@@ -326,7 +345,7 @@ READERS: dict[str, TableReader] = {
 
 
 def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
-    """Return the place of the key that is among the first words of `reason`, or that of the table."""
+    """Return the place of the key that is among the first words of `reason`, or `at`, the place of the table."""
     words = [word.strip(":,") for word in reason.split()[:LEADING_WORDS]]
     return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
 
@@ -336,7 +355,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Iterator[float]:
-    """Yield all floats in a value."""
+    """Yield all floats in a number or nested list."""
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat(item)

@@ -28,7 +28,10 @@ Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """Return a type with a description of the expected value, for messages and editors, and with its meaning."""
+    """Return a type with the description `wanted` of the expected value, and its meaning `about`.
+
+    Messages and editors show both. `more` are further arguments of msgspec's Meta.
+    """
     return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
 
 
@@ -37,7 +40,10 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 
 
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
-    """Return the type of a value that is one number for the joint, or one for each velocity or coordinate."""
+    """Return the type of a value that is one number for the joint, or one for each velocity or coordinate.
+
+    `wanted`, `about` and `more` are those of `_of`.
+    """
     return _of(_ONE_OR_MANY, wanted, about, **more)
 
 
@@ -46,7 +52,10 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 
 
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
-    """Return the type of a table with a value of type `item` for each joint name."""
+    """Return the type of a table with a value of type `item` for each joint name.
+
+    `about` and `more` are those of `_of`.
+    """
     return _of(dict[NAME, item], "a table of numbers by joint", about, **more)
 
 
@@ -73,7 +82,7 @@ def _typed(type_: Any) -> Any:
 
 
 def _key(one: Documented) -> Any:
-    """Return the msgspec type of a key of an element."""
+    """Return the msgspec type of a key of an element, from its definition `one`."""
     extra = ({"required": True} if one.required else {}) | (_INFINITE if one.infinite else {})
     type_ = _typed(one.type_)
     return _of(type_, one.wanted or wanted(type_), one.about, extra=extra or None)
@@ -167,7 +176,7 @@ SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(S
 
 
 def own_keys(class_: type) -> Keys:
-    """Return the types of the keys that a joint kind or a shape adds to its table."""
+    """Return the types of the keys that a joint kind or shape `class_` adds to its table."""
     types = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(class_)}
     return {name: WRITTEN[type_] for name, type_ in types.items() if type_ in WRITTEN}
 
@@ -206,7 +215,11 @@ def item_type(type_: Any) -> Any:
 
 
 def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
-    """Return the msgspec Struct of a table with these keys."""
+    """Return the msgspec Struct of a table with these keys.
+
+    `class_` is the joint kind or shape whose required fields the table must have; `tag` are arguments of msgspec that
+    name the class.
+    """
     must = required_keys(keys, class_)
     first = [(key, keys[key]) for key in must]
     rest = [(key, type_ | UnsetType, UNSET) for key, type_ in keys.items() if key not in must]

@@ -187,7 +187,7 @@ def _frame(frame: Frame) -> Table:
 
 
 def _each(key: str, values: Array, default: float) -> dict[str, Any]:
-    """Return the document's entry for numbers per velocity; empty if all of them are `default`."""
+    """Return the document's entry for `values` per velocity under `key`; empty if all of them are `default`."""
     return {} if same_bits(values, np.full(len(values), default)) else {key: _one_or_many(values)}
 
 

@@ -102,7 +102,7 @@ class _UrdfReader(Reader):
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """Return the only child with that tag, or None; record an error if there are several different ones."""
+        """Return the only child of `at` with that tag, or None; record an error if there are several different ones."""
         found = at.all(tag)
         if len(found) > 1:
             if all(one.attributes == found[0].attributes and not one.children for one in found):
@@ -345,7 +345,10 @@ class _UrdfReader(Reader):
         return found
 
     def follow(self, joint: Element, name: str | None, type_: str | None) -> None:
-        """Pass a joint's mimic relation, if it has one, to the Builder."""
+        """Pass a joint's mimic relation, if it has one, to the Builder.
+
+        `name` and `type_` are the joint's name and type.
+        """
         node = self.only(joint, "mimic")
         of = self.attribute(node, "joint")
         multiplier, offset = self.number(node, "multiplier", 1.0), self.number(node, "offset", 0.0)

@@ -72,7 +72,7 @@ def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concaten
 
 
 def _derived(make: object) -> set[str]:
-    """Return the fields of an element class that `Builder.build` computes; they are no arguments of its method."""
+    """Return the fields of the element class `make` that `Builder.build` computes; its method does not take them."""
     if not (isinstance(make, type) and issubclass(make, Element)):
         return set()
     return {field.name for field in fields(make)} - {"name", *make.definitions()}

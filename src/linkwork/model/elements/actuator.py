@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Actuator(Element):
-    """A motor with one coordinate. Its speed is gear * (row v), with `row` (nv,); `joints` names the driven joints."""
+    """A motor with one coordinate: at velocities v (nv,) its speed is `gear` times the product of `row` (nv,) and v.
+
+    `joints` names the driven joints.
+    """
 
     what = "drive"
 

@@ -67,13 +67,16 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return a coupling with the new values of its modes; `modes` has values by mode name."""
+    """Return the coupling `one` with the new values of its modes; `modes` has values by mode name."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
 
 def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for each pair of engaged couplings that drive the same joints at two ratios."""
+    """Yield a fault for each pair of engaged couplings that drive the same joints at two ratios.
+
+    `rigid` are the couplings that cannot slip.
+    """
     driven: dict[tuple[Direction, Direction], tuple[VelocityConstraint, float]] = {}
     for one in rigid:
         if one.driven_sides is None or not one.engaged:
@@ -92,7 +95,10 @@ def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
 
 
 def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for the first coupling that, together with those before it, forces a joint velocity to zero."""
+    """Yield a fault for the first coupling that, together with those before it, forces a joint velocity to zero.
+
+    `rigid` are the couplings that cannot slip.
+    """
     engaged = [(one.label, row) for one in rigid if one.engaged for row in one.velocity_rows]
     names, rows = [name for name, _ in engaged], [_unit_row(mechanism, row) for _, row in engaged]
     if not names or not _forced_to_zero(rows).any():

@@ -313,7 +313,10 @@ def _register(class_: type[Element]) -> None:
 
 
 def arrange(first: Iterable[type[Element]]) -> None:
-    """Move these element classes to the front of the registry; its order is the order of constraint rows and faults."""
+    """Move the element classes `first` to the front of the registry.
+
+    The order of the registry is the order of constraint rows and faults.
+    """
     own = {class_.section: class_ for class_ in first}
     rest = {section: class_ for section, class_ in _registered.items() if section not in own}
     _registered.clear()

@@ -42,7 +42,7 @@ class Motion(Protocol):
 def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
     """Return the position (3,) [m] and velocity (3,) [m/s] of a point of a body, in the world frame.
 
-    `r` (3,) [m] is the point in the body's frame.
+    `r` (3,) [m] is the point in the body's frame. `motion` gives positions and velocities of bodies.
     """
     X, V = motion.pose(body), motion.twist(body)
     arm = X.R @ np.asarray(r)
@@ -57,16 +57,17 @@ class Acting:
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return these forces and a force (3,) [N] and torque (3,) [N m] on a body, in the world frame.
+        """Return a copy of these forces with an additional force (3,) [N] and torque (3,) [N m] on a body.
 
-        The force acts at the point `at` (3,) [m], which may be omitted if there is only a torque.
+        Both are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted if there is
+        only a torque.
         """
         point = np.zeros(3) if at is None else np.asarray(at)
         one = (body, np.asarray(force), point, np.asarray(torque))
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return these forces and forces (nv,) [N m or N] on a joint."""
+        """Return a copy of these forces with additional forces (nv,) [N m or N] on a joint."""
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:
@@ -129,17 +130,23 @@ class Force(Element):
     """An element that applies forces to bodies and joints."""
 
     def force(self, motion: Motion) -> Acting:
-        """Return the forces [N] and torques [N m] of the element."""
+        """Return the forces [N] and torques [N m] of the element.
+
+        `motion` gives positions and velocities of bodies and joints.
+        """
         raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
-        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient."""
+        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient.
+
+        `motion` gives positions of bodies and joints.
+        """
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
         """Return the power [W] that the element adds to the total energy, which includes its stored energy.
 
         `acting` are the element's forces. By default, a class without `energy` adds all of their power, and a class
-        with `energy` adds zero.
+        with `energy` adds zero. `motion` gives positions and velocities.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

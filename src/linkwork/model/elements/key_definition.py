@@ -49,7 +49,10 @@ class Kind(ABC):
         """Return the value as the element stores it; raise a ModelError that names the key if it is invalid."""
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """Return the document keys of this field, each with its type and meaning."""
+        """Return the document keys of this field, each with its type and meaning.
+
+        `about` is the meaning of the field; `required` says whether the user must give it.
+        """
         return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
@@ -87,8 +90,9 @@ class Kind(ABC):
 class Key(NamedTuple):
     """The definition of one field of an element.
 
-    The value of a `parameter` can vary by name; a `mode` is a parameter that can be switched during a run. Documents
-    omit a value that equals the default, the `usual` value, or the value of the key `same_as`.
+    A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
+    that can be switched during a run. Documents omit a value that equals the default, the `usual` value, or the value
+    of the key `same_as`.
     """
 
     kind: Kind
@@ -118,15 +122,19 @@ def key(
 ) -> Any:
     """Define a field of an element: the kind of its value, its meaning (`about`), and its default if it has one.
 
-    The value of a `parameter` can vary by name; a `mode` is a parameter that can be switched during a run. Documents
-    omit a number that equals the default, the `usual` value, or the value of the key `same_as`.
+    A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
+    that can be switched during a run. Documents omit a number that equals the default, the `usual` value, or the value
+    of the key `same_as`. A `kw_only` field is a keyword-only argument.
     """
     found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
     return field(default=default, kw_only=kw_only, metadata={"key": found})
 
 
 def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
-    """Define a field that `Builder.build` computes: it is neither an argument nor a document key nor a parameter."""
+    """Define a field that `Builder.build` computes: it is neither an argument nor a document key nor a parameter.
+
+    The arguments are those of a dataclass field.
+    """
     given = {"default": default} if default_factory is MISSING else {"default_factory": default_factory}
     return field(kw_only=kw_only, **given)
 
@@ -162,7 +170,7 @@ def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
 
 
 def _default_text(one: Key) -> str:
-    """Return the default of a key as a docstring shows it."""
+    """Return the default of the key definition `one` as a docstring shows it."""
     if one.same_as:
         return f"the value of `{one.same_as}`"
     if isinstance(one.default, tuple) and one.default:

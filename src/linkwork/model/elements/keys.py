@@ -278,7 +278,7 @@ class NameKind(Kind):
 def body_name(role: str = "its body", wanted: str = "") -> Kind:
     """Return the kind of key whose value names a body, a welded part or the world.
 
-    `role` is how messages refer to it.
+    `role` is how messages refer to it. `wanted` is the description of the expected value.
     """
     return NameKind(Name, wanted, what="body", role=role)
 
@@ -330,7 +330,7 @@ class _Choice(Kind):
 
 
 def choice(*choices: str) -> Kind:
-    """Return the kind of key whose value is one of several strings."""
+    """Return the kind of key whose value is one of the strings `choices`."""
     wanted = f"{', '.join(choices[:-1])} or {choices[-1]}"
     return _Choice(Text, wanted, python=f"{{{', '.join(map(repr, choices))}}}", choices=choices)
 
@@ -404,7 +404,7 @@ def place(of: str, where: str = "at", turn: str = "") -> Kind:
 def point(of: str, where: str = "at", points: bool = False) -> Kind:
     """Return the kind of key whose value is a point (3,) [m] on the body that the key `of` names.
 
-    With `points`, an array (k, 3) of points gives k elements.
+    With `points`, an array (k, 3) of points gives k elements. `where` is the document key of the point.
     """
     python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
     return _Place(Place, of=of, where=where, rotates=False, python=python)

@@ -65,7 +65,10 @@ class Latch(VelocityConstraint, section="latches"):
         return where(self.engaged == 0.0, where(before == 0.0, fits, before), 0.0)
 
     def event_function(self, distance: Number, armed: Number) -> Number:
-        """Return the event function: it becomes negative when the latch must engage."""
+        """Return the event function of the latch, which becomes negative when the latch must engage.
+
+        `distance` [rad or m] is the joint's position minus `at`; `armed` is the result of `Latch.armed`.
+        """
         return where(armed == 0.0, 1.0, armed * distance)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

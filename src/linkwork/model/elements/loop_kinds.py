@@ -184,7 +184,10 @@ def _length(value: object, what: str, instead: str = "") -> float:
 
 
 def _teeth(value: object, what: str) -> int:
-    """Return `value` as a nonzero number of teeth, negative for a ring gear; raise a ModelError for other values."""
+    """Return `value` as a nonzero number of teeth, negative for a ring gear; raise a ModelError for other values.
+
+    `what` is the name of the value in the message.
+    """
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 < abs(int(value)) <= MOST_TEETH:
         raise ModelError(f"{what} must be a nonzero integer of magnitude at most {MOST_TEETH}; got {value!r}")
     return int(value)

@@ -74,7 +74,7 @@ class VelocityConstraint(Constraint):
 
 
 def engaged_key(default: bool) -> Any:
-    """Define the mode `engaged` of a constraint."""
+    """Define the mode `engaged` of a constraint; `default` is its value at the start."""
     return key(switch, "Whether the constraint is engaged at the start", default=default, mode=True)
 
 
@@ -169,14 +169,17 @@ def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterato
 
 
 def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """Yield a fault if the joint `name` does not have exactly one velocity."""
+    """Yield a fault if the joint `name` does not have exactly one velocity.
+
+    `role` is how the message refers to the joint; `kinds` are the kinds of all joints by name.
+    """
     if name in kinds and kinds[name].nv != 1:
         kind = type(kinds[name]).__name__
         yield Fault(f"{role}: {name!r} is a {kind} joint; it must have one velocity", element)
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each velocity constraint whose name another one has: schedules switch by name."""
+    """Yield a fault for each velocity constraint in `elements` whose name another one has: schedules switch by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

@@ -77,12 +77,12 @@ class Guard(NamedTuple):
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the parameters that elements switch without a command, such as latches."""
+    """Return the names of the modes that elements switch by themselves, such as `engaged` of latches."""
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """Return how far [rad or m] the joint of each latch is beyond the latching position, at coordinates q (nq,)."""
+    """Return the position of the joint of each latch minus its latching position [rad or m], at coordinates q (nq,)."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
@@ -104,13 +104,19 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
 
 
 def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
-    """Return the event functions (g,) of latches and guards: negative where a latch engages or a guard fires."""
+    """Return the event functions (g,) of latches and guards: negative where a latch engages or a guard fires.
+
+    `values` are the guards' values, and `armed` (g,) is the arming state.
+    """
     own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
     found = [one.event_function(d, side) for one, d, side in own]
     return found + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(found) :], strict=True)]
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
-    """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired."""
+    """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired.
+
+    `armed` (g,) is the arming state before.
+    """
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -25,8 +25,8 @@ from linkwork.simulation.events.slip import (
     slip_of_speeds,
     slip_speeds,
 )
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
@@ -155,7 +155,10 @@ def size_of(rows: Sequence[Number]) -> Number:
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips."""
+    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips.
+
+    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)

@@ -12,8 +12,8 @@ from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState, select
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
 
@@ -64,11 +64,17 @@ class _Events:
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
-        """Return the state at the end t [s] of the step, with changes of contact states."""
+        """Return the state at the end t [s] of the step, with changes of contact states.
+
+        `moved` is the state after the last substep.
+        """
         return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Condition) -> Condition:
-        """Return whether all substeps were solved and the constraints can be satisfied after the last event."""
+        """Return whether all substeps were solved and the constraints can be satisfied after the last event.
+
+        `moved` is the state after the last substep.
+        """
         return solved & (moved.watched[-1] > 0.0) if self.count else solved
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Condition]:

@@ -103,7 +103,10 @@ class Search(NamedTuple):
 
 
 def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Condition]:
-    """Return the state after a step h [s] from `now` with all its events, and whether all substeps were solved."""
+    """Return the state after a step h [s] from `now` with all its events, and whether all substeps were solved.
+
+    `switching` provides substeps, event functions and events.
+    """
     first = switching.functions(now, now)
     bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
     search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
@@ -118,7 +121,10 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 
 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
-    """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended."""
+    """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended.
+
+    `switching` provides substeps, event functions and events.
+    """
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
     moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)

@@ -66,7 +66,11 @@ def events_of(text: Callable[[int, float], str], log: Array, count: int, member:
 def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
-    """Return an event whose text includes the loop closure error `gap` [m or rad] removed and the energy [J] gained."""
+    """Return an event whose text includes the loop closure error `gap` [m or rad] removed and the energy [J] gained.
+
+    `what` is the text without these, `impulse` [N s or N m s] the constraint impulse, and `carried` [N or N m] the
+    constraint force.
+    """
     words = [("closure error", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
     return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)

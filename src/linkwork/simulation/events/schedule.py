@@ -105,7 +105,7 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
     if section is None:
         names = [*(one for owner in owners.values() for one in owner.names), *(mechanism.joints.names if locks else ())]
         words = [*(kinds()[section].what for section in _near(mechanism, rules)), *(["joint"] if locks else [])]
-        raise unknown_name(" or ".join(words), name, list(dict.fromkeys(names)))
+        raise unknown_name(" or ".join(words), name, list(dict.fromkeys(names)), _verbs_hint(mechanism, verb, name))
     parameter, value = rules[section]
     if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
         what = kinds()[section].what
@@ -118,6 +118,20 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
     what = mode_event(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
     given = ratio if value is GIVEN else None if value is FLIP else float(value)
     return Switch(when, f"{name}.{parameter}", given, what, where_)
+
+
+def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
+    """Return a hint for a `verb` that does not suit the element `name`: the verbs that do; empty if there is none.
+
+    If the element has verbs that set the same value as `verb`, as "engage" and "close" do, the hint lists only these.
+    """
+    wanted = {value for _, value in verbs()[verb].values()}
+    for section, kind in kinds().items():
+        if name in getattr(mechanism, section) and kind.switches:
+            same = [one for one, (_, value) in kind.switches.items() if value in wanted]
+            *others, last = map(repr, same or kind.switches)
+            return f" {name!r} is a {kind.what}: use {', '.join(others)}{' or ' if others else ''}{last}."
+    return ""
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
@@ -161,7 +175,10 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item."""
+    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item.
+
+    `where_` is the entry's name in messages.
+    """
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
     when, verb, name = entry[:3]

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.model.elements.key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
-from linkwork.simulation.events.log import Line, write
+from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
@@ -80,7 +81,8 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state with `watched`: event functions (k,), constraint forces (n,), and 1 if the run can continue.
 
-    The last entry is 0 if the last event was not `possible` or a guard is nan.
+    The last entry is 0 if the last event was not `possible` or a guard is nan. `held` (nv,) are the joint forces of a
+    sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -99,7 +101,10 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
-    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines."""
+    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines.
+
+    `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m = system.mechanism
     bounded = len(m.bounded)
     slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
@@ -125,14 +130,22 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """Return the state `after` the events with one log line for each event in `which`; `end` is the state before."""
+    """Return the state `after` the events with one log line for each event in `which`; `end` is the state before.
+
+    Round-off impulses of elements with a capacity are logged as 0. `found` is the impact of the events.
+    """
     known = sources(system)
     count, bounded = len(known), len(end.slip)
+    pairs = enumerate(system.mechanism.velocity_constraints, len(system.mechanism.frame_constraints))
+    with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
     lines = []
     for number, source in enumerate(known):
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
         k = source.constraint
         before, now = end.watched[count + k], after.watched[count + k]
-        took = (found.energies[k], found.impulses[k], where(now == 0.0, before, now), found.gaps[k])
+        impulse = found.impulses[k]
+        if k in with_capacity:  # a located start of sticking leaves a round-off slip speed, which an impulse removes
+            impulse = where(abs(found.energies[k]) > SMALLEST_ENERGY, impulse, 0.0)
+        took = (found.energies[k], impulse, where(now == 0.0, before, now), found.gaps[k])
         lines.append(Line(float(number), result, t, *took))
     return after._replace(log=write(end.log, which, lines))

@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.simulation.methods.method import Step
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, flatten, unflatten
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, maximum, where
 from linkwork.spatial.traceable_loops import repeat
 

@@ -24,13 +24,13 @@ from linkwork.algorithms.compliant_contact import (
     mode_of,
 )
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
-from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.tangent_space import difference, integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import EventLog, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
 LANDED = 10.0  # added to the result of a contact event if the contact was apart before
@@ -44,7 +44,10 @@ CONTACT_EVENTS = {
 
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
-    """Return the text of a contact event; sources count down from -1, one per contact pair."""
+    """Return the text of a contact event; sources count down from -1, one per contact pair.
+
+    `result` is the new contact state.
+    """
     return f"{mechanism.contact_pairs[-1 - source].name} {CONTACT_EVENTS[result]}"
 
 
@@ -95,7 +98,10 @@ class ContactSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode."""
+        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode.
+
+        `step` makes the substep, and `held` (nv,) are the joint forces of a sampled controller.
+        """
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _contact_kinematics(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
@@ -105,7 +111,10 @@ class ContactSwitching:
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`."""
+        """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`.
+
+        They are evaluated in the state `end`.
+        """
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
         first, last = (_contact_kinematics(self.mechanism, state.q, state.v) for state in (begin, end))
@@ -115,7 +124,10 @@ class ContactSwitching:
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states."""
+        """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states.
+
+        `end` is the state before the events.
+        """
         memory, found, there = self._contact_states(end, t)
         number = []
         for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
@@ -127,14 +139,20 @@ class ContactSwitching:
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
-        """Return the event log with one line per contact whose state changed."""
+        """Return the event log with one line per contact whose state changed.
+
+        `before` and `after` are the states before and after the change at time t [s].
+        """
         pairs = list(zip(before.contact_memory[:, 0], after.contact_memory[:, 0], strict=True))
         results = [new + where(old == APART, LANDED, 0.0) for old, new in pairs]
         lines = [(-1.0 - k, result, t) for k, result in enumerate(results)]
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state at the end t [s] of the whole step, with contact changes that had no located event."""
+        """Return the state at the end t [s] of the whole step, with contact changes that had no located event.
+
+        `moved` is the state after the last substep.
+        """
         memory, number, there = self._contact_states(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
@@ -158,7 +176,7 @@ class NoSwitching:
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return no event functions (0,)."""
+        """Return an empty array (0,): there are no event functions."""
         return np.zeros(0)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
@@ -176,6 +194,7 @@ def _changed(
     """Return the new contact memory for contact states `number` at time `at` [s]; `memory` is the one before.
 
     Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
+    `end` has the kinematics of all contact pairs.
     """
     anchor = [
         where(n == STOPPING, last.point, before + path)
@@ -194,5 +213,8 @@ def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinemat
 
 
 def _predicted(at: ContactKinematics, ahead: Number) -> Number:
-    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity."""
+    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity.
+
+    `at` is the kinematics of the pair.
+    """
     return at.distance + dot(at.normal, at.velocity) * ahead

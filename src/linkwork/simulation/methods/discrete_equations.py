@@ -22,7 +22,6 @@ from linkwork.algorithms.compliant_contact import step_change
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
@@ -38,6 +37,7 @@ from linkwork.algorithms.pose_increments import (
     split_inertias,
 )
 from linkwork.algorithms.rotors import rotor_momenta
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.algorithms.variational_step_solver import (
     CompliantRow,
@@ -50,8 +50,8 @@ from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.methods.force_derivatives import force_jacobian
+from linkwork.simulation.simulated_system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_nonzero, where
 

@@ -8,20 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
 from linkwork.algorithms.pose_increments import MEAN_VELOCITY, body_increments
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.methods.variational import Guess, Tried, Variational, unconstrained
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
 # step(system, t, now, h, held): one step of h [s] from the state `now` at time t [s], with joint forces `held` (nv,) of

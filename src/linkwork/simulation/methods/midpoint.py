@@ -22,11 +22,11 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
 from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import force_rows
@@ -41,8 +41,8 @@ from linkwork.simulation.methods.dry_friction import (
 )
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY

@@ -23,7 +23,6 @@ from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
 from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
@@ -38,14 +37,15 @@ from linkwork.algorithms.rigid_contact import (
     solve_with_restitution,
     work,
 )
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
+from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
@@ -58,7 +58,8 @@ FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """Make one step h [s] of Moreau's method: half a step, impulses, half a step. Order 1 with impacts, 2 without.
 
-    Velocity-dependent forces use the mean of the velocities before and after the step, found in two passes.
+    Velocity-dependent forces use the mean of the velocities before and after the step, found in two passes. `held`
+    (nv,) are the joint forces of a sampled controller.
     """
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
@@ -199,7 +200,10 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidSte
 
 
 def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Array]:
-    """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step."""
+    """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step.
+
+    `there` are the contact pairs at mid-step, and `touch` the stored values of contacts.
+    """
     found = []
     for one, force in zip(there, forces_of(touch), strict=True):
         found.append(one.axes.T @ force[:3] * h)
@@ -211,7 +215,10 @@ def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Ar
 
 
 def _box(mechanism: Mechanism, middle: Middle) -> Box:
-    """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step."""
+    """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step.
+
+    `middle` is the state at mid-step.
+    """
     K, bounds = slip_rows(mechanism), [item.capacities for item in mechanism.bounded]
     free = [middle.solve(row) for row in K]
     return Box(
@@ -227,7 +234,7 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
 def _at_bound(box: Box, slip: Array) -> Array:
     """Return a first guess of the impulses (k,) of bounded constraints: at the bound if slipping, else 0.
 
-    `slip` (k,) are the slip directions.
+    `slip` (k,) are the slip directions. `box` has the constraint rows with their impulse bounds.
     """
     found = []
     for s, (low, high) in zip(slip, box.bounds(), strict=True):
@@ -240,7 +247,8 @@ def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array
     """Return the state with updated slip directions at the end of a step from t [s] to t + h.
 
     `p` (k,) are the impulses of the bounded constraints in the step. The log gets a line for each constraint that began
-    to slip or to hold.
+    to slip or to hold. `moved` is the state at the end of the step, `held` (nv,) are the joint forces of a sampled
+    controller, and `box` has the rows of the bounded constraints.
     """
     m, found = system.mechanism, []
     for k, (impulse, w, (low, high)) in enumerate(zip(p, box.K @ moved.v, box.bounds(), strict=True)):
@@ -282,7 +290,8 @@ def _push_out_distances(
     """Return for each contact at rest in a surface the distance [m] to push it out at the end of a step h [s].
 
     The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
-    contacts separate without a correction.
+    contacts separate without a correction. `there` are the contact pairs at mid-step, p the impulses of all blocks, and
+    v (nv,) the velocities at the end.
     """
     distances, slow = [], _slow(m, h)
     for one in there:
@@ -297,7 +306,7 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
     """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
 
     These ratchets must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield,
-    as in an impact.
+    as in an impact. `bounded` are the bounded constraints, and `box` has their rows.
     """
     found = []
     for k, item in enumerate(bounded):
@@ -310,7 +319,7 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
     """Move q (nq,) by at least the given distances [m or rad] along constraint rows; velocities v (nv,) do not change.
 
-    The motion is the smallest one in the kinetic-energy metric.
+    The motion is the smallest one in the kinetic-energy metric. `pushes` are pairs of constraint rows and a distance.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
@@ -322,7 +331,9 @@ def _contact_state(
 ) -> Array:
     """Return the memory (5,) of a contact: state number, force (3,) [N] in world axes, start time [s] of the state.
 
-    If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m] follows: shape (8,).
+    If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m] follows: shape (8,). `one`
+    is the contact at mid-step, `impulses` are those of all blocks, `before` is its memory before the step, v (nv,) the
+    velocities after it, and `at` [s] the time at its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v

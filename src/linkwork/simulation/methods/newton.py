@@ -27,7 +27,11 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Round-off sizes of corrections: `sure` always ends the iteration, `stalled` only if they no longer decrease."""
+    """Round-off thresholds of Newton corrections.
+
+    A correction that decreased ends the iteration if it is at most `sure` (plus CLOSE times the unknown). After a full
+    step, a correction of at most `stalled` ends the iteration even if it did not decrease.
+    """
 
     sure: Number
     stalled: Number
@@ -38,7 +42,9 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
 
     The iteration ends when corrections are smaller than CLOSE times the unknown, or at round-off. Each iteration tries
     a fraction of the last correction. If the correction at the new point is smaller, the point is accepted, else half
-    of that fraction is tried. The size of corrections does not depend on the units of the equations.
+    of that fraction is tried. The size of corrections does not depend on the units of the equations. `correction`
+    returns the corrections of unknown and multipliers, `floor` are the thresholds of round-off, and `most` is the
+    largest number of iterations.
     """
 
     def iteration(

@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwork.simulation.methods.method import IterationHistory, OutOfTime, changing
 from linkwork.simulation.methods.registry import Method
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 
@@ -60,7 +60,8 @@ class Unsolved(NamedTuple):
 def unsolved(step: FailedStep) -> Unsolved | None:
     """Return the diagnosis of a step that was not solved, after at most HISTORY_SECONDS.
 
-    None if the step is solved, the method is explicit, or events can occur within the step.
+    None if the step is solved, the method is explicit, or events can occur within the step. `held` (nv,) are the joint
+    forces of a sampled controller.
     """
     if not step.method.implicit or changing(step.system.mechanism):
         return None
@@ -107,7 +108,10 @@ def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHi
 
 
 def _worst(system: System, history: IterationHistory) -> str:
-    """Return the name of the joint with the largest residual, or of the loop that is not closed."""
+    """Return the name of the joint with the largest residual, or of the loop that is not closed.
+
+    `history` has the residual of the best iterate.
+    """
     m = system.mechanism
     errors: Any = np.nan_to_num(np.abs(history.errors), nan=np.inf)
     if errors.max(initial=0.0) > CLOSURE_OPEN:

@@ -62,7 +62,7 @@ class Method:
 
 
 class Facts(TypedDict, total=False):
-    """Properties of a method; see `Method`."""
+    """Properties of an integration method, with the meaning of the same fields of `Method`."""
 
     symmetric: bool
     symplectic: bool

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.coordinates import integrate, tangent_rate
+from linkwork.algorithms.tangent_space import integrate, tangent_rate
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import repeat
 
 
 def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates."""
+    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates.
+
+    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 
     def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> Leaves:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.tangent_space import integrate
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step h [s] of order 1; dampers and friction use the velocity at its end, so stiff ones are stable."""
+    """Make one step h [s] of order 1 from the state `now` at time t [s].
+
+    Dampers and friction use the velocity at the end of the step, so that stiff ones are stable. `held` (nv,) are the
+    joint forces of a sampled controller.
+    """
     loads = system.loads(t, now.q, now.v, held)
     viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)
     v = now.v + h * system.acceleration(now.q, now.v, loads, h, viscous)

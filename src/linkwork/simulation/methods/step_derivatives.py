@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms
-from linkwork.algorithms.coordinates import qdot, tangent
+from linkwork.algorithms.tangent_space import qdot, tangent
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
@@ -22,8 +22,8 @@ from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.methods.registry import METHODS, Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import unrolled
 from linkwork.tolerances import TINY
@@ -32,7 +32,11 @@ RANK = 1e-11  # relative to the terms of rows and columns: smaller singular valu
 
 
 class StepDerivatives(NamedTuple):
-    """Matrices A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after = A (dq, dv) before + B dtau, dq tangent."""
+    """Derivatives A (2 nv, 2 nv) and B (2 nv, nv) of a step: the change of the state after it is A dx + B dtau.
+
+    dx = (dq, dv) is the change of the state before the step, with dq in the tangent space, and dtau (nv,) the change of
+    the joint forces.
+    """
 
     A: Array
     B: Array
@@ -80,7 +84,8 @@ class StepMap:
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
         """Return the derivatives of one substep by the state (2 nv, 2 nv) and by joint forces (2 nv, nv).
 
-        `unknown` (n,) is the solution of the equations of the substep.
+        `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
+        step size and the arguments of `system`.
         """
         m, n = self.problem.mechanism, self.unknowns
         nv = m.nv
@@ -96,7 +101,11 @@ class StepMap:
     # --- compiled functions ---
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
-        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved."""
+        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved.
+
+        x (nq + nv,) is the state before the step, tau (nv,) are joint forces, and `changes` are the arguments of
+        `system`.
+        """
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
@@ -114,7 +123,8 @@ class StepMap:
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
         """Return the derivative (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
 
-        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order.
+        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order. `rest` are
+        the arguments of `system`, the unknown (n,) and the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations

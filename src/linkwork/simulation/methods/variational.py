@@ -12,15 +12,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
-from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.mimic_reduction import velocities
 from linkwork.algorithms.pose_increments import EXPONENTIAL, RotationRule
+from linkwork.algorithms.tangent_space import integrate, tangent_rate
 from linkwork.algorithms.variational_step_solver import ConstraintRows
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.simulated_system import System, with_armature
 from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.scalar import Array, Condition, Number, largest, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY

@@ -48,7 +48,10 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a dimension: the axis name, with `series` in front if `taken` has another such axis."""
+    """Return the name of a dimension: the axis name, preceded by the name of the series if the axis name is taken.
+
+    `taken` has the axes of other series.
+    """
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 
@@ -63,7 +66,10 @@ def run_label(run: RunData, series: str) -> Label:
 
 
 def attributes(label: Label) -> dict[str, str]:
-    """Return title and unit of a series as attributes; if entries have different units, also the list of all units."""
+    """Return title and unit of a series, from its label, as attributes of a Dataset variable.
+
+    If entries have different units, the attributes also have the list of all units.
+    """
     found = {"long_name": label.title, "units": label.unit}
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 

@@ -224,7 +224,10 @@ def outline(points: Array) -> Array:
         return np.array(ordered) * size
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return one side of the hull: the corners with a left turn (Andrew's monotone chain)."""
+        """Return one side of the hull: the corners with a left turn (Andrew's monotone chain).
+
+        `along` are the points in order.
+        """
         hull: list[tuple[float, float]] = []
         for x, y in along:
             while len(hull) > 1:
@@ -271,7 +274,11 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
 
 
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
-    """Draw the mechanism in one position, with body poses X; distant bodies are drawn first."""
+    """Draw the mechanism in one position, with body poses X; distant bodies are drawn first.
+
+    `view` is the projection, `bones` the skeleton of the mechanism, `shade` the opacity from 0 to 1, and `order` the
+    drawing order; lines are thicker if the mechanism has `few` bodies.
+    """
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
     for k, (body, points) in sorted(enumerate(bones.shapes), key=lambda shape: _depth(X, bones, *shape[1], away)):
@@ -304,13 +311,19 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order."""
+    """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order.
+
+    `bones` is the skeleton of the mechanism, and `points` are those of the body in its frame.
+    """
     own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
     return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
 
 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
-    """Draw a visual shape of a body: its filled outline and its edges."""
+    """Draw a visual shape of a body: its filled outline and its edges.
+
+    `view` is the projection, `shade` the opacity from 0 to 1, and `order` the drawing order.
+    """
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
     if len(corners) > 2:
@@ -326,14 +339,21 @@ def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: 
 
 
 def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) -> None:
-    """Draw the guide line of a point-on-line loop, as long as the mechanism."""
+    """Draw the guide line of a point-on-line loop, as long as the mechanism.
+
+    `view` is the projection, `everything` (n, 3) [m] are all points of the mechanism, and the line goes through `at`
+    (3,) [m] in the direction `along` (3,).
+    """
     reach = (everything - at) @ along
     ends = at + np.outer([reach.min(), reach.max()], along)
     axes.plot(*view.of(ends).T, color=LOOP, linewidth=0.8, linestyle=(0, (6, 3)), alpha=0.6, zorder=1)
 
 
 def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
-    """Add the legend: colours of bodies, and the symbol of loops."""
+    """Add the legend: colours of bodies, and the symbol of loops.
+
+    `colors` are the colours by body name; `loops` says whether there are loops.
+    """
     (axes,) = figure.axes
     for name, color in colors.items():
         axes.plot([], [], color=color, linewidth=4.0, label=name)
@@ -345,7 +365,10 @@ def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
 
 
 def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
-    """Set up the axes in metres for a planar view; hide them for an oblique view."""
+    """Set up the axes in metres for a planar view; hide them for an oblique view.
+
+    `middle` (2,) and `span` (2,) [m] are centre and size of the drawing.
+    """
     axes.set_aspect("equal", adjustable="box")
     (left, low), (right, high) = middle - 0.56 * span, middle + 0.56 * span
     axes.set(xlim=(left, right), ylim=(low, high))
@@ -362,7 +385,10 @@ def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
 
 
 def _color(bones: Skeleton, number: int) -> Color:
-    """Return the colour of body `number` in the skeleton: that of its visual shapes, or the next default colour."""
+    """Return the colour of body `number` in the skeleton: that of its visual shapes, or the next default colour.
+
+    `bones` is the skeleton.
+    """
     body, _ = bones.shapes[number]
     own = [solid.color for solid in bones.solids if solid.body == body and solid.color is not None]
     ours = COLORS[number % len(COLORS)]
@@ -380,7 +406,10 @@ def _points(X: Array, body: int, points: Array) -> Array:
 
 
 def _moved(X: Array, bones: Skeleton) -> Array:
-    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X."""
+    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X.
+
+    `bones` is the skeleton.
+    """
     own = [_points(X, body, points) for body, points in bones.shapes]
     own += [_points(X, solid.body, solid.points) for solid in bones.solids]
     return np.concatenate([*own, np.array([_at(X, place) for place in bones.ground]).reshape(-1, 3)])

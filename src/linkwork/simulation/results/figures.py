@@ -152,7 +152,10 @@ def _members(line: Array) -> Array:
 
 
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
-    """Draw one line of a panel; for a batch its median, a percentile band and a few members."""
+    """Draw one line of a panel; for a batch its median, a percentile band and a few members.
+
+    `name` is its name in the legend.
+    """
     members = _members(line)
     if not batch:
         axes.plot(t, members[0], color=color, linewidth=1.3, label=name, zorder=3)
@@ -167,7 +170,10 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 
 
 def _frame(axes: Axes, lines: Array) -> None:
-    """Use a logarithmic axis if a few values are far larger than the others, as in a run that diverged."""
+    """Use a logarithmic axis if a few values are far larger than the others, as in a run that diverged.
+
+    `lines` are the values of all lines of the panel.
+    """
     size = np.abs(lines[np.isfinite(lines) & (lines != 0.0)])
     if size.size and size.max() > EXPLODED * np.median(size):
         usual, most = np.floor(np.log10([np.median(size), size.max()]))

@@ -153,18 +153,18 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the row for the largest slip speed of engaged clutches and brakes that must not slip."""
+    """Yield the row for the largest slip speed of engaged elements that must not slip: those without a capacity."""
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
         fastest = float(np.nanmax(speeds[name], initial=0.0))
-        bound = limits.CLOSURE * limits.at_least_one(run.v)
+        bound, worst = limits.CLOSURE * limits.at_least_one(run.v), f": {name}" if fastest else ""
         yield Row(
             "slip",
             fastest,
             bound,
             verdict(fastest <= bound),
-            f"rad/s or m/s; largest slip speed, of {name}" if fastest else "no engaged clutch or brake slips",
+            f"rad/s or m/s; largest slip speed of engaged elements without a capacity{worst}",
         )
 
 

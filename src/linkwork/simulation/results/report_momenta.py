@@ -37,8 +37,8 @@ def momenta(run: RunData) -> Iterator[Row]:
     linear = momentum[..., :3] - momentum[..., :1, :3] - impulse
     angular = momentum[..., 3:] - momentum[..., :1, 3:]
     notes = (
-        "drift minus the impulse of gravity, relative to the contributions of the joints",
-        "drift about the centre of mass, relative to the contributions of the joints",
+        "largest change that gravity does not cause, relative to the sum of the joints' contributions",
+        "largest change about the centre of mass, relative to the sum of the joints' contributions",
     )
     for name, drift, size, note in zip(names, (linear, angular), scale, notes, strict=True):
         found = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), size)
@@ -64,7 +64,7 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
         scale = linear * np.linalg.norm(symmetry.twist[:3]) if turn == 0.0 else (angular + lever * linear) * turn
         drift = series[..., k] - series[..., :1, k]
         found = relative(largest_magnitude(drift), scale)
-        yield checked(run, symmetry.momentum, found, "drift, relative to the contributions of the joints")
+        yield checked(run, symmetry.momentum, found, "largest change, relative to the sum of the joints' contributions")
 
 
 def _same_symmetries(run: RunData, first: Mechanism) -> bool:

@@ -179,7 +179,10 @@ def _described(path: Path, text: str) -> About:
 
 
 def _restored(path: Path, contents: Contents, about: About) -> RunData:
-    """Return the run from the contents of a file; raise a ValueError if they are not consistent."""
+    """Return the run from the contents of a file; raise a ValueError if they are not consistent.
+
+    `about` is the parsed JSON text of the file.
+    """
     m, arrays = _mechanism(path, contents.document), contents.arrays
     batch = arrays["outcome"].shape
     run = RunData(
@@ -208,7 +211,10 @@ EMPTY = MemberState(
 
 
 def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
-    """Return the final state (*batch, ...) of the run from the arrays of a file."""
+    """Return the final state (*batch, ...) of the run from the arrays of a file.
+
+    `rigid` says whether contacts are rigid.
+    """
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
@@ -326,7 +332,10 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Return axis names for an array that is not a series: batch axes, then numbered axes of the array."""
+    """Return axis names for an array that is not a series: batch axes, then numbered axes of the array.
+
+    `values` is the array.
+    """
     shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
     return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, row_scales
-from linkwork.algorithms.coordinates import tangent_rate
 from linkwork.algorithms.rotors import turns_with_rotor
+from linkwork.algorithms.tangent_space import tangent_rate
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.registry import METHODS
@@ -28,7 +28,10 @@ STEPS = 5  # number of samples of a run from which steps are checked
 
 
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
-    """Return the matrix Omega (2 nv, 2 nv) of the form at q (nq,), v (nv,), for changes (dq, dv), dq tangent."""
+    """Return the matrix Omega (2 nv, 2 nv) of the symplectic form at the state q (nq,), v (nv,).
+
+    The form takes two changes (dq, dv) of the state, with dq in the tangent space. `d` are the compiled dynamics.
+    """
     m = d.mechanism
     zero, M = np.zeros(m.nv), d.mass_matrix(q)
     p = M @ v
@@ -40,9 +43,10 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 
 
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
-    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of the next step of a simulator, with its derivative A.
+    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of the next step of the simulator `sim`.
 
-    The simulator makes this step.
+    A is the derivative of the step; Omega_0 and Omega_1 are the matrices of `symplectic_form` before and after the
+    step, restricted to changes that satisfy the loops. The simulator makes this step. `d` are the compiled dynamics.
     """
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A

@@ -21,8 +21,8 @@ from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order
 from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 
 

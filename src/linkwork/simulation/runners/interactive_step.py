@@ -17,8 +17,8 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
 from linkwork.simulation.methods.step_derivatives import StepMap
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import CONTACT_COLUMNS, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
-from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.result_buffers import LARGE_BYTES
 from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
@@ -74,7 +74,10 @@ class _BatchLoop:
         return KernelText(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
-        """Return the number of blocks per panel. Code for one state (width 1) has no loops over blocks."""
+        """Return the number of blocks per panel: the group of blocks for which `run` executes each chunk in turn.
+
+        Code for one state (width 1) has no loops over blocks.
+        """
         block = 8 * self.width * max(1, self.plan.total)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
@@ -295,7 +298,8 @@ done:
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
         """Return the lines of `run` that write result `number` of the panel's states from `slots`.
 
-        They also accumulate the check for finite numbers.
+        They also accumulate the check for finite numbers. `stride` and `offset`, names of IR values or numbers, are
+        those of `TransferPrinter`.
         """
         if not slots:
             return []

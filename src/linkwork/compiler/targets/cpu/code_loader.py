@@ -35,9 +35,9 @@ def processor() -> Processor:
 
 
 def identity(host: Processor) -> str:
-    """Return a text with everything besides its graph on which object code depends.
+    """Return a text with all properties of the computer on which object code depends, besides its graph.
 
-    This is the processor, its vector width, LLVM and llvmlite.
+    These are the processor `host`, its vector width, and the versions of LLVM and llvmlite.
     """
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"

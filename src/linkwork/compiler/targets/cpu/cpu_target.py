@@ -28,7 +28,10 @@ class CpuTarget:
         return ONE if count == 1 else MANY
 
     def build(self, program: Program, variant: str) -> bytes:
-        """Return the object code of a program with its header (see `packed`)."""
+        """Return the object code of a program with its header (see `packed`).
+
+        `variant` is a name that `CpuTarget.variant` returned.
+        """
         from linkwork.compiler.targets.cpu.batch_loop import emit  # here: cached code needs no printer
 
         width = 1 if variant == ONE else processor().width

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
-from linkwork.compiler.plan import Moves
+from linkwork.compiler.kernel_plan import Moves
 from linkwork.compiler.shared_chunks import SharedChunk, SlotAddress
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
@@ -39,9 +39,9 @@ def whole_numbers(name: str, numbers: Sequence[int]) -> str:
 
 
 class ChunkPrinter:
-    """Prints chunks and moves as functions that run them for `count` blocks of W states, at most `panel` blocks.
+    """Prints chunks and moves as functions that run them for `count` blocks of W states, W the vector width.
 
-    Each block has a workspace of `total` slots; the workspaces are contiguous.
+    `count` is at most `panel`. Each block has a workspace of `total` slots; the workspaces are contiguous.
     """
 
     def __init__(self, total: int, width: int, panel: int):
@@ -90,7 +90,7 @@ class ChunkPrinter:
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """Return the IR of the function `name` that copies numbers; it reads all of them before it writes."""
+        """Return the IR of the function `name` that makes the copies `moves`; it reads all numbers before it writes."""
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -231,11 +231,14 @@ done:
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _constant_from_row(self, column: int) -> str:
-        """Append a load of a constant from the chunk's table row to every lane; return the value's name."""
+        """Append a load of a constant from `column` of the chunk's table row to every lane; return the value's name."""
         return self.splat(self._column(column, "double"))
 
     def _slot_address(self, at: SlotAddress) -> str:
-        """Append the computation of a slot's address; return the name of the pointer."""
+        """Append the computation of a slot's address; return the name of the pointer.
+
+        `at` is the slot address relative to the chunk's table row, see `SlotAddress`.
+        """
         if at.column is not None and at.column not in self.bases:
             first = self._column(at.column, "i64")
             self.bases[at.column] = self.new(f"getelementptr inbounds double, ptr %w, i64 {first}")
@@ -312,7 +315,8 @@ done:
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
         """Return result `index` of a function with two results, such as sine and cosine.
 
-        One call computes both results, also for later uses.
+        One call computes both results, also for later uses. `operands` are the nodes of the arguments, and `values` the
+        names of their IR values.
         """
         key = function, operands
         if key not in self.pairs:

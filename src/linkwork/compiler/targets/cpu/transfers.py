@@ -21,9 +21,10 @@ NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
 
 
 class TransferPrinter:
-    """Prints functions that copy `count` blocks of W states, from index `state` to at most index `last`.
+    """Prints functions that copy `count` blocks of W states, W the vector width, between arrays and workspaces.
 
-    The states in the array are `stride` doubles apart; copying begins `offset` doubles after the start of each state.
+    The states begin at index `state` and end at most at index `last`. In the array they are `stride` doubles apart;
+    copying begins `offset` doubles after the start of each state.
     """
 
     def __init__(self, printer: ChunkPrinter):
@@ -65,7 +66,10 @@ class TransferPrinter:
         return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
     def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
-        """Return the IR of the function `variant`, whose stores of tiles have the attributes `how`."""
+        """Return the IR of the function `variant`, which writes the numbers in `slots` to the array.
+
+        Stores of whole tiles have the attributes `how`. `name` is the name of the table of slots.
+        """
         lanes = self._lanes()
         new, width, size = self.printer.new, self.width, len(slots)
         if size >= width:
@@ -100,7 +104,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin a function; return the address of each lane's state in the array.
+        """Begin a function; return the addresses of the states in the array, one for each lane of a vector.
 
         Lanes beyond the last state use the last state.
         """
@@ -124,7 +128,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  %after = fadd {self.real} {before}, {zero}")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """Append the transpose of W vectors, by swapping off-diagonal squares of increasing size."""
+        """Append the transpose of the W vectors `rows`, by swapping off-diagonal squares of increasing size."""
         rows, distance = list(rows), 1
         while distance < self.width:
             for i in range(self.width):
@@ -160,7 +164,11 @@ class TransferPrinter:
         ]
 
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
-        """Return the appended lines as a function that runs them for each block."""
+        """Return the appended lines as the function `name`, which runs them for each block.
+
+        `tiled` says whether the lines end in a loop over tiles; with `summing`, the function takes and returns the
+        check for finite numbers.
+        """
         arguments = [*ARGUMENTS, f"{self.real} %known"] if summing else ARGUMENTS
         carried, result = ("%known", self.real) if summing else ("", "void")
         return self.printer.over_blocks(name, arguments, carried, result, "tiled" if tiled else "block")

@@ -127,7 +127,7 @@ class Lanes:
         return self.intrinsic("fabs")
 
     def intrinsic(self, name: str, *others: Lanes | float) -> Lanes:
-        """Return the LLVM intrinsic `name` of this value and others of the same type."""
+        """Return the result of the LLVM intrinsic `name` for this value and `others` of the same type."""
         arguments = [self.value, *(self.like(other) for other in others)]
         name = f"llvm.{name}.{'f64' if self.width == 1 else f'v{self.width}f64'}"
         callee = _declared(self.builder.module, name, ir.FunctionType(self.type, [self.type] * len(arguments)))
@@ -374,7 +374,10 @@ def _words(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _uniform(low: Lanes, high: Lanes) -> Lanes:
-    """Return the upper 53 of the 64 bits of two words as a multiple of 2^-53 in [0, 1); 2^-54 instead of zero."""
+    """Return the upper 53 of the 64 bits of two words as a multiple of 2^-53 in [0, 1); 2^-54 instead of zero.
+
+    The words are `low` and `high`, with 32 bits each.
+    """
     upper, lower = (((word | bits_of(2.0**52)).real() - 2.0**52) for word in (high, low >> 11))
     bits = fma(upper, 2.0**21, lower)
     return (bits > 0.5).choose(bits, 0.5) * 2.0**-53

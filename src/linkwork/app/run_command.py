@@ -35,7 +35,9 @@ def run_machine(
 ) -> int:
     """Simulate an example or a model file; return PASSED, FAILED if a check failed, or INTERRUPTED after Ctrl-C.
 
-    `how` are arguments of `simulate`; an argument that is None has the value of the example, or the default.
+    `how` are arguments of `simulate`; an argument that is None has the value of the example, or the default. `what` is
+    the name of the example or file, `out` the folder for results, `seed` that of random velocities; `plot`, `report`
+    and `compare` say whether to draw a figure, print the report, and repeat the run with half the step.
     """
     drawn = drawing(plot)
     given = {name: value for name, value in how.items() if value is not None}
@@ -55,7 +57,11 @@ def run_machine(
 
 
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = True, compare: bool = False) -> int:
-    """Write a run and its figure to a folder and print its report; return PASSED, or FAILED if a check failed."""
+    """Write a run and its figure to a folder and print its report; return PASSED, or FAILED if a check failed.
+
+    `drawn` and `shown` say whether to draw the figure and print the report; `compare` repeats the run with half the
+    step.
+    """
     files = [_run_file(run, out)]
     run.save(files[0])
     if drawn:

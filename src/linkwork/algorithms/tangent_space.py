@@ -14,7 +14,10 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
 
 
 def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
-    """Return the rate (nv,) of dv (nv,) for which integrate(q, dv) moves at the velocity v (nv,); see `JointKind`."""
+    """Return the time derivative (nv,) of dv (nv,) for which the position integrate(q, dv) moves at the velocity v.
+
+    The position q is constant, and v is (nv,); see `JointKind.tangent_rate`.
+    """
     return mechanism.by_joint(lambda j: j.kind.tangent_rate(dv[j.v], v[j.v]))
 
 

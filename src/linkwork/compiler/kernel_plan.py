@@ -74,7 +74,7 @@ class Workspace:
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """Allocate `size` contiguous slots, free ones if possible, and return the first one."""
+        """Allocate `size` contiguous slots and return the first of them; slots that were freed are used first."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
@@ -131,7 +131,10 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
-    """Return the steps of one graph and the slots of its outputs; `inputs` are the slots of its inputs."""
+    """Return the steps of one graph and the slots of its outputs; `inputs` are the slots of its inputs.
+
+    `workspace` allocates the slots.
+    """
     groups = _operation_groups(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
     last_use = _last_uses(graph, groups, home)
@@ -161,7 +164,10 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
 
 def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
-    """Return the operations of a graph, in order, as groups: chunks, and loops with their `Value` nodes."""
+    """Return the operations of a graph, in order, as groups: chunks, and loops with their `Value` nodes.
+
+    With `share`, chunks are chosen so that repeated patterns can share code.
+    """
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
@@ -176,7 +182,10 @@ def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
 
 
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """Return, for each value that is used outside its group, the number of the last group that uses it."""
+    """Return, for each value that is used outside its group, the number of the last group that uses it.
+
+    `home` has the number of the group that computes each value.
+    """
     found: dict[int, int] = {}
     for number, nodes in enumerate(groups):
         for k in nodes:
@@ -193,7 +202,7 @@ def _live_out_groups(
 
     With `grouped`, values with the same last use come together and get adjacent slots, so that chunks with equal
     operations find most of their values at the same distances (see `shared_chunks`). Else values come one by one:
-    single slots leave fewer gaps.
+    single slots leave fewer gaps. `last_use` has the last group that uses each value.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
@@ -203,7 +212,10 @@ def _live_out_groups(
 
 
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
-    """Return the steps of a loop: the moves of the initial state to its slots, and the `LoopStep`."""
+    """Return the steps of a loop: the moves of the initial state to its slots, and the `LoopStep`.
+
+    `nodes` are the loop and its `Value` nodes, `slots` the slots of known values, and `workspace` allocates slots.
+    """
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
     state = workspace.region(loop.nstate)

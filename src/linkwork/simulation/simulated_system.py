@@ -105,7 +105,10 @@ class System:
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v))
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
-        """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction."""
+        """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction.
+
+        `loads` are the external loads in this state.
+        """
         return loads.control + loads.stops + for_mimic_joints(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
 
     def clipped(self, forces: Array) -> Array:
@@ -143,7 +146,10 @@ class System:
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
-        """Return the system for a step that begins at t [s], with the memory (n, 5) of its compliant contacts."""
+        """Return the system for a step that begins at t [s], with the memory (n, 5) of its compliant contacts.
+
+        The memory has the state number, anchor (3,) [m] and time of entry [s] of each contact.
+        """
         if self.rigid or not self.mechanism.contact_pairs:
             return self
         return replace(self, memory=Memory.of(contact_memory).begun(t))
@@ -164,7 +170,8 @@ class System:
     ) -> Array:
         """Return the sum (nv, nv) of J^T C J over all contacts, with the Jacobian J of each contact.
 
-        The function `of` returns the matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque.
+        The function `of` returns the matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque. `touching`
+        are the contact loads at q (nq,).
         """
 
         def of_tree(m: Mechanism, q: Array) -> Array:
@@ -186,11 +193,15 @@ class System:
         """Return the derivative (nv, nv) of the contact impulses of a step h [s] by the velocities at its end.
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
+        `touching` are the contact loads at mid-step.
         """
         return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
-        """Return the damping matrix (nv, nv) of contact dampers and contact friction."""
+        """Return the damping matrix (nv, nv) of contact dampers and contact friction.
+
+        `touching` are the contact loads at q (nq,).
+        """
         return self.contact_matrix(q, touching, lambda _, contact: contact.viscous)
 
     # --- equations of motion ---
@@ -222,7 +233,10 @@ class System:
         return for_mimic_joints("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,)."""
+        """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,).
+
+        `loads` are the external loads in the state q, v.
+        """
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
@@ -239,7 +253,11 @@ class System:
         return stored.kinetic, stored.potential
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Return the power [W] of controllers, wrenches, contacts, stops, dampers and friction: no stored energy."""
+        """Return the power [W] of all forces that store no energy.
+
+        These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
+        state q, v.
+        """
         return working_power(self.mechanism, q, v, loads.control + loads.stops, loads.outside)
 
 
