@@ -91,8 +91,8 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
 def _smooth(problem: Problem) -> Problem:
     """Return the problem without dry friction of joints."""
     names = {f"{joint.name}.friction" for joint in problem.mechanism.joints}
-    kept = {name: values for name, values in problem.parameters.items() if name not in names}
-    return replace(problem, mechanism=without_friction(problem.mechanism), parameters=kept)
+    others = {name: values for name, values in problem.parameters.items() if name not in names}
+    return replace(problem, mechanism=without_friction(problem.mechanism), parameters=others)
 
 
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
