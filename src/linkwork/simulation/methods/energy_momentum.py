@@ -122,7 +122,7 @@ class EnergyMomentum(Variational):
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
         q, v = self.arrived(best.dv, best.momentum)
-        solved = solved | (abs(best.gained) <= self.balance.stalled(self.balance.gained(q, v, best.work, best.dv)[1]))
+        solved = solved | (abs(best.gained) <= self.balance.stalled(self.balance.kinetic + TINY))
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
 
@@ -186,7 +186,7 @@ class Balance:
 
     def stalled(self, scale: Number) -> Number:
         """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
-        return STALLED * (1.0 + self.closing / scale)
+        return STALLED * (1.0 + self.closing / scale) if self.interval.mechanism.constrained else STALLED
 
     def _given(self) -> Number:
         """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
