@@ -26,7 +26,7 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
-BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
+BALANCED, STALLED = 5e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
 AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
