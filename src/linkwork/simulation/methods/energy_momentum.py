@@ -27,7 +27,7 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
-BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
+BALANCED, STALLED = 5e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
 # The same after all iterations with loops: positions have round-off of 1e-16 over the distance to a singular position
 SINGULAR = 1e-9
 AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
@@ -134,7 +134,7 @@ class EnergyMomentum(Variational):
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
         q, v = self.arrived(best.dv, best.momentum)
-        round_off = self.balance.stalled(self.balance.gained(q, v, best.work, best.dv)[1])
+        round_off = self.balance.stalled(self.balance.kinetic + TINY)
         solved = solved | (abs(best.gained) <= (SINGULAR if self.mechanism.frame_constraints else round_off))
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
@@ -199,7 +199,7 @@ class Balance:
 
     def stalled(self, scale: Number) -> Number:
         """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
-        return STALLED * (1.0 + self.closing / scale)
+        return STALLED * (1.0 + self.closing / scale) if self.interval.mechanism.constrained else STALLED
 
     def _given(self) -> Number:
         """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
