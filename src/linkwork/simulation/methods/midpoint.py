@@ -4,10 +4,11 @@ Order 2, symmetric. Newton's method finds the velocities at the end of the step 
 the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
 Terms that the matrix leaves out only cost iterations.
 
-Impulses (nh,) along the mean of the constraint rows J(q_0) and J(q_1) keep the closure errors of loops constant and the
-mean slip of clutches and brakes zero. The derivative of the closure errors are the rows J(q_1). Newton's matrix
-contains both sets of rows: near a singular position of a loop they differ in direction and sign. The rows at mid-step
-would not do for an overconstrained loop, which is not closed there, so that its rows have a higher rank.
+Impulses (nh,) along the constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
+clutches and brakes zero. The derivatives of the closure errors are the rows at the end of the step. Newton's matrix
+contains both sets of rows: near a singular position of a loop they differ in direction and sign. J times the mean
+velocity cannot replace the closure errors: an overconstrained loop is not closed at mid-step, where its rows have a
+higher rank.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Midpoint:
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
-        self.errors, self.rows = errors_and_rows(self.mechanism, now.q)
+        self.errors, _ = errors_and_rows(self.mechanism, now.q)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
@@ -114,21 +115,23 @@ class Midpoint:
 
         return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
-    def _constraints(self, mean: Array, singular: Number = 0.0) -> StepConstraints:
-        """Return the constraints of a step with the mean velocity (nv,).
+    def _constraints(self, q: Array, mean: Array, singular: Number = 0.0) -> StepConstraints:
+        """Return the constraints of a step with coordinates q (nq,) at mid-step and the mean velocity (nv,).
 
-        At a singular position of loops, no impulses along the mean rows keep the loops closed. If `singular` is 1, they
-        act along the rows at the end of the step.
+        If mid-step is a singular position of loops, no impulses along its rows keep the loops closed. If `singular` is
+        1, the impulses act along the rows at the end of the step.
         """
+        _, middle = errors_and_rows(self.mechanism, q)
         errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
         rates = np.concatenate([(errors - self.errors) / self.h, end[len(errors) :] @ mean])
-        return StepConstraints(self.rows + (end - self.rows) * (0.5 + 0.5 * singular), end, rates)
+        along = select(singular > 0.0, end, middle) if may_be_nonzero(singular) else middle
+        return StepConstraints(along, end, rates)
 
     def residual(self, unknown: Array) -> Array:
         """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
-        constraints = self._constraints(mean)
+        constraints = self._constraints(q, mean)
         return np.concatenate([self._imbalance(q, mean, v) - constraints.along.T @ impulses, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
@@ -176,7 +179,7 @@ class Midpoint:
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
             last, impulses, singular = before or (0.0, np.zeros(m.nh), 0.0)
-            constraints = self._constraints(mean, singular)
+            constraints = self._constraints(q, mean, singular)
             change, less = constraints.correction(solve, self._imbalance(q, mean, v), impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if history is not None:
@@ -186,12 +189,14 @@ class Midpoint:
             # The changes decrease by a constant factor; the next would be size^2 / last
             ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
             ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)
-            left_open = ended & (singular == 0.0) & (largest(constraints.rates) > OPENING * scale)
+            ended = (size <= CONVERGED * scale) | ended & (last > 0.0)  # the first change has none before it
+            remaining = constraints.rates * 2.0 - constraints.end @ change
+            left_open = ended & (singular == 0.0) & (largest(remaining) > OPENING * scale)
             impulses = select(left_open, np.zeros(m.nh), impulses - less)
             return (better, size, impulses, where(left_open, 1.0, singular)), ended & ~left_open
 
         rounded = m.line_forces or m.constrained  # round-off may then stop the decrease of the changes
-        more = (largest(now.v) + 1.0, np.zeros(m.nh), 0.0) if rounded else ()
+        more = (0.0, np.zeros(m.nh), 0.0) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:2]]), iterations, solved
 
@@ -252,7 +257,7 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         assert loads.touching is not None
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
-        constraints = self._constraints(mean)
+        constraints = self._constraints(q, mean)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
         impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
         size = largest(residual - constraints.along.T @ along) / (
