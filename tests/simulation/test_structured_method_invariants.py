@@ -1,5 +1,6 @@
 """Variational methods conserve momenta and the symplectic form or energy, and are time-reversible."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -182,14 +183,14 @@ def test_failed_step_names_the_worst_loop_and_a_step_that_converges() -> None:
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
     assert np.isfinite(run.q).all()  # the last valid state is stored
-    assert "largest at loop 'closing pin'; use dt=0.05: a trial run with it" in run.outcome.diagnosis
-    assert lw.simulate(m, duration=5.0, dt=0.025, method="variational").outcome.kind == "finished"
+    advised = re.search(r"largest at loop 'closing pin'; use dt=(\S+): a trial run with it", run.outcome.diagnosis)
+    assert advised, run.outcome.diagnosis
+    assert lw.simulate(m, duration=5.0, dt=float(advised[1]), method="variational").outcome.kind == "finished"
     sim = lw.Simulator(m, run.q[-1], run.v[-1], dt=0.1, method="variational")
     with pytest.raises(lw.NotConverged, match="largest at loop") as caught:
         sim.step()
     assert 1 < len(caught.value.history) <= 50
     assert min(caught.value.history) > 1e-6
-    assert caught.value.step == 0.05
     assert np.array_equal(sim.state.q, run.q[-1])
     assert caught.value.step
     lw.Simulator(m, run.q[-1], run.v[-1], dt=caught.value.step, method="variational").step()

@@ -4,10 +4,11 @@ Order 2, symmetric. Newton's method finds the velocities at the end of the step 
 the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
 Terms that the matrix leaves out only cost iterations.
 
-Impulses (nh,) along the mean of the constraint rows J(q_0) and J(q_1) keep the closure errors of loops constant and the
-mean slip of clutches and brakes zero. The derivative of the closure errors are the rows J(q_1). Newton's matrix
-contains both sets of rows: near a singular position of a loop they differ in direction and sign. The rows at mid-step
-would not do for an overconstrained loop, which is not closed there, so that its rows have a higher rank.
+Impulses (nh,) along the constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
+clutches and brakes zero. The derivatives of the closure errors are the rows at the end of the step. Newton's matrix
+contains both sets of rows: near a singular position of a loop they differ in direction and sign. J times the mean
+velocity cannot replace the closure errors: an overconstrained loop is not closed at mid-step, where its rows have a
+higher rank.
 
 Dry friction of joints obeys Coulomb's law with the velocity at the end (see `dry_friction`).
 """
@@ -105,7 +106,7 @@ class Midpoint:
             system = replace(system, mechanism=without_friction(system.mechanism))
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
-        self.errors, self.rows = errors_and_rows(self.mechanism, now.q)
+        self.errors, _ = errors_and_rows(self.mechanism, now.q)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
@@ -130,21 +131,29 @@ class Midpoint:
 
         return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
-    def _constraints(self, mean: Array, singular: Number = 0.0) -> StepConstraints:
-        """Return the constraints of a step with the mean velocity (nv,).
+    def _constraints(self, q: Array, mean: Array, singular: Number = 0.0) -> StepConstraints:
+        """Return the constraints of a step with coordinates q (nq,) at mid-step and the mean velocity (nv,).
 
-        At a singular position of loops, no impulses along the mean rows keep the loops closed. If `singular` is 1, they
-        act along the rows at the end of the step.
+        If mid-step is a singular position of loops, no impulses along its rows keep the loops closed. If `singular` is
+        1, the impulses act along the rows at the end of the step. Loop rows that restrict only velocities hold at
+        mid-step.
         """
+        _, middle = errors_and_rows(self.mechanism, q)
         errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
         rates = np.concatenate([(errors - self.errors) / self.h, end[len(errors) :] @ mean])
-        return StepConstraints(self.rows + (end - self.rows) * (0.5 + 0.5 * singular), end, rates)
+        rows = [row for one in self.mechanism.frame_constraints for row in one.rows]
+        velocity_rows = [k for k, row in enumerate(rows) if not row.holonomic]
+        if velocity_rows:
+            end = np.array([middle[k] if k in velocity_rows else row for k, row in enumerate(end)])
+            rates = np.array([middle[k] @ mean if k in velocity_rows else rate for k, rate in enumerate(rates)])
+        along = select(singular > 0.0, end, middle) if may_be_nonzero(singular) else middle
+        return StepConstraints(along, end, rates)
 
     def residual(self, unknown: Array) -> Array:
         """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
-        constraints = self._constraints(mean)
+        constraints = self._constraints(q, mean)
         left = self._imbalance(q, mean, v) - constraints.along.T @ impulses
         left = left if self.limits is None else left + coulomb(v, -left, self.limits)
         return np.concatenate([left, constraints.rates])
@@ -158,7 +167,7 @@ class Midpoint:
         moved = self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
         if self.limits is None:
             return moved
-        impulses = self._constraints(mean).along.T @ unknown[self.mechanism.nv :]
+        impulses = self._constraints(q, mean).along.T @ unknown[self.mechanism.nv :]
         p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
         return moved._replace(work=moved.work - p @ mean)
 
@@ -206,7 +215,7 @@ class Midpoint:
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
             last, impulses, singular = before or (0.0, np.zeros(m.nh), 0.0)
-            constraints = self._constraints(mean, singular)
+            constraints = self._constraints(q, mean, singular)
             change, less = constraints.correction(solve, self._imbalance(q, mean, v), impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if history is not None:
@@ -238,7 +247,7 @@ class Midpoint:
             q, mean = self._middle(v)
             solve = solvers(by_velocity + np.diag(inertia * sticks))
             residual = self._imbalance(q, mean, v) + p * slips
-            change, less = self._constraints(mean).correction(solve, residual, impulses)
+            change, less = self._constraints(q, mean).correction(solve, residual, impulses)
             friction = Friction(p * slips - inertia * change * sticks, sticks)
             v, size, scale = (v - change) * slips, largest(change * slips), largest(v) + 1.0
             after, changes = friction.after(v, limits, CONVERGED * scale, count >= TOGETHER)
@@ -308,7 +317,7 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         assert loads.touching is not None
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
-        constraints = self._constraints(mean)
+        constraints = self._constraints(q, mean)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
         impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
         size = largest(residual - constraints.along.T @ along) / (

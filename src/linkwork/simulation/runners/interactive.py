@@ -96,6 +96,8 @@ class Simulator:
         clip_effort: bool = False,
     ):
         found = method_of("auto" if method is None else method, contact, locate)
+        setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
+        self._problem = problem_of(setup)
         rubs = has_friction(mechanism) and not mechanism.contact_pairs
         method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
@@ -103,8 +105,6 @@ class Simulator:
         self._method = method_of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
-        setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
-        self._problem = problem_of(setup)
         refuse_open(self._problem)
         refuse_unfit(self._problem, method, adaptive=False)
         if self._problem.batch:
