@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.element_forces import element_energy
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
@@ -195,6 +196,9 @@ class Balance:
             else:
                 ends = [j.kind.spring(j.stiffness, j.rest, at)[1] for at in (q, j.kind.integrate(q, turn))]
                 change = change + (ends[1] - ends[0])
+        if tree.forces:
+            after = integrate(tree, interval.q, tree_motion)
+            change = change + (element_energy(tree, after) - element_energy(tree, interval.q))
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
