@@ -243,7 +243,7 @@ def test_all_builder_arguments_are_restored(tmp_path: Path) -> None:
     assert [len(body.parts) for body in m.bodies] == [1, 1, 2, 1, 1, 1]
     key, closing_kinds = class_key(Loop) or ("", {})
     assert key == "kind"
-    own = {kind for kind in closing_kinds.values() if kind.__module__.startswith("linkwork")}  # not those of other tests
+    own = {kind for kind in closing_kinds.values() if kind.__module__.startswith("linkwork")}  # not of other tests
     assert {type(loop.kind) for loop in m.loops} == own
     first = path.read_bytes()
     lw.save(n, path)

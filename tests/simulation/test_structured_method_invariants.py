@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.simulation.methods import newton_failure
+from linkwork.simulation.runners import step_trials
 from linkwork.spatial.scalar import Array
 
 FAMILY = ("variational", "rattle", "shake", "energy-momentum")
@@ -178,7 +180,13 @@ def test_iterations_are_recorded_and_reported() -> None:
     assert "iterations" not in [row.name for row in lw.simulate(m, duration=0.01, dt=0.01, method="rk4").report().rows]
 
 
-def test_failed_step_names_the_worst_loop_and_a_step_that_converges() -> None:
+def test_failed_step_names_the_worst_loop_and_a_step_that_converges(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, limit in (
+        (newton_failure, "HISTORY_SECONDS"),
+        (newton_failure, "SHORTER_SECONDS"),
+        (step_trials, "SECONDS"),
+    ):
+        monkeypatch.setattr(module, limit, 60.0)  # also on slow machines
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
