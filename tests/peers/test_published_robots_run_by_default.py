@@ -41,7 +41,10 @@ def test_a_published_robot_runs_without_options(name: str) -> None:
             with pytest.raises(lw.ModelError, match=REFUSED[Path(name).name]):
                 lw.simulate(lw.load(FOLDER / name), duration=1.0)
             return
-        run = lw.simulate(lw.load(FOLDER / name), duration=0.4 if Path(name).name in GIMBAL_LOCK else 1.0)
+        run = lw.simulate(lw.load(FOLDER / name), duration=1.0)
+    if Path(name).name in GIMBAL_LOCK:
+        assert "mass matrix is nearly singular: a motion of 'left_hip" in run.outcome.diagnosis
+        return
     assert run.outcome.kind == "finished"
     assert np.isfinite(run.q).all()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.errors import LinkworkError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.simulation.events.schedule import command_status
@@ -13,6 +15,7 @@ from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING,
 from linkwork.spatial.scalar import Array
 
 DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
+LOST = 1e-2  # smallest eigenvalue of the scaled mass matrix below which inertia is lost, relative to the start
 SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are"
 
 
@@ -27,7 +30,8 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
         diagnosis = ""
         if code in (NOT_CONVERGED, NON_FINITE):
             diagnosed[kind] += 1
-            diagnosis = _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
+            lost = _lost_inertia(runner, index)
+            diagnosis = lost + _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
         if code == EVENT:
             diagnosis = "stop_when"
             events.append(Event(at, index, "stop_when"))
@@ -64,3 +68,27 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
     except LinkworkError as failure:
         return f"{found}; {failure}"
     return f"{found}; try a smaller dt"
+
+
+def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
+    """Return a text that names joints whose common motion moves almost no inertia any more; empty if there are none.
+
+    An example is gimbal lock: three revolute joints with massless links between them, two of which become parallel.
+    """
+    problem = runner.problem
+    start, values = problem.member(index)
+    m, now = problem.system(values).mechanism, member(runner.now, index)
+    matrices = [for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q) for q in (start.q, now.q)]
+    if not m.nv or not np.isfinite(matrices).all():
+        return ""
+    size = np.sqrt(np.diag(matrices[0]))
+    (before, _), (after, motions) = (np.linalg.eigh(M / np.outer(size, size)) for M in matrices)
+    if after[0] >= LOST * before[0]:
+        return ""
+    names = [joint.name for joint in m.leaders for _ in range(joint.kind.nv)]
+    first, second, *_ = [*np.argsort(-np.abs(motions[:, 0] / size)), 0]
+    joints = f"{names[first]!r} and {names[second]!r}" if first != second else repr(names[first])
+    return (
+        f"the mass matrix is nearly singular: a motion of {joints} moves almost no inertia in this position, as in "
+        "gimbal lock; give these joints an armature, or use a ball joint. "
+    )
