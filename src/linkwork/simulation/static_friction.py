@@ -38,30 +38,29 @@ def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Arr
 
     `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) those on bodies.
     """
-    limits = np.broadcast_to(_tree_limits(run) @ np.abs(run.mechanism.spread), run.v.shape)
+    m, samples = run.mechanism, run.v.shape[:-1]
+    limits = np.broadcast_to(_tree_limits(run) @ np.abs(m.spread), run.v.shape)
     found = -limits * np.sign(run.v)
     rests = (run.v == 0.0) & (limits > 0.0)
-    core = run.mechanism.parameters
-    given = {
-        name: np.broadcast_to(x, run.v.shape[:-1] + core[name].shape)[rests.any(axis=-1)]
-        for name, x in run.along_time().items()
-    }
     pick = rests.any(axis=-1)
-    q, v, tau, high, at_rest = (x[pick] for x in (run.q, run.v, others + found, limits, rests))
-    pushes = None if wrenches is None else np.broadcast_to(wrenches, (*run.v.shape[:-1], *wrenches.shape[-2:]))[pick]
+
+    def picked(x: Array, shape: tuple[int, ...]) -> Array:
+        return np.broadcast_to(x, samples + shape)[pick]
+
+    given = {name: picked(x, m.parameters[name].shape) for name, x in run.along_time().items()}
+    q, v, tau, highest = run.q[pick], run.v[pick], (others + found)[pick], np.where(rests, limits, 0.0)[pick]
+    pushes = None if wrenches is None else picked(wrenches, (m.nbodies, 6))
     holding = np.zeros_like(tau)
     for start in range(0, len(tau), SAMPLES):
         part = slice(start, start + SAMPLES)
-        some = {name: x[part] for name, x in given.items()}
-        outside = None if pushes is None else pushes[part]
 
-        def accelerations(tau: Array, part=part, some=some, outside=outside) -> Array:
-            return run.dynamics.forward_dynamics(q[part], v[part], tau, outside, parameters=some)
+        def accelerations(more: Array, part: slice = part) -> Array:
+            some, outside = {name: x[part] for name, x in given.items()}, None if pushes is None else pushes[part]
+            return run.dynamics.forward_dynamics(q[part], v[part], tau[part] + more, outside, parameters=some)
 
-        free = accelerations(tau[part])
-        unit = np.eye(run.mechanism.nv)
-        S = np.stack([accelerations(tau[part] + row) - free for row in unit], axis=-1)
-        holding[part] = _held(S, free, np.where(at_rest[part], high[part], 0.0))
+        free = accelerations(np.zeros(m.nv))
+        S = np.stack([accelerations(unit) - free for unit in np.eye(m.nv)], axis=-1)
+        holding[part] = _held(S, free, highest[part])
     found[pick] += holding
     return found
 
