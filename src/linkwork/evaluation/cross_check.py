@@ -12,7 +12,7 @@ from linkwork.errors import LinkworkError, NotConverged
 from linkwork.evaluation.constraint_multipliers import independent_velocities
 from linkwork.evaluation.dynamics import compile
 from linkwork.evaluation.floating_point_failures import failures_named
-from linkwork.evaluation.formulations import Formulation, formulations
+from linkwork.evaluation.formulation_registry import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array

@@ -27,7 +27,7 @@ from linkwork.model.arguments import (
 from linkwork.model.bodies import Part, six_inertias
 from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
-from linkwork.model.elements.keys import ZERO
+from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
 from linkwork.model.faults import Fault, errors_in, raise_or_warn
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape

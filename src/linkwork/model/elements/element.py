@@ -16,10 +16,10 @@ import numpy as np
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.arguments import checked_name
 from linkwork.model.bodies import Place
-from linkwork.model.document_values import same_bits
-from linkwork.model.elements.keys import ClassKind, Key, derived, is_finite, key
+from linkwork.model.document_value_format import same_bits
+from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
 from linkwork.model.faults import Fault
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.model.parameters import check_values
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number

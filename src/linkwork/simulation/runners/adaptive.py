@@ -20,9 +20,9 @@ from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
-from linkwork.simulation.runners.run_program import MemberProgram
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import (
     EVENT,

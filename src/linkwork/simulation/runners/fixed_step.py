@@ -18,8 +18,8 @@ from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.compiled_run import BatchProgram, MemberProgram
 from linkwork.simulation.runners.progress import Watch
-from linkwork.simulation.runners.run_program import BatchProgram, MemberProgram
 from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
@@ -292,7 +292,7 @@ class FixedSteps:
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
-        from linkwork.simulation.runners.step_trials import failed_step_text  # imported here: few runs fail
+        from linkwork.simulation.runners.smaller_step_search import failed_step_text  # imported here: few runs fail
 
         return failed_step_text(self, index, now)
 
