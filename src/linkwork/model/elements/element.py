@@ -160,7 +160,7 @@ class Element:
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element placed on the numbered tree: `placed`, then `numbered`."""
+        """Return the element with numbers of bodies and joints in place of their names: `placed`, then `numbered`."""
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:

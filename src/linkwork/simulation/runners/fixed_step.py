@@ -30,9 +30,10 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class Pieces(NamedTuple):
-    """Size of the pieces of a run: target computing time [s], the delay of Ctrl-C, and member-steps of the first piece.
+    """Size of the pieces of a run: the computing time of a piece in `seconds`, and the size of the `first` piece.
 
-    The computing time of each piece decides the size of the next one.
+    Ctrl-C takes effect after at most one piece. The size of a piece is its steps times batch members; that of each
+    later piece follows from the computing time of the last.
     """
 
     seconds: float = 0.2
