@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from linkwork.control import Reference, balance, feedback
     from linkwork.evaluation import Dynamics, compile
     from linkwork.evaluation.cross_check import CrossCheck, cross_check
-    from linkwork.evaluation.formulations import formulations
+    from linkwork.evaluation.formulation_registry import formulations
     from linkwork.lagrangian.discrete import discrete
     from linkwork.model.documents.loading import load
     from linkwork.model.documents.toml_writer import save
@@ -66,7 +66,7 @@ ON_DEMAND = {
     "convert": "linkwork.model.state_conversion",
     "discrete": "linkwork.lagrangian.discrete",
     "draw": "linkwork.simulation.results.drawing",
-    "formulations": "linkwork.evaluation.formulations",
+    "formulations": "linkwork.evaluation.formulation_registry",
     "load": "linkwork.model.documents.loading",
     "save": "linkwork.model.documents.toml_writer",
     **dict.fromkeys(("Dynamics", "compile"), "linkwork.evaluation.dynamics"),

@@ -8,7 +8,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, jacobians, kinematics, mass_matrix, momentum
-from linkwork.algorithms.joint_forces import passive, spring_energy, springs
+from linkwork.algorithms.passive_joint_forces import passive, spring_energy, springs
 from linkwork.algorithms.reactions import reactions
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.rotation import quaternion_from_matrix

@@ -16,7 +16,7 @@ from linkwork.algorithms import (
     reactions,
 )
 from linkwork.algorithms.formulations.factorization import factorization
-from linkwork.algorithms.joint_forces import passive
+from linkwork.algorithms.passive_joint_forces import passive
 from opaque_scalars import Opaque, from_opaque, to_opaque
 from random_mechanisms import relative, state, tree
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.joint_forces import passive, spring_energy
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
+from linkwork.algorithms.passive_joint_forces import passive, spring_energy
 from linkwork.algorithms.point_springs import (
     frame_damper_power,
     frame_spring_energy,

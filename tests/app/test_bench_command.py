@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import linkwork as lw
-from command_line import command
+from command_line_helper import command
 from linkwork.app import quick_bench
 
 EXAMPLES = [example.name for example in lw.examples()]

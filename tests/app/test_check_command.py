@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import command
+from command_line_helper import command
 
 INERTIA = '<inertia ixx="1" iyy="1" izz="{2}" ixy="0" ixz="0" iyz="0"/>'
 LINK = f'<link name="{{0}}"><inertial><mass value="{{1}}"/>{INERTIA}</inertial></link>'

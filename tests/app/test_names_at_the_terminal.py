@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from command_line import command
+from command_line_helper import command
 from linkwork.app import demo, gallery
 from linkwork.app.terminal import INTERRUPTED, Terminal, exiting_after_interrupt
 from linkwork.errors import NameNotFound, visible

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from command_line import command
+from command_line_helper import command
 from linkwork.examples import biped_hit, biped_reach, walker
 from linkwork.examples import walker_gaits as gaits
 from linkwork.papers import nelson_quinn, walks, wendlandt_box

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from command_line import command
+from command_line_helper import command
 from linkwork.app import quick_bench
 from linkwork.app.cli import main
 from linkwork.papers import output

@@ -9,8 +9,8 @@ import linkwork as lw
 from legged_mechanisms import FEET, SOLES, crouched, quadruped, randomly_bent, seven_joint_biped
 from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
-from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
 from linkwork.examples import biped, biped_reach

@@ -17,7 +17,7 @@ import linkwork as lw
 from linkwork.evaluation.dynamics_kernels import mechanism_digest
 from linkwork.model.documents.toml_schema import class_key
 from linkwork.model.elements import Loop
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from random_mechanisms import MOVING_KINDS, tree, tree_with_mimics
 
 TREES = 72

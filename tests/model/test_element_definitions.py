@@ -23,7 +23,7 @@ from linkwork.model.documents.toml_writer import document_text
 from linkwork.model.elements import DOCUMENT_ORDER, KINDS
 from linkwork.model.elements.constraint import Constraint
 from linkwork.model.elements.element import FLIP, GIVEN, Element
-from linkwork.model.elements.keys import Posed
+from linkwork.model.elements.key_types import Posed
 from linkwork.simulation.events.schedule import verbs
 
 M = mechanism_with_all_elements().build()

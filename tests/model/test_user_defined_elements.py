@@ -20,7 +20,7 @@ from linkwork.model.documents.toml_schema import joint_kinds
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.force import Acting, Force, point_motion
-from linkwork.model.elements.keys import body_name, finite, joint_name, key, not_negative, point, positive, switch
+from linkwork.model.elements.key_types import body_name, finite, joint_name, key, not_negative, point, positive, switch
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow
 from linkwork.spatial import Motion as Twist
 from linkwork.spatial import Transform

@@ -251,5 +251,5 @@ def test_momenta_can_be_any_function_of_velocities() -> None:
     assert np.abs(run.p - gamma[:, None] * run.xdot).max() < 1e-12
     assert np.abs(run.energy - gamma - 0.5 * (run.x**2).sum(axis=1)).max() < 1e-12
     assert np.ptp(run.energy) < 1e-3
-    with pytest.raises(lw.LinkworkError, match="linear in the velocity"):
+    with pytest.raises(lw.LinkworkError, match="quadratic in the velocity"):
         system.derivative(run.final, 0.05)

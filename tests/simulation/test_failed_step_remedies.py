@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.compiler.kernel import Kernel
 from linkwork.examples import four_bar_ladder
 from linkwork.simulation.methods import newton_failure
-from linkwork.simulation.runners import failure_diagnosis, step_trials
+from linkwork.simulation.runners import failure_diagnosis, smaller_step_search
 from linkwork.spatial.scalar import Array
 
 Y = (0, 1, 0)
@@ -152,13 +152,13 @@ def test_controllers_in_python_are_not_called_by_trials() -> None:
 def test_a_failure_without_remedy_says_so() -> None:
     m = lw.example("double_pendulum")
     with (
-        mock.patch.object(step_trials, "HALVINGS", (1,)),
-        mock.patch.object(step_trials, "_solved_by_rk4", return_value=None),
+        mock.patch.object(smaller_step_search, "HALVINGS", (1,)),
+        mock.patch.object(smaller_step_search, "_solved_by_rk4", return_value=None),
     ):
         run = lw.simulate(m, [0.5, 0.2], [40.0, -90.0], duration=0.9, dt=0.3, method="midpoint")
     assert "no remedy was found: a run with dt=0.15 fails too, at 0 s" in run.outcome.diagnosis
 
 
 def test_time_limits_of_a_diagnosis_add_up_to_less_than_a_second() -> None:
-    limits = (newton_failure.HISTORY_SECONDS, step_trials.SECONDS, step_trials.RK4_SECONDS)
+    limits = (newton_failure.HISTORY_SECONDS, smaller_step_search.SECONDS, smaller_step_search.RK4_SECONDS)
     assert sum(limits) < 0.9

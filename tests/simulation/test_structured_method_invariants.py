@@ -8,7 +8,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.simulation.methods import newton_failure
-from linkwork.simulation.runners import step_trials
+from linkwork.simulation.runners import smaller_step_search
 from linkwork.spatial.scalar import Array
 
 FAMILY = ("variational", "rattle", "shake", "energy-momentum")
@@ -184,7 +184,7 @@ def test_failed_step_names_the_worst_loop_and_a_step_that_converges(monkeypatch:
     for module, limit in (
         (newton_failure, "HISTORY_SECONDS"),
         (newton_failure, "SHORTER_SECONDS"),
-        (step_trials, "SECONDS"),
+        (smaller_step_search, "SECONDS"),
     ):
         monkeypatch.setattr(module, limit, 60.0)  # also on slow machines
     m = lw.example("four_bar")

@@ -16,7 +16,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
     """Return the joint accelerations (nv,) of a tree under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6).
 
     The wrenches [N, N m] act on the bodies at their frames' origins, in their frames. Springs, damping and friction are
-    not included; see `joint_forces.passive`.
+    not included; see `passive_joint_forces.passive`.
     """
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)

@@ -27,7 +27,7 @@ def inverse_dynamics(
     """Return the joint forces tau (nv,) [N m or N] for the acceleration a (nv,), and the wrench through every joint.
 
     `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames. Springs, damping and friction
-    are not included; see `joint_forces.passive`.
+    are not included; see `passive_joint_forces.passive`.
     """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))

@@ -64,7 +64,7 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
-    """Return the ends of a loop or spring that are fixed to the world; none if both are."""
+    """Return the end of a loop or spring that is fixed to the world; an empty list if both ends are, or none is."""
     ends = [place for place in (one.at, one.to) if place.body == WORLD]
     return ends if len(ends) == 1 else []
 
@@ -139,7 +139,7 @@ def _without_work(wrenches: Array) -> Array:
 
 
 def _keeping_heights(gravity: Array) -> Array:
-    """Return the twists (6, k) that do not raise any weight; all twists if there is no gravity."""
+    """Return the twists (6, k) of a rigid body on which gravity does no work; all twists if there is no gravity."""
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)

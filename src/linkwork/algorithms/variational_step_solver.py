@@ -56,10 +56,10 @@ def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantR
 
 
 class Eliminated(NamedTuple):
-    """Unknowns that are eliminated at a body, d joint velocities or forces of `own` rows, with their pivot D (d, d).
+    """d unknowns eliminated at a body, joint velocities or forces of the rows `own`, with factors D of their matrix.
 
-    They depend by V (d, 6 + k) on the body's twist and on the forces of the remaining `rows` (k,), and contribute U (6
-    + k, d) to the body's wrench and to the rates of these rows.
+    `rows` are the k rows that remain. In the equations of the unknowns, V (d, 6 + k) multiplies the body's twist and
+    the forces of `rows`; U (6 + k, d) multiplies the unknowns in the body's wrench and in the rates of `rows`.
     """
 
     D: LU | LeastSquares
@@ -70,7 +70,7 @@ class Eliminated(NamedTuple):
 
 
 class ConstraintRows(NamedTuple):
-    """Constraint rows (nh, nv) of loops, clutches and brakes in both positions: forces act along `first`."""
+    """Constraint rows (nh, nv) of loops, clutches and brakes in the two positions; their forces act along `first`."""
 
     first: Array
     second: Array
@@ -129,7 +129,7 @@ class VariationalFactors:
         self._eliminate(WORLD, open_rows[WORLD])
 
     def _eliminate(self, k: int, P: _OpenRows) -> _OpenRows:
-        """Eliminate the rows that end at body k, first compliant rows, then constraint rows; return what remains."""
+        """Eliminate rows at body k, first compliant rows, then constraint rows; return the matrix of the other rows."""
         self.eliminated[k] = []
         compliant = tuple(row for row in self.ending[k] if row >= self.rigid)
         for own, factor in ((compliant, _compliant_pivot), (self.ending[k], least_squares_factors)):
@@ -229,7 +229,7 @@ class _OpenRows(NamedTuple):
 
 
 def _compliant_pivot(rates: Array) -> LU:
-    """Return the factors of the equations of compliant rows, rate minus force is zero, from the `rates` by forces."""
+    """Return the factors of the equations rate - force = 0 of compliant rows; `rates` are those due to unit forces."""
     return lu(rates - np.eye(len(rates)))
 
 

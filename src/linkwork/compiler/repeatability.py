@@ -166,7 +166,7 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """Return a comparable form of a variable's value, or None if its type is not supported."""
+    """Return an object that differs if the value of a variable has changed; None if its type is not supported."""
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:

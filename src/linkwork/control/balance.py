@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.kinematics import Kinematics
+from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.control.controlled_plant import Controller, controller, gains, limiter
 from linkwork.control.controller_targets import base_target
 from linkwork.control.feet_in_stance import in_stance, stance_detector, up_direction

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from linkwork.algorithms import inverse_dynamics, jacobians, kinematics
-from linkwork.algorithms.joint_forces import passive as passive_of_a_tree
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
+from linkwork.algorithms.passive_joint_forces import passive as passive_of_a_tree
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free

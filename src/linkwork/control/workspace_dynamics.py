@@ -35,10 +35,11 @@ class Workspace(NamedTuple):
 
 
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the workspace dynamics by articulated inertias; feet have 1e6 times the base's inertia (S4 Algorithm 4.3).
+    """Return the workspace dynamics of the base; the ground is a body with BIG times the base's inertia (S4, 4.3).
 
-    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3 adds. `on` is 1
-    for feet in contact, else 0; `tau` (nv,) are joint forces.
+    The ground is attached to every foot in contact. Algorithm 4.3 of S4 propagates articulated inertias from the feet
+    to the base. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3
+    adds. `on` is 1 for feet in contact, else 0; `tau` (nv,) are joint forces.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]

@@ -65,8 +65,8 @@ def actuation(
 ) -> Actuation:
     """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain (S2, 20).
 
-    The open chain needs the forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
-    motions that keep them closed. If more joints are actuated than the motion needs, the sum of weight force^2 is
+    The open chain needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work
+    on motions with closed loops. If more joints are actuated than the motion needs, the sum of weight force^2 is
     minimal.
     """
     m = d.mechanism

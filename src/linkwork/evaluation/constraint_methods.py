@@ -155,8 +155,9 @@ class ConstraintMethods(DynamicsMethods):
         """Return the forces of the actuated joints that produce a motion of a mechanism with loops.
 
         If more joints are actuated than the motion needs, the sum of weight * force^2 over these joints is minimal. The
-        method takes one state, no batch. Springs, damping and friction are left out: subtract `passive(q, v)` from the
-        result to compensate them.
+        method takes one state, no batch. Springs, damping and friction are left out. If `passive(q, v)` is zero at all
+        joints that are not actuated, subtract it from `tau` to compensate these forces. A passive force at another
+        joint cannot be subtracted: that joint has no motor, and the actuated joints must do the same work instead.
 
         Parameters
         ----------

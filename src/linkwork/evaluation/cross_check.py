@@ -12,7 +12,7 @@ from linkwork.errors import LinkworkError, NotConverged
 from linkwork.evaluation.constraint_multipliers import independent_velocities
 from linkwork.evaluation.dynamics import compile
 from linkwork.evaluation.floating_point_failures import failures_named
-from linkwork.evaluation.formulations import Formulation, formulations
+from linkwork.evaluation.formulation_registry import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
@@ -140,7 +140,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return random coordinates (nq,) and velocities (nv,), with closed loops if one of several tries closes them."""
+    """Return random coordinates (nq,) and velocities (nv,); loops are closed if one of several attempts succeeds."""
     q, v = m.random(rng), rng.normal(size=m.nv)
     if not m.constrained:
         return q, v

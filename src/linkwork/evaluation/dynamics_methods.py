@@ -8,9 +8,9 @@ from typing import Any
 from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward_dynamics import forward_dynamics
-from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried
+from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives

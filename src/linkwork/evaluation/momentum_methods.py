@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import momentum
-from linkwork.algorithms.joint_forces import spring_energy
+from linkwork.algorithms.passive_joint_forces import spring_energy
 from linkwork.algorithms.symmetries import momentum_maps
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.model.analysis_results import Symmetry

@@ -12,7 +12,8 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
-HELPERS = ("catalogue", "footsteps", "planar_links", "walker_gaits", "walker_machine")  # modules without an example
+# modules without an example
+HELPERS = ("catalogue", "footsteps", "planar_link_helpers", "walker_gaits", "walker_machine")
 
 
 class Claim(NamedTuple):

@@ -338,7 +338,10 @@ class Discrete:
         `values` are those of the gains in order, and `batch` is the batch shape.
         """
         if not programs.form.linear_momentum:
-            raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity")
+            raise LinkworkError(
+                "for derivatives of steps, the Lagrangian must be quadratic in the velocity, so that its mass matrix "
+                "does not depend on the velocity; for this Lagrangian, compare runs from slightly different starts"
+            )
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
 
     def _outcomes(self, programs: Programs, final: State, going: Array, h: float, values: Sequence[Array]) -> Array:

@@ -27,7 +27,7 @@ from linkwork.model.arguments import (
 from linkwork.model.bodies import Part, six_inertias
 from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
-from linkwork.model.elements.keys import ZERO
+from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
 from linkwork.model.faults import Fault, errors_in, raise_or_warn
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
@@ -399,9 +399,9 @@ class Builder(Assembly, Verbs):
         Parameters
         ----------
         strict : bool, default True
-            Whether an inertia that no mass distribution can have is an error. If False, it is a ModelWarning, provided
-            that the whole body has no negative mass or kinetic energy. Joints that move no inertia are then a
-            ModelWarning too; forward dynamics and `simulate` raise an error for them.
+            True: an inertia that no mass distribution can have is an error. False: it is a ModelWarning, but a negative
+            mass or a body whose kinetic energy can be negative is still an error. With False, a joint that moves no
+            inertia also gives only a ModelWarning; forward dynamics and `simulate` raise an error for it.
 
         Returns
         -------
@@ -431,7 +431,7 @@ class Builder(Assembly, Verbs):
         Parameters
         ----------
         strict : bool, default True
-            Whether an inertia that no mass distribution can have is an error, as for `build`.
+            True: an inertia that no mass distribution can have is an error. False: it is a warning; see `build`.
         cycles : bool, default True
             Whether joints may form cycles, which are then cut into loop closures.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

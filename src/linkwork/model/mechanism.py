@@ -19,7 +19,7 @@ from linkwork.model.mechanism_elements import ElementViews
 from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
-from linkwork.model.naming import Named, Sections
+from linkwork.model.named_collections import Named, Sections
 from linkwork.model.placed_joint import Joint
 from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
@@ -408,17 +408,19 @@ class Mechanism(ElementViews, ParameterViews):
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
-        """Return the velocities or accelerations of all joints, mimic joints included.
+        """Return the velocities or accelerations of all joints, from those of the independent joints.
+
+        A mimic joint has `multiplier` times the velocity of the joint that it mimics.
 
         Parameters
         ----------
         v : ndarray, shape (..., nv), [rad/s or m/s]
-            Independent velocities, or accelerations.
+            Velocities or accelerations of the independent joints.
 
         Returns
         -------
         ndarray, shape (..., tree.nv)
-            Velocities or accelerations of all joints, as the mechanism `m.tree` without mimic relations takes them.
+            Velocities or accelerations of all joints, in the order of `m.tree`, the mechanism without mimic relations.
 
         Examples
         --------

@@ -17,7 +17,7 @@ from linkwork.model.joints import Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
 from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
-from linkwork.model.naming import Named, Sections
+from linkwork.model.named_collections import Named, Sections
 from linkwork.model.specifications import (
     Draft,
     FrameSpecification,

@@ -11,9 +11,9 @@ from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.contact import Pair, contact_pairs
 from linkwork.model.elements.element import Element, Rotor
 from linkwork.model.elements.force import Force, LineForce
-from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_be_engaged
-from linkwork.model.naming import Named, Sections
+from linkwork.model.named_collections import Named, Sections
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism

@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.model.bodies import Body
     from linkwork.model.mechanism import Mechanism
-    from linkwork.model.naming import Named
+    from linkwork.model.named_collections import Named
     from linkwork.model.placed_joint import Joint
 
 

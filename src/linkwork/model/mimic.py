@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from linkwork.model.bodies import Body
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.elements.element import Element
 from linkwork.model.faults import raise_first
-from linkwork.model.naming import Sections
+from linkwork.model.named_collections import Sections
 from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
 from linkwork.model.physical_validity import massless_faults, part_faults
 from linkwork.model.placed_joint import Joint

@@ -11,7 +11,7 @@ from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 

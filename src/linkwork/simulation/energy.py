@@ -18,10 +18,10 @@ import numpy as np
 
 from linkwork import evaluation
 from linkwork.algorithms.element_forces import element_power
-from linkwork.algorithms.joint_forces import resistance, spring_energy
 from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
+from linkwork.algorithms.passive_joint_forces import resistance, spring_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, range_over_time

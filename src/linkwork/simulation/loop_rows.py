@@ -45,7 +45,7 @@ class LoopRows:
         return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
 
     def tangent(self, q: Array) -> Tangent:
-        """Return the velocities that satisfy the loops at q (nq,)."""
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the rows."""
         J = self.rows(q)
         if not len(J):
             return Tangent(np.eye(self._nv), np.zeros((self._nv, 0)))
@@ -54,7 +54,10 @@ class LoopRows:
         return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)
 
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
-        """Return velocities (nv,) near v that satisfy the loops at q (nq,), to first order from a `tangent` nearby."""
+        """Return the velocities v (nv,), corrected to satisfy the loops at q (nq,).
+
+        `tangent` is that of a nearby position, so that the correction is exact to first order.
+        """
         return v - tangent.inverse @ (self.rows(q) @ v)
 
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:

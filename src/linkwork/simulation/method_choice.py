@@ -139,7 +139,7 @@ def _round_step(reach: float, problem: Problem, duration: float) -> float:
 
 
 def _denominator(ratio: float) -> int:
-    """Return the denominator of the simple fraction nearest to a ratio."""
+    """Return n of the fraction k / n nearest to `ratio`, among fractions with n of at most MOST_PARTS."""
     from fractions import Fraction  # here: only sampled controllers need it
 
     return Fraction(ratio).limit_denominator(MOST_PARTS).denominator

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from linkwork.algorithms.joint_forces import Stops
+from linkwork.algorithms.passive_joint_forces import Stops
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms.compliant_contact import APART
-from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.passive_joint_forces import Stops
 from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name

@@ -20,7 +20,6 @@ from linkwork.algorithms.contact_geometry import contact_kinematics, contact_row
 from linkwork.algorithms.element_forces import element_forces
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
-from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix, solver
 from linkwork.algorithms.mimic_reduction import (
@@ -29,6 +28,7 @@ from linkwork.algorithms.mimic_reduction import (
     for_mimic_joints,
     to_tree,
 )
+from linkwork.algorithms.passive_joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism

@@ -95,7 +95,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
 
 
 def _product(a: Entries, b: Entries) -> Number:
-    """Return the scalar product of two columns, by their common entries."""
+    """Return the scalar product of two sparse columns, which map row numbers to entries."""
     return sum(x * b[i] for i, x in a.items() if i in b)
 
 

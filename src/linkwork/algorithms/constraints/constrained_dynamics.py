@@ -101,9 +101,10 @@ def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
 
 
 def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
-    """Return the constraint Jacobian J (nc, nv) of the loops; its columns are the rows' power at unit joint velocities.
+    """Return the constraint Jacobian J (nc, nv) of the loops.
 
-    Rows that no joint moves, such as those of a loop parallel to a tree joint, are exactly zero.
+    An entry is the power of the unit wrench of a row at a unit joint velocity. Rows that no joint moves, such as those
+    of a loop parallel to a tree joint, are exactly zero.
     """
     J, squares = rows_and_terms(mechanism, motion, loops)
     return without_noise(J, [sum(row, 0.0) for row in squares])

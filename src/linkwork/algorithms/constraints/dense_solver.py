@@ -37,7 +37,7 @@ class DenseConstraints:
 
     @staticmethod
     def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
-        """Return constraints on the rates of the rows `second` (k, nv), with impulses along `first` (k, nv)."""
+        """Return constraints on the rates of the rows `second` (k, nv), whose impulses act along `first` (k, nv)."""
         return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 
     def multipliers(self, target: Array) -> Array:

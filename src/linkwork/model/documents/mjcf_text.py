@@ -144,9 +144,8 @@ class MjcfText:
                 raise _refusal(element, f"a generated mesh must have at most {FINEST} points along a side")
         if _copies(self.root) > MOST_COMPILED:
             at = self.find(*COPIES)
-            raise _refusal(
-                at, f"with all copies the model has more than {MOST_COMPILED:,} elements, which is the limit"
-            )
+            reason = f"the model has more than {MOST_COMPILED:,} elements, which is the limit"
+            raise _refusal(at, reason, "each copy that <replicate> or <composite> makes counts as an element")
 
     # --- the text ---
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.builder import Builder
-from linkwork.model.document_values import DEGREES
+from linkwork.model.document_value_format import DEGREES
 from linkwork.model.documents import toml_schema as tables
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
-from linkwork.model.document_values import (
+from linkwork.model.document_value_format import (
     named_kinds,
     numbers_of_joints,
     own_fields,

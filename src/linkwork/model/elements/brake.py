@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.model.elements.constraint import Bound
-from linkwork.model.elements.keys import derived, joint_name, key
+from linkwork.model.elements.key_types import derived, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,
@@ -25,7 +25,7 @@ from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint, Mechanism
-    from linkwork.model.naming import Named
+    from linkwork.model.named_collections import Named
 
 
 class Brake(VelocityConstraint, section="brakes"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import listed
-from linkwork.model.elements.keys import Direction, is_finite
+from linkwork.model.elements.key_types import Direction, is_finite
 from linkwork.model.elements.velocity_constraint import (
     ROUNDING,
     VelocityConstraint,

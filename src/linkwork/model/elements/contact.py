@@ -13,7 +13,7 @@ from linkwork.errors import ModelError, listed
 from linkwork.model.arguments import above_zero, numbers_of
 from linkwork.model.bodies import Place
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.keys import (
+from linkwork.model.elements.key_types import (
     ZERO,
     body_name,
     finite,
@@ -27,7 +27,7 @@ from linkwork.model.elements.keys import (
 )
 from linkwork.model.elements.surface import Surface
 from linkwork.model.faults import Fault
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.model.parameters import NOT_NEGATIVE
 from linkwork.model.specifications import Draft, Layout, unknown_faults
 from linkwork.spatial.scalar import Array, Number

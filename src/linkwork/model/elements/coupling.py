@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkwork.errors import listed
-from linkwork.model.elements.keys import key, numbers_by_joint_name
+from linkwork.model.elements.key_types import key, numbers_by_joint_name
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from linkwork.model.elements.keys import joint_name, key, nonzero
+from linkwork.model.elements.key_types import joint_name, key, nonzero
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,

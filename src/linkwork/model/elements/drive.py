@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.errors import ModelError, unknown_name
 from linkwork.model.elements.actuator import Actuator
 from linkwork.model.elements.element import Rotor
-from linkwork.model.elements.keys import (
+from linkwork.model.elements.key_types import (
     ZERO,
     body_name,
     bounds,
@@ -27,7 +27,7 @@ from linkwork.model.elements.keys import (
     three_numbers,
 )
 from linkwork.model.faults import Fault
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.model.parameters import FADING_SPEED
 from linkwork.model.specifications import Draft, JointSpecification, Layout
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where

@@ -16,10 +16,10 @@ import numpy as np
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.arguments import checked_name
 from linkwork.model.bodies import Place
-from linkwork.model.document_values import same_bits
-from linkwork.model.elements.keys import ClassKind, Key, derived, is_finite, key
+from linkwork.model.document_value_format import same_bits
+from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
 from linkwork.model.faults import Fault
-from linkwork.model.naming import Named
+from linkwork.model.named_collections import Named
 from linkwork.model.parameters import check_values
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
@@ -160,7 +160,7 @@ class Element:
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element placed on the numbered tree: `placed`, then `numbered`."""
+        """Return the element with numbers of bodies and joints in place of their names: `placed`, then `numbered`."""
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:

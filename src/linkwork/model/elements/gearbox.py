@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.elements.element import GIVEN
-from linkwork.model.elements.keys import gear_ratios, joint_name, key, whole
+from linkwork.model.elements.key_types import gear_ratios, joint_name, key, whole
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft

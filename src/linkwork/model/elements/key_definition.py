@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from linkwork.model.document_values import DEGREES, Documented, as_lists
+from linkwork.model.document_value_format import DEGREES, Documented, as_lists
 from linkwork.model.faults import Fault
 from linkwork.model.parameters import FINITE, Rules, as_number, is_traced
 from linkwork.spatial.scalar import Array, Number

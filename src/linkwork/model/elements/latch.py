@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from linkwork.model.elements.keys import choice, finite, joint_name, key
+from linkwork.model.elements.key_types import choice, finite, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,

@@ -13,9 +13,9 @@ from linkwork.errors import ModelError
 from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
 from linkwork.model.constraint_rows import Row
-from linkwork.model.document_values import named_kinds
+from linkwork.model.document_value_format import named_kinds
 from linkwork.model.elements.constraint import FrameConstraint
-from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place, switch
+from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.elements.loop_kinds import PointOnLine
 from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind, Free

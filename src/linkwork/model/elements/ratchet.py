@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import FLIP, GIVEN
-from linkwork.model.elements.keys import Side, key, nonzero, side, sign
+from linkwork.model.elements.key_types import Side, key, nonzero, side, sign
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,

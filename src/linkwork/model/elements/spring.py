@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
 from linkwork.model.elements.force import LineForce
-from linkwork.model.elements.keys import ZERO, body_name, key, not_negative, point
+from linkwork.model.elements.key_types import ZERO, body_name, key, not_negative, point
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Number

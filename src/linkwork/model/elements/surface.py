@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any, Self, get_args
 
 from linkwork.model.bodies import Place
-from linkwork.model.document_values import written_name
+from linkwork.model.document_value_format import written_name
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.ground import Ground, HeightField, SurfaceShape, checked_surface
-from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place
+from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place
 from linkwork.model.geometry import Plane, Shape
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.model.elements.constraint import UNBOUNDED, Bound, Constraint
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.keys import Direction, Side, key, positive, switch
+from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.errors import LinkworkError, NameNotFound, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.elements.element import FLIP, GIVEN, kinds
-from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.events.slip import row_speeds

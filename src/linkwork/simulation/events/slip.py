@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import factors
-from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where

@@ -19,7 +19,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):
-    """Lengths of the substeps of a composed step, as `parts` of the step with the sum 1; and its order."""
+    """A composed step: the lengths `parts` of its substeps, as fractions of the step with the sum 1, and its order."""
 
     name: str
     order: int
@@ -68,7 +68,7 @@ def composition(order: int) -> Composition:
 
 
 def part_of_iteration(order: int, k: Number) -> Number:
-    """Return the length of substep k = 0, 1, ... as a part of the step, for a traced loop over substeps."""
+    """Return the length of substep k = 0, 1, ... as a fraction of the step, for a traced loop over substeps."""
     parts = composition(order).parts
     found = parts[0]
     for j in range(1, len(parts)):
@@ -87,7 +87,7 @@ def substeps(order: int, h: Number) -> list[Substep]:
 
 
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
-    """Return a step composed of substeps; `parts` are their lengths as parts of the step, of which some are negative.
+    """Return a step composed of substeps; `parts` are their lengths as fractions of the step, some of them negative.
 
     Each substep evaluates the forces at its own time.
     """

@@ -22,9 +22,9 @@ from linkwork.algorithms.compliant_contact import step_change
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
+from linkwork.algorithms.passive_joint_forces import resistance
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.pose_increments import (
     EXPONENTIAL,

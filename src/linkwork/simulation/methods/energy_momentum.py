@@ -35,10 +35,10 @@ AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kic
 
 
 class Kick(NamedTuple):
-    """The iterate of the secant method for the kick (see `EnergyMomentum`): the next kick to try, and the best so far.
+    """The iterate of the secant method for the kick: the next kick to try, and the best so far.
 
-    `gained` is the relative energy error of the best kick. `dv` and the later fields describe the motion under that
-    kick.
+    The kick is the factor of the impulse that balances the energy; see `EnergyMomentum`. `gained` is the relative
+    energy error of the best kick. `dv` and the later fields describe the motion under that kick.
     """
 
     next: Number
@@ -153,7 +153,7 @@ class EnergyMomentum(Variational):
 
 
 class Balance:
-    """The energy balance of one step; `at` gives the internal motion, along which the balancing impulse acts."""
+    """The energy balance of one step; `at(q)` returns the internal motion, along which the balancing impulse acts."""
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
@@ -213,7 +213,7 @@ class Balance:
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
 
     def _closing(self) -> Number:
-        """Return forces times distances [J]; the energy has the round-off of positions at which loops are closed."""
+        """Return forces times distances [J], the energy scale for the round-off of positions with closed loops."""
         reach = sum((largest(X.p) for X in self.interval.poses), 0.0)
         return self.impulse_sum / abs(self.interval.h) * reach
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
+from linkwork.algorithms.passive_joint_forces import resistance
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row

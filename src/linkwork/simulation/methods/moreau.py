@@ -23,9 +23,9 @@ from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
 from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
-from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
+from linkwork.algorithms.passive_joint_forces import resistance
 from linkwork.algorithms.rigid_contact import (
     ImpulseSolution,
     RigidContact,
@@ -38,7 +38,7 @@ from linkwork.algorithms.rigid_contact import (
     work,
 )
 from linkwork.algorithms.tangent_space import integrate
-from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces

@@ -37,7 +37,7 @@ SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and `part` of the next correction to try.
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), fraction `part` of the next correction.
 
     `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step. `singular` is
     1 if the step begins at a singular position of loops, else 0; see `Variational.tried`.

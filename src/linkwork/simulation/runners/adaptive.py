@@ -20,9 +20,9 @@ from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
-from linkwork.simulation.runners.run_program import MemberProgram
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import (
     EVENT,
@@ -157,7 +157,7 @@ class Member:
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return the actions by time [s] between intervals of smooth motion: controllers and switches."""
+        """Return, by time [s], the calls of the sampled controller and the switches of the schedule."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -254,7 +254,7 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Return the joint forces (nv,) including those of slipping constraints, and parameters with these released."""
+        """Return joint forces (nv,), with those of slipping constraints, and parameters that release the latter."""
         slip = self.now.motion.slip
         system = self.problem.system(self.values)
         m, held = system.in_modes(self.now.motion.modes).mechanism, system.clipped(self.now.control)
@@ -356,7 +356,7 @@ class Member:
 
 
 def _is_smooth(problem: Problem) -> bool:
-    """Return whether nothing but the mechanism decides the motion, so that the solver may step over samples.
+    """Return whether the motion has no events, user functions or joint stops: the solver may then step over samples.
 
     Functions of users may have pulses in time, and event functions several zeros, which longer steps would miss.
     """

@@ -18,8 +18,8 @@ from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.compiled_run import BatchProgram, MemberProgram
 from linkwork.simulation.runners.progress import Watch
-from linkwork.simulation.runners.run_program import BatchProgram, MemberProgram
 from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
@@ -30,9 +30,10 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class Pieces(NamedTuple):
-    """Size of the pieces of a run: target computing time [s], the delay of Ctrl-C, and member-steps of the first piece.
+    """Size of the pieces of a run: the computing time of a piece in `seconds`, and the size of the `first` piece.
 
-    The computing time of each piece decides the size of the next one.
+    Ctrl-C takes effect after at most one piece. The size of a piece is its steps times batch members; that of each
+    later piece follows from the computing time of the last.
     """
 
     seconds: float = 0.2
@@ -292,7 +293,7 @@ class FixedSteps:
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
-        from linkwork.simulation.runners.step_trials import failed_step_text  # imported here: few runs fail
+        from linkwork.simulation.runners.smaller_step_search import failed_step_text  # imported here: few runs fail
 
         return failed_step_text(self, index, now)
 

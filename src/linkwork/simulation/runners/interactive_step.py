@@ -50,7 +50,10 @@ class StepKernel:
         self.step: Callable[..., Array] = self._build
 
     def system(self, *changes: Array) -> System:
-        """Return the system to step; `changes` are wrenches (nbodies, 6) and modes (k,) if `changed`, else empty."""
+        """Return the system that a step integrates.
+
+        `changes` are wrenches (nbodies, 6) and modes (k,) if `changed`, else empty.
+        """
         sim = self.simulator
         m, forces = sim.mechanism, None
         if self.changed:

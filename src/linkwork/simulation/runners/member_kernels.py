@@ -13,8 +13,8 @@ from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.events.slip import holding
 from linkwork.simulation.events.sources import watch
+from linkwork.simulation.runners.compiled_run import MemberProgram, series_name
 from linkwork.simulation.runners.run_kernels import kernel_of
-from linkwork.simulation.runners.run_program import MemberProgram, series_name
 from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array, Value

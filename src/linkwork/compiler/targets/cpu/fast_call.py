@@ -206,9 +206,9 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _Owner(tuple[Any, ...]):
-    """The owner of all objects that a fast function points to.
+    """Tuple that keeps alive all objects whose addresses a fast function uses; it is the `__self__` of the function.
 
-    Pickling the function stores the method that it replaces.
+    Its pickle is the object whose method the fast function replaces, so that the function is unpickled as that method.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -216,7 +216,7 @@ class _Owner(tuple[Any, ...]):
 
 
 def _same(item: Any) -> Any:
-    """Return `item`; used to unpickle a fast function as the method that it replaces."""
+    """Return `item`; pickles of `_Owner` call this function with the object whose method a fast function replaces."""
     return item
 
 

@@ -1,4 +1,4 @@
-"""Diagnosis of a failed step of a fixed-step run: its cause, and a remedy that was tried.
+"""Search for a smaller step that works after a step of a fixed-step run has failed, and the cause of the failure.
 
 Trial runs use the kernels of the failed run, so that they compile nothing. All trials together stop after a time limit.
 """
@@ -18,7 +18,7 @@ from linkwork.simulation.events.sources import nan_guard
 from linkwork.simulation.methods.method import OutOfTime
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
-from linkwork.simulation.runners.run_program import MemberProgram, NotCompiled
+from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
 from linkwork.simulation.runners.runner import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
@@ -74,7 +74,7 @@ def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberSta
 
 
 def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
-    """Return a remedy that worked in a trial, as text; or that none was found."""
+    """Return the text of a remedy that worked in a trial run, or a text that no remedy was found."""
     if runner.problem.in_python:
         return f"try dt={runner.dt / 4:g} (not tried, because a trial would call the controller in Python)"
     farthest: Trial | None = None
@@ -94,7 +94,7 @@ def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> st
 
 
 class Trial(NamedTuple):
-    """A trial run with the step dt [s], the time [s] that it reached, and its advice; empty if the trial failed."""
+    """A trial run: its step dt [s], the time [s] that it reached, and the advice to the user, empty if it failed."""
 
     dt: float
     time: float
@@ -102,7 +102,7 @@ class Trial(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The time [s] that a trial run reached, and whether it `failed` there; else it ended, or its time was over."""
+    """The time [s] that a trial run reached, and whether it `failed` there; if not, it ended or had to stop."""
 
     time: float
     failed: bool
@@ -131,7 +131,7 @@ def _trials(runner: TriedRunner, index: tuple[int, ...], now: MemberState, deadl
 
 
 def _end(reached: float, end: float) -> str:
-    """Return how far a trial run came, as text; `end` [s] is where it was to end."""
+    """Return the time that a trial run `reached` [s], as text; `end` [s] is its planned end."""
     return "reached the end" if reached >= end * (1.0 - 1e-9) else f"passed this time and reached {reached:.4g} s"
 
 

@@ -31,7 +31,7 @@ from linkwork.model.arguments import (
     yes_or_no,
 )
 from linkwork.model.bodies import Place
-from linkwork.model.document_values import (
+from linkwork.model.document_value_format import (
     DEGREES,
     Documented,
     Name,

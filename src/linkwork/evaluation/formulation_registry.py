@@ -1,4 +1,4 @@
-"""Independent formulations of the equations of motion, by name, with the same methods."""
+"""The registry `lw.formulations`: independent formulations of the equations of motion, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in a document: plain numbers, strings, lists and tables that reproduce every float bit for bit."""
+"""Format of values in a document: plain numbers, strings, lists and tables, which reproduce every float exactly."""
 
 from __future__ import annotations
 
