@@ -11,8 +11,10 @@ import pytest
 import linkwork as lw
 from command_line_helper import command
 from linkwork.app import quick_bench
+from quick_test_selection import mark_slow_except
 
 EXAMPLES = [example.name for example in lw.examples()]
+QUICK = ("double_pendulum", "four_bar", "slider_crank", "box_drop", "clutched_flywheels", "differential_cart")
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, QUICK))
 def test_every_example_runs_without_a_warning(name: str) -> None:
     """Random states slip at engaged gears and penetrate the ground at feet; the benchmark must not warn of either."""
     once, each, rate = quick_bench.times(lw.example(name))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from quick_test_selection import mark_slow_except
 
 MARGIN = 2.5  # the errors of runs with chosen steps are at most the limits divided by this
 EXAMPLES = ("double_pendulum", "four_bar", "heavy_top")
@@ -52,7 +53,7 @@ def test_steps_are_the_same_from_a_flat_position() -> None:
     assert run.report().passed, str(run.report())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, EXAMPLES[:1]))
 @pytest.mark.parametrize("method", METHODS)
 def test_chosen_steps_pass_with_margin(name: str, method: str) -> None:
     m, q, v = start(name)
@@ -64,7 +65,7 @@ def test_chosen_steps_pass_with_margin(name: str, method: str) -> None:
             assert float(row.value) <= row.bound / MARGIN, row
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, EXAMPLES[:1]))
 @pytest.mark.parametrize("method", METHODS)
 def test_runs_with_large_errors_fail_or_warn(name: str, method: str) -> None:
     m, q, v = start(name)

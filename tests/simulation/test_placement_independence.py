@@ -77,7 +77,10 @@ def test_examples_with_loops_do_not_depend_on_placement(name: str, seed: int, fa
         assert np.abs(getattr(there, answer)(q, v, tau) - expected).max() < 1e-8 * np.abs(expected).max(), answer
 
 
-@pytest.mark.parametrize(("seed", "far"), [(1, 0.0), (2, 1.0), (3, 1e3)])
+@pytest.mark.parametrize(
+    ("seed", "far"),
+    [pytest.param(1, 0.0, marks=pytest.mark.slow), (2, 1.0), pytest.param(3, 1e3, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("method", ["variational", "midpoint", "energy-momentum"])
 def test_step_derivatives_do_not_depend_on_placement(seed: int, far: float, method: str) -> None:
     """The step equations have redundant rows, whose round-off must not matter."""

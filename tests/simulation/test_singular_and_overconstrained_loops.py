@@ -73,7 +73,7 @@ def test_overconstrained_linkage_moves_for_ten_seconds(method):
     check_bricard(method, 10.0)
 
 
-@pytest.mark.parametrize("windows", [1, 2])
+@pytest.mark.parametrize("windows", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", STRUCTURED)
 def test_start_at_and_near_a_singular_position(method, windows):
     """Steps begin at, end at and straddle the position; in a batch each member has the same bits as alone."""
