@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import numpy as np
 
@@ -52,10 +53,15 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
         yield from as_warnings(doubtful)
 
 
+_with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that were checked: every run of a long chain would take time
+
+
 def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
     """Raise a ModelError that names a joint that moves no inertia, unless the parameters `varying` can give it some."""
-    if not any(name.rpartition(".")[2] in INERTIAL for name in varying):
-        raise_first(massless_faults(mechanism))
+    if mechanism in _with_inertia or any(name.rpartition(".")[2] in INERTIAL for name in varying):
+        return
+    raise_first(massless_faults(mechanism))
+    _with_inertia.add(mechanism)
 
 
 def massless_warnings(mechanism: Mechanism) -> list[Fault]:
