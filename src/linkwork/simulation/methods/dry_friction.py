@@ -37,7 +37,7 @@ def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
 def friction_limits(mechanism: Mechanism) -> Array:
     """Return the largest friction force (nv,) [N m or N] of each velocity, with the friction of its mimic joints."""
     own = np.concatenate([np.zeros(0), *(j.friction for j in outward(mechanism.tree))])
-    return np.abs(mechanism.spread).T @ own if mechanism.mimics else own
+    return np.abs(mechanism.spread).T @ own
 
 
 def without_friction(mechanism: Mechanism) -> Mechanism:

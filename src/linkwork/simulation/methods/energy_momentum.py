@@ -196,9 +196,8 @@ class Balance:
             else:
                 ends = [j.kind.spring(j.stiffness, j.rest, at)[1] for at in (q, j.kind.integrate(q, turn))]
                 change = change + (ends[1] - ends[0])
-        if tree.forces:
-            after = integrate(tree, interval.q, tree_motion)
-            change = change + (element_energy(tree, after) - element_energy(tree, interval.q))
+        after = integrate(tree, interval.q, tree_motion)
+        change = change + (element_energy(tree, after) - element_energy(tree, interval.q))
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
