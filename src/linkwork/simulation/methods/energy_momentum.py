@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import IterationHistory, Solution
-from linkwork.simulation.methods.variational import Guess, Tried, Variational, unconstrained
+from linkwork.simulation.methods.variational import Guess, NewtonSolver, Tried, Variational, unconstrained
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
@@ -78,8 +77,9 @@ class EnergyMomentum(Variational):
             integrate(self.mechanism, self.now.q, dv),
             dv / self.h,
         )
-        begin, end = self.balance.first.momenta(u), self.balance.at(q).momenta(u)
-        return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
+        begin, end, balance = self.balance.first.momenta(u), self.balance.at(q).momenta(u), tried.balance
+        residual, momentum = balance.residual + begin * kick, balance.momentum + end * kick
+        return tried._replace(balance=balance._replace(residual=residual, momentum=momentum))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
         """Return the parts of the unknown (n,): motion dv (nv,), multipliers (nh,) and kick."""
@@ -88,11 +88,11 @@ class EnergyMomentum(Variational):
     def residual(self, unknown: Array) -> Array:
         """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) at an unknown."""
         dv, multipliers, kick = self.split(unknown)
-        tried = self.tried(dv, multipliers, kick)
+        tried = self.tried(dv, multipliers, kick).balance
         gained, scale = self.balance.gained(*self.arrived(dv, tried.momentum), tried.work, dv)
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
+    def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
         """Return the solver for Newton's equations; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
 
@@ -112,7 +112,7 @@ class EnergyMomentum(Variational):
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
             best = Kick(*state)
-            guess, iterations, good = self.newton(best.dv, best.multipliers, best.next, history)
+            guess, good = self.newton(best.dv, best.multipliers, best.next, history)
             gained, power, stalled = self._gained(guess)
             better = good & (abs(gained) < abs(best.gained))
             apart, first = best.next - best.best, best.gained == HUGE
@@ -124,11 +124,11 @@ class EnergyMomentum(Variational):
                 where(good, secant, (best.next + best.best) * 0.5),
                 nearer,
                 least,
-                best.iterations + iterations,
+                best.iterations + guess.iterations,
                 where(better, guess.dv, best.dv),
                 select(better, guess.multipliers, best.multipliers),
-                where(better, guess.momentum, best.momentum),
-                where(better, guess.work, best.work),
+                where(better, guess.balance.momentum, best.momentum),
+                where(better, guess.balance.work, best.work),
             )
             return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= stalled))
 
@@ -145,8 +145,8 @@ class EnergyMomentum(Variational):
 
         The derivative is of first order.
         """
-        q, v = self.arrived(guess.dv, guess.momentum)
-        gained, scale = self.balance.gained(q, v, guess.work, guess.dv)
+        q, v = self.arrived(guess.dv, guess.balance.momentum)
+        gained, scale = self.balance.gained(q, v, guess.balance.work, guess.dv)
         u = guess.dv / self.h
         power = (self.balance.first.momenta(u) + self.balance.at(q).momenta(u)) @ u / scale
         return gained / scale, power, self.balance.stalled(scale)

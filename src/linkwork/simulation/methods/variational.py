@@ -20,12 +20,14 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.simulated_system import System, with_armature
-from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.spatial.scalar import Array, Condition, Number, largest, may_be_nonzero, minimum, where
+from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
-ITERATIONS = 50  # largest number of iterations
+ITERATIONS = 50  # largest number of corrections
+CORRECTIONS = 4  # largest number of corrections with one factorization
+FAST = 0.03  # factor by which a correction must reduce the residual, or Newton's matrix is factored anew
 SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
 SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
@@ -36,33 +38,54 @@ NO_IMPULSE = 1e-60  # squared impulse of no effect, in place of zero
 SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
-class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), fraction `part` of the next correction.
+# solve(residual, errors): corrections of the motion (nv,) and the multipliers (nh,), from a momentum residual (nv,) and
+# required changes (nh,) of constraint errors
+NewtonSolver = Callable[[Array, Array], Constrained]
 
-    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step. `singular` is
-    1 if the step begins at a singular position of loops, else 0; see `Variational.tried`.
+
+class MomentumBalance(NamedTuple):
+    """The momentum balance of an iterate of Newton's method.
+
+    `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
+    errors, `momentum` (nv,) is the momentum at the end of the step, `impulse_sum` [N s] the sum of all impulses, `work`
+    [J] the work in the step.
+    """
+
+    residual: Array
+    errors: Array
+    momentum: Array
+    impulse_sum: Number
+    work: Number
+
+
+class Guess(NamedTuple):
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,) and their momentum balance.
+
+    `part` is the fraction of the next correction that is tried, `iterations` the number of corrections so far, `ended`
+    is 1 if no more are needed. `singular` is 1 if the step begins at a singular position of loops, else 0; see
+    `Variational.tried`.
     """
 
     dv: Array
     multipliers: Array
-    part: Number
-    momentum: Array
-    work: Number
-    singular: Number
+    balance: MomentumBalance
+    part: Number = 1.0
+    iterations: Number = 0.0
+    ended: Number = 0.0
+    singular: Number = 0.0
+
+    @property
+    def done(self) -> Condition:
+        """Whether no further correction is made: the iteration has ended or has reached its limit."""
+        return (self.ended > 0.0) | (self.iterations >= ITERATIONS)
 
 
 class Tried(NamedTuple):
-    """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows (nh, nv).
-
-    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
-    """
+    """The evaluation of an iterate: motion of the bodies, constraint rows (nh, nv) and momentum balance."""
 
     motion: MotionEvaluation
-    residual: Array
-    errors: Array
     rows: ConstraintRows
-    momentum: Array
-    work: Number
+    balance: MomentumBalance
 
 
 class Variational:
@@ -97,7 +120,8 @@ class Variational:
             end = J.T @ multipliers
             momentum = momentum + end * np.sqrt((start @ start + NO_IMPULSE) / (end @ end + NO_IMPULSE))
         work = self.interval.work(dv, motion.loads)
-        return Tried(motion, motion.residual + start, errors, ConstraintRows(rows, J), momentum, work)
+        balance = MomentumBalance(motion.residual + start, errors, momentum, motion.impulse_sum, work)
+        return Tried(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
         """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
@@ -113,14 +137,14 @@ class Variational:
 
     def residual(self, unknown: Array) -> Array:
         """Return momentum residual (nv,) and constraint errors (nh,) for an unknown (n,)."""
-        tried = self.tried(*self.split(unknown))
-        return np.concatenate([tried.residual, tried.errors])
+        balance = self.tried(*self.split(unknown)).balance
+        return np.concatenate([balance.residual, balance.errors])
 
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution `unknown` (n,)."""
-        tried = self.tried(*self.split(unknown))
-        q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
-        return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
+        balance = self.tried(*self.split(unknown)).balance
+        q, v = self.arrived(unknown[: self.mechanism.nv], balance.momentum)
+        return self.now._replace(q=q, v=v, work=self.now.work + balance.work)
 
     # --- Newton's method ---
 
@@ -129,9 +153,9 @@ class Variational:
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
-        best, iterations, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
-        q, v = self.arrived(best.dv, best.momentum)
-        moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(iterations)
+        best, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
+        q, v = self.arrived(best.dv, best.balance.momentum)
+        moved = self.now._replace(q=q, v=v, work=self.now.work + best.balance.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers]), moved, solved)
 
     def first_guess(self) -> Array:
@@ -150,67 +174,75 @@ class Variational:
 
     def newton(
         self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
-    ) -> tuple[Guess, Number, Condition]:
+    ) -> tuple[Guess, Condition]:
         """Solve for the motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
 
-        Returns the last iterate, the number of iterations, and whether they converged.
+        Each iteration factors Newton's matrix and applies corrections with it as long as they converge fast. Returns
+        the last iterate, and whether the iterations converged.
         """
-        begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0, 0.0)
-        found, iterations, solved = iterate(
-            ITERATIONS, lambda *state: self._improved(Guess(*state), kick, history), *begin
-        )
-        return Guess(*found), iterations, solved
+        begin = Guess(dv, multipliers, self.tried(dv, multipliers, kick).balance)
 
-    def _improved(self, last: Guess, kick: Number, history: IterationHistory | None) -> tuple[Leaves, Condition]:
-        m = self.mechanism
-        singular = last.singular if m.frame_constraints else 0.0
-        here = self.tried(last.dv, last.multipliers, kick, singular)
-        move, more = self._correction(here, last.dv, kick)
-        dv, multipliers = last.dv + move * last.part, last.multipliers + more * last.part
-        there = self.tried(dv, multipliers, kick, singular)
-        before, after = self._size(here), self._size(there)
+        def factor_and_correct(*state: Value) -> tuple[Leaves, Condition]:
+            guess = unflatten(begin, state)
+            here = self.tried(guess.dv, guess.multipliers, kick, guess.singular)
+            solve = self.solver(here, guess.dv, kick)
+
+            def correct(*state: Value) -> tuple[Leaves, Condition]:
+                found, stale = self._corrected(unflatten(begin, state), solve, kick, history)
+                return tuple(flatten(found)), stale | found.done
+
+            found, _, _ = iterate(CORRECTIONS, correct, *flatten(guess))
+            return found, unflatten(begin, found).done
+
+        found, _, _ = iterate(ITERATIONS, factor_and_correct, *flatten(begin))
+        best = unflatten(begin, found)
+        return best, best.ended > 0.0
+
+    def _corrected(
+        self, last: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None
+    ) -> tuple[Guess, Condition]:
+        """Return the next iterate, and whether Newton's matrix must be factored anew before the next correction."""
+        move, more = solve(last.balance.residual, -last.balance.errors)
+        dv = last.dv + tangent_rate(self.mechanism, last.dv, move) * last.part
+        multipliers = last.multipliers + more * last.part
+        there = self.tried(dv, multipliers, kick, last.singular).balance
+        before, after = self._size(last.balance), self._size(there)
         better = after < before
         if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
             better = better | (last.part < SHORT)
         if history is not None:
             history.record(after, there.residual, there.errors, better)
-        found = Guess(
-            where(better, dv, last.dv),
-            select(better, multipliers, last.multipliers),
-            where(better, minimum(last.part * 4.0, 1.0), last.part * 0.5),
-            where(better, there.momentum, here.momentum),
-            where(better, there.work, here.work),
-            last.singular,
-        )
         # The factor is the round-off of sums over joints
-        solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)
+        solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + self.mechanism.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
         ended = ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
-        if not m.frame_constraints:
-            return tuple(found), ended
-        only_open = (self._momentum_size(there) <= ROUNDED) & (largest(there.errors) > CLOSED * self.reach)
-        no_longer = only_open & (after >= 0.5 * before) & (last.part == 1.0) & (last.singular == 0.0)
-        none = np.zeros(m.nh)
-        again = found._replace(multipliers=select(no_longer, none, found.multipliers))
-        again = again._replace(part=where(no_longer, 1.0, found.part), singular=where(no_longer, 1.0, last.singular))
-        return tuple(again), ended & ~no_longer
+        only_open = (self._momentum_size(there) <= ROUNDED) & (largest(there.errors / self.reach) > CLOSED)
+        slow = only_open & (after >= 0.5 * before) & (last.part == 1.0) & (last.singular == 0.0)
+        singular, balance = where(slow, 1.0, last.singular), select(better, there, last.balance)
+        impulses = select(better, multipliers, last.multipliers)
+        free = balance.residual - self.rows.T @ impulses
+        found = Guess(
+            where(better, dv, last.dv),
+            select(slow, np.zeros(self.mechanism.nh), impulses),
+            balance._replace(residual=select(slow, free, balance.residual)),
+            where(slow, 1.0, where(better, minimum(last.part * 4.0, 1.0), last.part * 0.5)),
+            last.iterations + 1.0,
+            where(ended, where(slow, 0.0, 1.0), 0.0),
+            singular,
+        )
+        return found, better & (after > FAST * before) | slow
 
-    def _size(self, tried: Tried) -> Number:
+    def _size(self, balance: MomentumBalance) -> Number:
         """Return the relative residual of an evaluated iterate."""
-        return self._momentum_size(tried) + largest(tried.errors) * OPEN
+        return self._momentum_size(balance) + largest(balance.errors) * OPEN
 
-    def _momentum_size(self, tried: Tried) -> Number:
+    def _momentum_size(self, balance: MomentumBalance) -> Number:
         """Return the relative momentum residual of an evaluated iterate."""
-        scale = largest(self.interval.p) + largest(tried.momentum) + tried.motion.impulse_sum + TINY
-        return largest(tried.residual) / scale
+        scale = largest(self.interval.p) + largest(balance.momentum) + balance.impulse_sum + TINY
+        return largest(balance.residual) / scale
 
-    def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
-        """Return the Newton corrections of the motion dv (nv,) and of the multipliers (nh,)."""
-        move, more = self.solver(tried, dv, kick)(tried.residual, -tried.errors)
-        return tangent_rate(self.mechanism, dv, move), more
-
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
+    def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
         """Return the solver for Newton's equations: see `Interval.solver`."""
         return self.interval.solver(tried.motion, dv, tried.rows)
 
