@@ -7,6 +7,7 @@ outward, L is zero wherever M is zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from linkwork.algorithms.rotors import coupling_matrix
 from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import RigidInertia, Transform
-from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
+from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, may_be_nonzero
 
 
 def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidInertia]:
@@ -128,21 +129,30 @@ def dof_parents(mechanism: Mechanism) -> list[int]:
     return parent
 
 
-def solver(mechanism: Mechanism, M: Array) -> LTL | LDLT:
-    """Return factors of the mass matrix M (nv, nv) of a tree: sparse, or dense if a rotor couples several joints."""
-    return ldlt(M) if mechanism.rotors else factor(mechanism, M)
+def _to_world(parent: list[int], i: int) -> Iterator[int]:
+    """Yield velocity i and all velocities inboard of it, in this order; `parent` is the parent array of the tree."""
+    while i >= 0:
+        yield i
+        i = parent[i]
+
+
+def matrix_factors(mechanism: Mechanism, M: Array) -> LTL | LDLT:
+    """Return factors of a symmetric matrix M (nv, nv), such as the mass matrix.
+
+    They are sparse if M has the structural zeros of the tree, and dense if rotors, springs or mimic joints couple
+    branches.
+    """
+    parent, n = dof_parents(mechanism.tree), len(M)
+    inboard = [list(_to_world(parent, i)) for i in range(len(parent))]
+    if len(parent) == n and not any(may_be_nonzero(M[i, j]) for i in range(n) for j in set(range(i)) - {*inboard[i]}):
+        return factor(mechanism, M)
+    return ldlt(M)
 
 
 def factor(mechanism: Mechanism, M: Array) -> LTL:
     """Return the factor L of M = L^T L, computed from the outermost dof inward without the tree's structural zeros."""
     parent = dof_parents(mechanism)
-    rows: list[dict[int, Number]] = []
-    for i in range(mechanism.nv):
-        row, j = {}, i
-        while j >= 0:
-            row[j] = M[i, j]
-            j = parent[j]
-        rows.append(row)
+    rows: list[dict[int, Number]] = [{j: M[i, j] for j in _to_world(parent, i)} for i in range(mechanism.nv)]
     pivots: list[Number] = [0.0] * mechanism.nv
     for k in reversed(range(mechanism.nv)):
         row = rows[k]

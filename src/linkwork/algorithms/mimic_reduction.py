@@ -225,8 +225,6 @@ def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     """Return the closure errors (nc,) [m or rad] of loops and the rows (nh, nv) of all constraints, at q."""
-    if not mechanism.constrained:
-        return np.zeros(0), np.zeros((0, mechanism.nv))
     tree, (position,) = mechanism.tree, to_tree(mechanism, ("q",), (q,))
     motion = kinematics(tree, position, np.zeros(tree.nv))
     loops = constrained_dynamics.loop_states(tree, motion.X)

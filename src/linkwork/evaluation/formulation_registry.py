@@ -150,7 +150,7 @@ def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
     """Return the accelerations (nv,) M^-1 (tau - bias), from the mass matrix M and inverse dynamics."""
     rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
-    return mass_matrix.solver(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
+    return mass_matrix.matrix_factors(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:

@@ -21,7 +21,7 @@ from linkwork.algorithms.element_forces import element_forces
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass_matrix import mass_matrix, solver
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import (
     constrained_accelerations,
     constrained_forward_dynamics,
@@ -227,7 +227,7 @@ class System:
                 free = solve(tau - self.needed(q, v, np.zeros(m.nv), loads))
                 return constrained_accelerations(m, q, v, free, solve, self.baumgarte or 0.0).a
             stiffer = with_armature(m, extra)
-        if m.constrained and self.baumgarte is not None:
+        if self.baumgarte is not None:
             return constrained_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
         return for_mimic_joints("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
@@ -281,8 +281,3 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
     m = with_armature(mechanism, extra)
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
     return M + for_mimic_joints("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
-
-
-def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
-    """Return the function that solves M x = b, for a matrix M (nv, nv) of `stiffened_matrix`."""
-    return (ldlt(M) if mechanism.mimics or mechanism.line_forces else solver(mechanism, M)).solve

@@ -73,7 +73,7 @@ class LoopState(NamedTuple):
 
 def loop_states(mechanism: Mechanism, X: list[Transform]) -> list[LoopState]:
     """Return the state of every loop, from the poses X of all bodies in their inboard bodies."""
-    X_0, found = world_poses(mechanism, X) if mechanism.frame_constraints else [], []
+    X_0, found = world_poses(mechanism, X), []
     for one in mechanism.frame_constraints:
         A, B = X_0[one.at.body] @ one.at.pose, X_0[one.to.body] @ one.to.pose
         X_AB, rows, engaged = A.inverse() @ B, one.rows, one.engaged

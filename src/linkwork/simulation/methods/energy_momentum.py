@@ -11,7 +11,7 @@ from linkwork.algorithms.element_forces import element_energy
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
-from linkwork.algorithms.pose_increments import MEAN_VELOCITY, body_increments
+from linkwork.algorithms.pose_increments import MEAN_VELOCITY, Increment
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.algorithms.tangent_space import integrate
@@ -19,9 +19,17 @@ from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import IterationHistory, Solution
-from linkwork.simulation.methods.variational import Guess, NewtonSolver, Tried, Variational, unconstrained
+from linkwork.simulation.methods.variational import (
+    ITERATIONS,
+    Guess,
+    MomentumBalance,
+    NewtonSolver,
+    Tried,
+    Variational,
+    unconstrained,
+)
 from linkwork.simulation.simulated_system import System
-from linkwork.simulation.state import Leaves, StepState, select
+from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
 from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
@@ -33,21 +41,27 @@ SINGULAR = 1e-9
 AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
-class Kick(NamedTuple):
-    """The iterate of the secant method for the kick: the next kick to try, and the best so far.
+class Search(NamedTuple):
+    """The iterate of the secant method for the kick, the factor of the impulse that balances the energy.
 
-    The kick is the factor of the impulse that balances the energy; see `EnergyMomentum`. `gained` is the relative
-    energy error of the best kick. `dv` and the later fields describe the motion under that kick.
+    `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
+    relative energy error is `error`. `tried` is the number of kicks tried, `iterations` that of corrections of the
+    motion; `ended` is 1 if no more are needed.
     """
 
-    next: Number
-    best: Number
-    gained: Number
-    iterations: Number
-    dv: Array
-    multipliers: Array
-    momentum: Array
-    work: Number
+    kick: Number
+    trial: Guess
+    best_kick: Number
+    best: Guess
+    error: Number = HUGE
+    tried: Number = 0.0
+    iterations: Number = 0.0
+    ended: Number = 0.0
+
+    @property
+    def done(self) -> Condition:
+        """Whether no further kick is tried: the search has ended or has reached its limit."""
+        return (self.ended > 0.0) | (self.tried >= KICKS)
 
 
 class EnergyMomentum(Variational):
@@ -63,7 +77,12 @@ class EnergyMomentum(Variational):
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         super().__init__(system, t, now, h, held)
-        self.balance = Balance(self.interval)
+        self.energy, self.twists = EnergyBalance(self.interval), symmetries(self.mechanism)
+        self.first = self.internal(now.q)
+
+    def internal(self, q: Array) -> Internal:
+        """Return the internal motion at the coordinates q (nq,), along which the kick acts."""
+        return Internal(self.interval, q, self.twists)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
@@ -72,14 +91,11 @@ class EnergyMomentum(Variational):
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
         """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
-        tried, q, u = (
-            super().tried(dv, multipliers, singular=singular),
-            integrate(self.mechanism, self.now.q, dv),
-            dv / self.h,
-        )
-        begin, end, balance = self.balance.first.momenta(u), self.balance.at(q).momenta(u), tried.balance
-        residual, momentum = balance.residual + begin * kick, balance.momentum + end * kick
-        return tried._replace(balance=balance._replace(residual=residual, momentum=momentum))
+        tried, u = super().tried(dv, multipliers, singular=singular), dv / self.h
+        begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
+        stored = self.energy.stored_change(dv, tried.motion.bodies)
+        balance = tried.balance._replace(begin=begin, end=end, stored=stored)
+        return tried._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
         """Return the parts of the unknown (n,): motion dv (nv,), multipliers (nh,) and kick."""
@@ -88,9 +104,9 @@ class EnergyMomentum(Variational):
     def residual(self, unknown: Array) -> Array:
         """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) at an unknown."""
         dv, multipliers, kick = self.split(unknown)
-        tried = self.tried(dv, multipliers, kick).balance
-        gained, scale = self.balance.gained(*self.arrived(dv, tried.momentum), tried.work, dv)
-        return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
+        balance = self.tried(dv, multipliers, kick).balance
+        gained, scale = self.energy.gained(dv, *self.arrived(dv, balance.momentum), balance)
+        return np.concatenate([balance.residual, balance.errors, np.array([gained / scale])])
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
         """Return the solver for Newton's equations; the kick scales the momentum."""
@@ -107,64 +123,78 @@ class EnergyMomentum(Variational):
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
-        none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
-        begin = Kick(0.0, 0.0, HUGE, 0.0, self.first_guess(), none, free, 0.0)
+        still, first = np.zeros(self.mechanism.nv), self.first_guess()
+        first = first._replace(balance=first.balance._replace(begin=still, end=still))
+        begin = Search(0.0, first, 0.0, first)
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
-            best = Kick(*state)
-            guess, good = self.newton(best.dv, best.multipliers, best.next, history)
-            gained, power, stalled = self._gained(guess)
-            better = good & (abs(gained) < abs(best.gained))
-            apart, first = best.next - best.best, best.gained == HUGE
-            slope = where(first, power, (gained - best.gained) / where(apart == 0.0, 1.0, apart))
-            at_rest = first & (power <= AT_REST)
-            nearer, least = where(better, best.next, best.best), where(better, gained, best.gained)
-            secant = nearer - least / where(slope == 0.0, 1.0, slope)
-            found = Kick(
-                where(good, secant, (best.next + best.best) * 0.5),
-                nearer,
-                least,
-                best.iterations + guess.iterations,
-                where(better, guess.dv, best.dv),
-                select(better, guess.multipliers, best.multipliers),
-                where(better, guess.balance.momentum, best.momentum),
-                where(better, guess.balance.work, best.work),
-            )
-            return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= stalled))
+            search = unflatten(begin, state)
+            trial, solve = self.factored(search.trial, search.kick)
 
-        found, _, solved = iterate(KICKS, improve, *begin)
-        best = Kick(*found)
-        q, v = self.arrived(best.dv, best.momentum)
-        round_off = self.balance.stalled(self.balance.kinetic + TINY)
-        solved = solved | (abs(best.gained) <= (SINGULAR if self.mechanism.frame_constraints else round_off))
-        moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
-        return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
+            def try_kick(*state: Value) -> tuple[Leaves, Condition]:
+                found, stale = self._next_kick(unflatten(begin, state), solve, history)
+                return tuple(flatten(found)), stale | found.done
 
-    def _gained(self, guess: Guess) -> tuple[Number, Number, Number]:
-        """Return the relative energy error of a guessed motion, its derivative by the kick, and its round-off.
+            found, _, _ = iterate(KICKS, try_kick, *flatten(search._replace(trial=trial)))
+            return found, unflatten(begin, found).done
 
-        The derivative is of first order.
-        """
-        q, v = self.arrived(guess.dv, guess.balance.momentum)
-        gained, scale = self.balance.gained(q, v, guess.balance.work, guess.dv)
-        u = guess.dv / self.h
-        power = (self.balance.first.momenta(u) + self.balance.at(q).momenta(u)) @ u / scale
-        return gained / scale, power, self.balance.stalled(scale)
+        found, _, _ = iterate(KICKS * ITERATIONS, improve, *flatten(begin))
+        search = unflatten(begin, found)
+        round_off = where(self.energy.closing > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
+        solved = (search.ended > 0.0) | (abs(search.error) <= round_off)
+        unknown = np.concatenate([search.best.dv, search.best.multipliers, np.array([search.best_kick])])
+        return Solution(unknown, self.ended(search.best._replace(iterations=search.iterations)), solved)
+
+    def _next_kick(
+        self, last: Search, solve: NewtonSolver, history: IterationHistory | None
+    ) -> tuple[Search, Condition]:
+        """Return the search after corrections of the trial, and whether Newton's matrix must be factored anew."""
+        trial = self.corrected(last.trial, solve, last.kick, history)
+        good, failed = trial.ended > 0.0, (trial.ended == 0.0) & trial.done
+        q, v = self.arrived(trial.dv, trial.balance.momentum)
+        gained, scale = self.energy.gained(trial.dv, q, v, trial.balance)
+        error, power = gained / scale, (trial.balance.begin + trial.balance.end) @ trial.dv / (self.h * scale)
+        better, first = good & (abs(error) < abs(last.error)), last.error == HUGE
+        apart = last.kick - last.best_kick
+        slope = where(first, power, (error - last.error) / where(apart == 0.0, 1.0, apart))
+        best_kick, least = where(better, last.kick, last.best_kick), where(better, error, last.error)
+        secant = best_kick - least / where(slope == 0.0, 1.0, slope)
+        kick = where(good, secant, where(failed, (last.kick + last.best_kick) * 0.5, last.kick))
+        at_rest, round_off = first & (power <= AT_REST), abs(last.error) <= self.energy.stalled(scale)
+        ended = good & (at_rest | (abs(least) <= BALANCED) | round_off & (abs(error) >= abs(last.error)))
+        more = where(good, kick - last.kick, 0.0)  # the next kick, under the same motion until that is corrected
+        start = select(failed, last.best, trial._replace(balance=kicked(trial.balance, more)))
+        found = Search(
+            kick,
+            select(trial.done, start._replace(part=1.0, iterations=0.0, ended=0.0), trial),
+            best_kick,
+            select(better, trial, last.best),
+            least,
+            last.tried + where(trial.done, 1.0, 0.0),
+            last.iterations + trial.iterations - last.trial.iterations,
+            where(ended, 1.0, 0.0),
+        )
+        return found, trial.ended == 0.0
 
 
-class Balance:
-    """The energy balance of one step; `at(q)` returns the internal motion, along which the balancing impulse acts."""
+def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
+    """Return the momentum balance of the same motion with the kick increased by `kick`."""
+    residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
+    return balance._replace(residual=residual, momentum=momentum)
+
+
+class EnergyBalance:
+    """The energy balance of one step."""
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
         self.kinetic, _ = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
-        self.twists = symmetries(interval.mechanism)
-        self.first = self.at(now.q)
-        self.given, self.closing = (self._given(), self._closing()) if interval.mechanism.constrained else (0.0, 0.0)
+        self.given = self._given() if interval.mechanism.constrained else 0.0
+        self.closing = self._closing()
 
-    def gained(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
+    def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
         """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
 
         The step moves by dv (nv,) to q (nq,) and v (nv,). The scale includes the energy that forces exchange during the
@@ -173,18 +203,16 @@ class Balance:
         kinetic, _ = self.interval.system.energies(q, v)
         passed = self.impulse_sum * largest(dv) / abs(self.interval.h)
         scale = kinetic + self.kinetic + self.given + passed + TINY
-        return (kinetic - self.kinetic) + self._stored_change(dv) - work, scale
+        return (kinetic - self.kinetic) + balance.stored - balance.work, scale
 
-    def _stored_change(self, dv: Array) -> Number:
-        """Return the change [J] of the potential energy in a step with the motion dv (nv,), from the increments.
+    def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
+        """Return the change [J] of the potential energy in a step with the motion dv (nv,), from the body increments.
 
         The difference of two potential energies would have the round-off of their size. Where the motion reverses, an
         impulse along the slow motion would have to balance this round-off; it would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
-        joints, _ = interval.second(dv)
-        bodies = body_increments(tree, interval.first.X, joints)
         change = 0.0
         for body, moved, fall in zip(tree.bodies, bodies, interval.falls, strict=True):
             inertia = body.inertia
@@ -202,7 +230,7 @@ class Balance:
 
     def stalled(self, scale: Number) -> Number:
         """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
-        return STALLED * (1.0 + self.closing / scale) if self.interval.mechanism.constrained else STALLED
+        return STALLED * (1.0 + self.closing / scale)
 
     def _given(self) -> Number:
         """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
@@ -212,13 +240,10 @@ class Balance:
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
 
     def _closing(self) -> Number:
-        """Return forces times distances [J], the energy scale for the round-off of positions with closed loops."""
-        reach = sum((largest(X.p) for X in self.interval.poses), 0.0)
+        """Return forces times distances [J] of loops, the scale of energies due to round-off of positions."""
+        ends = [place.body for one in self.interval.tree.frame_constraints for place in (one.at, one.to)]
+        reach = sum((largest(self.interval.poses[body].p) for body in ends), 0.0)
         return self.impulse_sum / abs(self.interval.h) * reach
-
-    def at(self, q: Array) -> Internal:
-        """Return the internal motion at the coordinates q (nq,)."""
-        return Internal(self.interval, q, self.twists)
 
 
 class Internal:

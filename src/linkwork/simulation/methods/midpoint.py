@@ -24,6 +24,7 @@ import numpy as np
 from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.mass_matrix import matrix_factors
 from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
 from linkwork.algorithms.passive_joint_forces import resistance
 from linkwork.algorithms.point_springs import spring_lengths
@@ -42,7 +43,7 @@ from linkwork.simulation.methods.dry_friction import (
 )
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
-from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix, stiffened_solver
+from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
@@ -203,7 +204,7 @@ class Midpoint:
 
         def solver(added: Array) -> ConstrainedSolver:
             coupled = any(map(may_be_nonzero, (added - np.diag(np.diag(added))).ravel()))
-            return dense(lu(M + added).solve if coupled else stiffened_solver(m, M + added))
+            return dense(lu(M + added).solve if coupled else matrix_factors(m, M + added).solve)
 
         return solver
 

@@ -24,6 +24,7 @@ from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import subspaces
+from linkwork.algorithms.mass_matrix import matrix_factors
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
 from linkwork.algorithms.passive_joint_forces import resistance
 from linkwork.algorithms.rigid_contact import (
@@ -44,7 +45,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
-from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix, stiffened_solver
+from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import repeat
@@ -135,7 +136,7 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     q = integrate(m, now.q, now.v * (0.5 * h))
     (speed,) = to_tree(m, ("v",), (now.v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
-    solve = stiffened_solver(m, M)
+    solve = matrix_factors(m, M).solve
     return Middle(
         system, t, now, h, held, q, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
     )

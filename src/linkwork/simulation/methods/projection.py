@@ -19,7 +19,7 @@ def projected(step: Step) -> Step:
         m = system.mechanism
         if system.rigid:  # the step itself decided which clutches and brakes hold
             m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
-        if not m.constrained or system.baumgarte is not None:
+        if system.baumgarte is not None:
             return moved, solved
         q, v, error, distance = project_state(m, moved.q, moved.v)
         closed = (error <= CLOSURE_OPEN) | (error != error)  # a nan state is reported as non-finite elsewhere

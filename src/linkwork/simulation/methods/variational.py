@@ -27,6 +27,7 @@ from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of corrections
 CORRECTIONS = 4  # largest number of corrections with one factorization
+FEW = 6  # number of velocities up to which one more factorization costs less than a loop of corrections
 FAST = 0.03  # factor by which a correction must reduce the residual, or Newton's matrix is factored anew
 SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
 SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
@@ -35,6 +36,8 @@ ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer 
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
 CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may leave
 NO_IMPULSE = 1e-60  # squared impulse of no effect, in place of zero
+NO_KICK = np.zeros(0)
+NEARLY = 10.0  # largest factor by which the last correction may increase the residual, which is then round-off
 SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
@@ -47,15 +50,19 @@ class MomentumBalance(NamedTuple):
     """The momentum balance of an iterate of Newton's method.
 
     `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
-    errors, `momentum` (nv,) is the momentum at the end of the step, `impulse_sum` [N s] the sum of all impulses, `work`
-    [J] the work in the step.
+    errors, `scale` [N s] is the scale of momenta. `momentum` (nv,) is the momentum at the end of the step, `work` [J]
+    the work in the step. Only energy-momentum steps use the rest: the change `stored` [J] of the potential energy, and
+    the impulses `begin` and `end` (nv,) of a unit kick at the start and the end of the step.
     """
 
     residual: Array
     errors: Array
+    scale: Number
     momentum: Array
-    impulse_sum: Number
     work: Number
+    stored: Number = 0.0
+    begin: Array = NO_KICK
+    end: Array = NO_KICK
 
 
 class Guess(NamedTuple):
@@ -120,7 +127,8 @@ class Variational:
             end = J.T @ multipliers
             momentum = momentum + end * np.sqrt((start @ start + NO_IMPULSE) / (end @ end + NO_IMPULSE))
         work = self.interval.work(dv, motion.loads)
-        balance = MomentumBalance(motion.residual + start, errors, momentum, motion.impulse_sum, work)
+        scale = largest(self.interval.p) + largest(motion.residual - self.interval.p) + motion.impulse_sum + TINY
+        balance = MomentumBalance(motion.residual + start, errors, scale, momentum, work)
         return Tried(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
@@ -153,12 +161,29 @@ class Variational:
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
-        best, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
-        q, v = self.arrived(best.dv, best.balance.momentum)
-        moved = self.now._replace(q=q, v=v, work=self.now.work + best.balance.work).solved_in(best.iterations)
-        return Solution(np.concatenate([best.dv, best.multipliers]), moved, solved)
+        begin = self.first_guess()
 
-    def first_guess(self) -> Array:
+        def improve(*state: Value) -> tuple[Leaves, Condition]:
+            guess, solve = self.factored(unflatten(begin, state), 0.0)
+            found = self.corrected(guess, solve, 0.0, history)
+            return tuple(flatten(found)), found.done
+
+        found, _, _ = iterate(ITERATIONS, improve, *flatten(begin))
+        best = unflatten(begin, found)
+        return Solution(np.concatenate([best.dv, best.multipliers]), self.ended(best), best.ended > 0.0)
+
+    def ended(self, guess: Guess) -> StepState:
+        """Return the state at the end of a step with the motion of a guess."""
+        q, v = self.arrived(guess.dv, guess.balance.momentum)
+        moved = self.now._replace(q=q, v=v, work=self.now.work + guess.balance.work)
+        return moved.solved_in(guess.iterations)
+
+    def first_guess(self) -> Guess:
+        """Return a first guess: the motion of `first_motion`, without impulses of constraints."""
+        free, none = np.zeros(self.mechanism.nv), np.zeros(self.mechanism.nh)
+        return Guess(self.first_motion(), none, MomentumBalance(free, none, 0.0, free, 0.0))
+
+    def first_motion(self) -> Array:
         """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
 
         The guess treats joint springs and dampers implicitly, as Newton's matrix does, so that it is useful for stiff
@@ -172,31 +197,27 @@ class Variational:
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
-    def newton(
-        self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
-    ) -> tuple[Guess, Condition]:
-        """Solve for the motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
+    def factored(self, guess: Guess, kick: Number) -> tuple[Guess, NewtonSolver]:
+        """Evaluate the residuals of a guess and factor Newton's matrix there.
 
-        Each iteration factors Newton's matrix and applies corrections with it as long as they converge fast. Returns
-        the last iterate, and whether the iterations converged.
+        The other quantities of the balance are evaluated after corrections. `kick` is 0 except for energy-momentum
+        steps.
         """
-        begin = Guess(dv, multipliers, self.tried(dv, multipliers, kick).balance)
+        here = self.tried(guess.dv, guess.multipliers, kick, guess.singular)
+        residual, errors, scale, *_ = here.balance
+        balance = guess.balance._replace(residual=residual, errors=errors, scale=scale)
+        return guess._replace(balance=balance), self.solver(here, guess.dv, kick)
 
-        def factor_and_correct(*state: Value) -> tuple[Leaves, Condition]:
-            guess = unflatten(begin, state)
-            here = self.tried(guess.dv, guess.multipliers, kick, guess.singular)
-            solve = self.solver(here, guess.dv, kick)
+    def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
+        """Return a guess after corrections with one factorization, as long as they converge fast."""
 
-            def correct(*state: Value) -> tuple[Leaves, Condition]:
-                found, stale = self._corrected(unflatten(begin, state), solve, kick, history)
-                return tuple(flatten(found)), stale | found.done
+        def correct(*state: Value) -> tuple[Leaves, Condition]:
+            found, stale = self._corrected(unflatten(guess, state), solve, kick, history)
+            return tuple(flatten(found)), stale | found.done
 
-            found, _, _ = iterate(CORRECTIONS, correct, *flatten(guess))
-            return found, unflatten(begin, found).done
-
-        found, _, _ = iterate(ITERATIONS, factor_and_correct, *flatten(begin))
-        best = unflatten(begin, found)
-        return best, best.ended > 0.0
+        if self.mechanism.nv <= FEW:
+            return self._corrected(guess, solve, kick, history)[0]
+        return unflatten(guess, iterate(CORRECTIONS, correct, *flatten(guess))[0])
 
     def _corrected(
         self, last: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None
@@ -207,7 +228,7 @@ class Variational:
         multipliers = last.multipliers + more * last.part
         there = self.tried(dv, multipliers, kick, last.singular).balance
         before, after = self._size(last.balance), self._size(there)
-        better = after < before
+        better, near = after < before, after <= NEARLY * before
         if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
             better = better | (last.part < SHORT)
         if history is not None:
@@ -216,7 +237,8 @@ class Variational:
         solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + self.mechanism.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
-        ended = ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
+        ended = ended | (after >= before) & near & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
+        better = better | ended
         only_open = (self._momentum_size(there) <= ROUNDED) & (largest(there.errors / self.reach) > CLOSED)
         slow = only_open & (after >= 0.5 * before) & (last.part == 1.0) & (last.singular == 0.0)
         singular, balance = where(slow, 1.0, last.singular), select(better, there, last.balance)
@@ -239,8 +261,7 @@ class Variational:
 
     def _momentum_size(self, balance: MomentumBalance) -> Number:
         """Return the relative momentum residual of an evaluated iterate."""
-        scale = largest(self.interval.p) + largest(balance.momentum) + balance.impulse_sum + TINY
-        return largest(balance.residual) / scale
+        return largest(balance.residual) / balance.scale
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
         """Return the solver for Newton's equations: see `Interval.solver`."""
