@@ -1,9 +1,9 @@
 """Compiler: traces plain NumPy functions of one state into expression graphs and compiles these to batch kernels.
 
 A `Kernel` traces its function (`tracing`, `traced_number`, `traced_loops`), divides the graph into chunks of operations
-(`plan`), has a target generate machine code (`targets`), caches the code on disk (`kernel_cache`) and runs it over
-batches. Derivatives are graphs too (`automatic_differentiation`, `function_derivatives`). The compiler does not depend
-on mechanisms.
+(`kernel_plan`), has a target generate machine code (`targets`), caches the code on disk (`kernel_cache`) and runs it
+over batches. Derivatives are graphs too (`automatic_differentiation`, `function_derivatives`). The compiler does not
+depend on mechanisms.
 """
 
 from importlib import import_module

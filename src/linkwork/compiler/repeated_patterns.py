@@ -54,17 +54,17 @@ def pattern_borders(codes: Codes) -> set[int]:
 
 
 class KnownChunks:
-    """The chunks found so far, looked up by their first KEY_LENGTH operations."""
+    """The chunks (sequences of operations) found so far, looked up by their first KEY_LENGTH operations."""
 
     def __init__(self, codes: Codes):
         self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
     def add(self, start: int, end: int) -> None:
-        """Add the chunk from index `start` to `end`."""
+        """Add the chunk of operations from index `start` to `end`."""
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of a known chunk whose operations are repeated from `start` on, or 0."""
+        """Return the length of a known chunk whose operations are repeated from index `start` on, or 0."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 
