@@ -1,4 +1,4 @@
-"""Steps that conserve momenta and energy: a variational step with one more unknown that balances the energy."""
+"""Energy-momentum method: a variational step with one more unknown that balances the energy. Conserves momenta too."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kic
 
 
 class Kick(NamedTuple):
-    """The iterate of the secant method for the kick: the next kick to try, and the best so far.
+    """State of the secant iteration for the energy-balancing impulse: the next factor to try, and the best so far.
 
-    The kick is the factor of the impulse that balances the energy; see `EnergyMomentum`. `gained` is the relative
-    energy error of the best kick. `dv` and the later fields describe the motion under that kick.
+    The factor is the kick; see `EnergyMomentum`. `gained` is the relative energy error of the best kick. `dv` and the
+    later fields describe the motion under that kick.
     """
 
     next: Number
@@ -68,11 +68,11 @@ class EnergyMomentum(Variational):
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns: joint motion, multipliers, and the kick."""
+        """Return the number of unknowns of a step: joint motion, multipliers, and the kick."""
         return mechanism.nv + mechanism.nh + 1
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
-        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
+        """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and a kick."""
         tried, q, u = (
             super().tried(dv, multipliers, singular=singular),
             integrate(self.mechanism, self.now.q, dv),
@@ -82,18 +82,18 @@ class EnergyMomentum(Variational):
         return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the unknown (n,): motion dv (nv,), multipliers (nh,) and kick."""
+        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,), multipliers (nh,) and kick."""
         return *super().split(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) at an unknown."""
+        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) for the unknowns (n,)."""
         dv, multipliers, kick = self.split(unknown)
         tried = self.tried(dv, multipliers, kick)
         gained, scale = self.balance.gained(*self.arrived(dv, tried.momentum), tried.work, dv)
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
-        """Return the solver for Newton's equations; the kick scales the momentum."""
+        """Return the solver of Newton's linear equations at the guess `tried`; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
 
         def scaled(residual: Array, target: Array) -> Constrained:
@@ -153,7 +153,7 @@ class EnergyMomentum(Variational):
 
 
 class Balance:
-    """The energy balance of one step; `at(q)` returns the internal motion, along which the balancing impulse acts."""
+    """Energy balance of one step; `at(q)` returns the internal motion, along which the balancing impulse acts."""
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
@@ -201,28 +201,28 @@ class Balance:
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
-        """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
+        """Return the relative energy error that is accepted if it no longer decreases; `scale` [J] is its scale."""
         return STALLED * (1.0 + self.closing / scale) if self.interval.mechanism.constrained else STALLED
 
     def _given(self) -> Number:
-        """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
+        """Return the energy [J] that all forces would add in a step without constraints; used in the energy scale."""
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
 
     def _closing(self) -> Number:
-        """Return forces times distances [J], the energy scale for the round-off of positions with closed loops."""
+        """Return the energy scale [J] for the round-off of positions with closed loops: forces times distances."""
         reach = sum((largest(X.p) for X in self.interval.poses), 0.0)
         return self.impulse_sum / abs(self.interval.h) * reach
 
     def at(self, q: Array) -> Internal:
-        """Return the internal motion at the coordinates q (nq,)."""
+        """Return the internal motion (motion without the rigid motion of symmetries) at the coordinates q (nq,)."""
         return Internal(self.interval, q, self.twists)
 
 
 class Internal:
-    """Internal motion at one position: joint motion without the rigid motion of symmetries.
+    """Internal motion at one position: joint motion minus the rigid motion of the whole mechanism along its symmetries.
 
     `twists` (k, 6) are the world twists of the symmetries.
     """
@@ -241,7 +241,7 @@ class Internal:
             self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the momenta (nv,) of velocities u (nv,) without the part due to the rigid motion of symmetries."""
+        """Return the momenta (nv,) of the internal part of velocities u (nv,), without motion along symmetries."""
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
         return (
             p - self.symmetry_momenta.T @ self.inertia.solve(self.symmetry_momenta @ u)

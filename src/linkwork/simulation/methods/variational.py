@@ -1,4 +1,4 @@
-"""Variational steps, which conserve momenta and the symplectic form.
+"""Variational methods (variational, RATTLE, SHAKE): their steps conserve momenta and the symplectic form.
 
 All of them solve the equations of `discrete_equations` by Newton's method with a line search.
 """
@@ -37,10 +37,11 @@ SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), fraction `part` of the next correction.
+    """State of Newton's method in a variational step: motion dv (nv,), multipliers (nh,), fraction `part` to try next.
 
-    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step. `singular` is
-    1 if the step begins at a singular position of loops, else 0; see `Variational.tried`.
+    `part` is the fraction of the next correction. `momentum` (nv,) [N s, N m s] is the momentum at the end of the step,
+    `work` [J] the work in the step. `singular` is 1 if the step begins at a singular position of loops, else 0; see
+    `Variational.tried`.
     """
 
     dv: Array
@@ -52,7 +53,7 @@ class Guess(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows (nh, nv).
+    """Residuals at a guess of the motion: of momentum (nv,), constraint errors (nh,), and the constraint rows (nh, nv).
 
     `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
@@ -66,7 +67,10 @@ class Tried(NamedTuple):
 
 
 class Variational:
-    """The discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic: energy oscillates, but does not drift."""
+    """Equations of a variational step: discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic.
+
+    The energy oscillates, but does not drift.
+    """
 
     at_ends, projected = False, True
     rotation: ClassVar[RotationRule] = EXPONENTIAL
@@ -80,14 +84,15 @@ class Variational:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns: joint motion and multipliers."""
+        """Return the number of unknowns of a step: joint motion and multipliers."""
         return mechanism.nv + mechanism.nh
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
-        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`.
+        """Return the residuals of the step's equations for a motion dv (nv,) with multipliers (nh,).
 
         The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
         J(q_1), and no impulses along J(q_0) keep the loops closed. If `singular` is 1, they act along J(q_1) instead.
+        Only subclasses use `kick`.
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
@@ -100,24 +105,24 @@ class Variational:
         return Tried(motion, motion.residual + start, errors, ConstraintRows(rows, J), momentum, work)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
+        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum (nv,)."""
         q = integrate(self.mechanism, self.now.q, dv)
         return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 
     # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the unknown (n,): motion dv (nv,) and multipliers (nh,)."""
+        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
     def residual(self, unknown: Array) -> Array:
-        """Return momentum residual (nv,) and constraint errors (nh,) for an unknown (n,)."""
+        """Return the momentum residual (nv,) and the constraint errors (nh,) for the unknowns (n,)."""
         tried = self.tried(*self.split(unknown))
         return np.concatenate([tried.residual, tried.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution `unknown` (n,)."""
+        """Return the state at the end of the step, given the solution `unknown` (n,) of its equations."""
         tried = self.tried(*self.split(unknown))
         q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
         return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
@@ -125,7 +130,7 @@ class Variational:
     # --- Newton's method ---
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of the step.
+        """Return the solution of the equations of the step.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
@@ -135,10 +140,10 @@ class Variational:
         return Solution(np.concatenate([best.dv, best.multipliers]), moved, solved)
 
     def first_guess(self) -> Array:
-        """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
+        """Return a first guess of the joint motion (nv,) in the step, to start Newton's method.
 
-        The guess treats joint springs and dampers implicitly, as Newton's matrix does, so that it is useful for stiff
-        ones.
+        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
+        dampers implicitly, as Newton's matrix does, so that it is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -151,7 +156,7 @@ class Variational:
     def newton(
         self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Number, Condition]:
-        """Solve for the motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
+        """Solve for the joint motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
 
         Returns the last iterate, the number of iterations, and whether they converged.
         """
@@ -197,11 +202,11 @@ class Variational:
         return tuple(again), ended & ~no_longer
 
     def _size(self, tried: Tried) -> Number:
-        """Return the relative residual of an evaluated iterate."""
+        """Return the relative residual at an evaluated guess: the sum for momentum and constraint errors."""
         return self._momentum_size(tried) + largest(tried.errors) * OPEN
 
     def _momentum_size(self, tried: Tried) -> Number:
-        """Return the relative momentum residual of an evaluated iterate."""
+        """Return the relative residual of the momentum equations at an evaluated guess."""
         scale = largest(self.interval.p) + largest(tried.momentum) + tried.motion.impulse_sum + TINY
         return largest(tried.residual) / scale
 
@@ -211,18 +216,18 @@ class Variational:
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
-        """Return the solver for Newton's equations: see `Interval.solver`."""
+        """Return the solver of Newton's linear equations at the guess `tried`; see `Interval.solver`."""
         return self.interval.solver(tried.motion, dv, tried.rows)
 
 
 class Rattle(Variational):
-    """The equations of RATTLE: a variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
+    """Equations of a RATTLE step: a variational step with springs evaluated at both ends (S4 2.33 to 2.37)."""
 
     at_ends = True
 
 
 class Shake(Rattle):
-    """The equations of SHAKE: the positions of RATTLE, with velocities that satisfy loops to second order only.
+    """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
     Velocities are not projected (S4 2.31, 2.32). The impulses of the constraints at both ends of a step have the same
     multipliers, up to a common factor that makes them equally large; RATTLE solves for those at the end. The resulting

@@ -1,4 +1,4 @@
-"""Outcomes of the members of a run, and events during it."""
+"""Outcomes of a run, which say how each batch member ended, and events during the run."""
 
 from __future__ import annotations
 

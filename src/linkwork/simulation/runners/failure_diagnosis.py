@@ -71,7 +71,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 
 
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return a text that names joints whose common motion moves almost no inertia any more; empty if there are none.
+    """Return a text that names joints whose common motion has almost no inertia in the last state, or "".
 
     An example is gimbal lock: three revolute joints with massless links between them, two of which become parallel.
     """
