@@ -60,7 +60,7 @@ class Kernel:
         """Text that identifies the kernel's function: kernels with equal keys compute the same function."""
         with BUILDING:
             if self._key is None:
-                from linkwork.compiler.program_building import description
+                from linkwork.compiler.program_from_graph import description
 
                 ports = repr((self.shapes, self.results))
                 self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
@@ -70,7 +70,7 @@ class Kernel:
         """Return the expression graph of the kernel's function; the function is traced at the first call."""
         with BUILDING:
             if self._traced is None:
-                from linkwork.compiler.program_building import trace  # here: cached kernels do not need it
+                from linkwork.compiler.program_from_graph import trace  # here: cached kernels do not need it
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
@@ -89,7 +89,7 @@ class Kernel:
 
     def _built(self, variant: str) -> bytes:
         """Build the code of one variant, for one state or for batches, from the graph; return it as bytes."""
-        from linkwork.compiler.program_building import program_of
+        from linkwork.compiler.program_from_graph import program_of
 
         with CompileNotice(self.name):
             fuse = self._machine.has_fused_multiply_add()

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from linkwork.compiler.chunking import chunks
 from linkwork.compiler.graph import Graph, Loop, Value
+from linkwork.compiler.graph_partitioning import chunks
 
 # Graphs with at least so many nodes share code between chunks: straight-line code of this length does not fit the
 # first-level caches. Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take
@@ -208,8 +208,8 @@ def _live_out_groups(
 
     The number is None for outputs of the graph. With `grouped`, values with the same last use come together and get
     adjacent slots, so that chunks with equal operations find most of their values at the same distances (see
-    `shared_chunks`). Else values come one by one: single slots leave fewer gaps. `last_use` has the last group that
-    uses each value.
+    `code_deduplication`). Else values come one by one: single slots leave fewer gaps. `last_use` has the last group
+    that uses each value.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}

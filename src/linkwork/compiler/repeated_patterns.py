@@ -1,7 +1,7 @@
 """Finds repeated patterns of operations in a graph, such as the operations for equal legs of a mechanism.
 
-Chunks can share code only if equal patterns are divided equally (see `shared_chunks`). Chunks should therefore end at
-the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
+Chunks can share code only if equal patterns are divided equally (see `code_deduplication`). Chunks should therefore end
+at the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 
 from __future__ import annotations

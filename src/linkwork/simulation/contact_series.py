@@ -20,7 +20,7 @@ from linkwork.algorithms.compliant_contact import (
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
-from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
+from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
 from linkwork.spatial import Transform

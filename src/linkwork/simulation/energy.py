@@ -22,7 +22,7 @@ from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive_joint_forces import resistance, spring_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
+from linkwork.simulation.results.series_extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
 
 # Smallest scale of the balance, relative to the total energy: a mechanism at rest exchanges no energy, and the

@@ -19,7 +19,7 @@ from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
 # Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
-# limits in `report_limits`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
+# limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
 FINE_CONTACTS = 0.1  # product of step and rate of compliant contacts, for methods of order 2
 FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy

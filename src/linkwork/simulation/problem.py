@@ -14,7 +14,7 @@ from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
-from linkwork.simulation.series_entry import RunFacts
+from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values

@@ -34,7 +34,6 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.function_trials import try_once
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -48,6 +47,7 @@ from linkwork.simulation.state import (
     SolverState,
     StepState,
 )
+from linkwork.simulation.user_function_trials import try_once
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
 from linkwork.spatial.scalar import Array, Number
 

@@ -28,7 +28,7 @@ from linkwork.simulation.results.run_data import Settings
 from linkwork.simulation.runners.failure_diagnosis import outcomes
 from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
-from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.start_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.simulation.series_entry import Axis, Family, RunFacts, Sample, Series
+from linkwork.simulation.series_definition import Axis, Family, RunFacts, Sample, Series
 from linkwork.spatial.scalar import Array
 
 WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))

@@ -11,9 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
-from linkwork.algorithms.formulations.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
+from linkwork.algorithms.formulations.limb_velocity_maps import relative_to_absolute, with_base_position
+from linkwork.algorithms.formulations.single_limb_equations import (
+    Equations,
+    Limb,
+    applied_forces,
+    block_diagonal,
+    true_equations,
+)
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.model.mechanism import Mechanism

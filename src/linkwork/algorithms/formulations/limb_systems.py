@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import constrained, true_to_relative, with_base_position
+from linkwork.algorithms.formulations.limb_velocity_maps import constrained, true_to_relative, with_base_position
 from linkwork.algorithms.tree_traversal import outward, to_root
 from linkwork.errors import LinkworkError
 from linkwork.model.joints import Free, Revolute

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.formulations.factorization import adjoint_down
+from linkwork.algorithms.formulations.mass_matrix_factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.tree_traversal import outward

@@ -17,9 +17,9 @@ from linkwork.model.bodies import Body
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.problem_setup import start_of
+from linkwork.simulation.results.drawing_shapes import Solid, solids_of
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run_data import RunData
-from linkwork.simulation.results.solids import Solid, solids_of
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The report on a run: checks of energy balance, momenta, constraints and joint limits, each with its limit.
 
 `energy` defines the energy balance, `report_momenta` checks momenta, `symplecticity` computes the symplectic defect,
-and `report_limits` has all limits.
+and `report_tolerances` has all limits.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.energy import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
-from linkwork.simulation.results import report_limits as limits
-from linkwork.simulation.results.extremes import largest_magnitude, relative
+from linkwork.simulation.results import report_tolerances as limits
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
-from linkwork.simulation.results.report_resolution import step_resolution
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
+from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.simulation.results.extremes import largest_magnitude, relative
-from linkwork.simulation.results.report_limits import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.report_tolerances import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwork.errors import unknown_name, visible
-from linkwork.simulation.results.report_limits import BALANCE, BALANCE_FIRST_ORDER
+from linkwork.simulation.results.report_tolerances import BALANCE, BALANCE_FIRST_ORDER
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 

@@ -28,9 +28,9 @@ from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.faults import raise_first
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.registry import RIGID
-from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
+from linkwork.simulation.results.xarray_dataset import batch_axes, to_xarray
 from linkwork.simulation.series import label_of
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,

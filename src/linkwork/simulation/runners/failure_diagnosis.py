@@ -10,7 +10,7 @@ from linkwork.errors import LinkworkError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
-from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
 from linkwork.spatial.scalar import Array
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from linkwork.compiler.code_deduplication import SharedChunk, shared_chunks
 from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.result_buffers import LARGE_BYTES
-from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
-from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
-from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
+from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter, whole_numbers
+from linkwork.compiler.targets.cpu.state_transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and

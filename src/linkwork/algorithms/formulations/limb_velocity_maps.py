@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limbs import block_diagonal
+from linkwork.algorithms.formulations.single_limb_equations import block_diagonal
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.spatial.scalar import Array, Number
 

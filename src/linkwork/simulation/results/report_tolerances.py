@@ -1,4 +1,4 @@
-"""Limits of the checks in the report of a run, each with its unit and reason."""
+"""Tolerances of the checks in the report of a run: the limit of each check, with its unit and reason."""
 
 from __future__ import annotations
 

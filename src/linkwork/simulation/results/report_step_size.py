@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkwork.simulation.results.report_limits import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
 from linkwork.simulation.results.report_rows import PASSED, WARNING, Row, member_name
+from linkwork.simulation.results.report_tolerances import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 

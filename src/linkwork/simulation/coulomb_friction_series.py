@@ -1,4 +1,4 @@
-"""Dry friction of joints along a run of the midpoint rule, where it obeys Coulomb's law without regularization.
+"""Dry friction of joints at the samples of a run by the midpoint rule, which applies Coulomb's law at rest too.
 
 A moving joint has its full friction against the velocity. A joint at rest has the friction that keeps it at rest, at
 most its limit: the forces p (nv,) and the accelerations a = a_0 + S p satisfy, for every velocity k at rest,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwork.simulation.derived_series import ENERGIES
-from linkwork.simulation.results.datasets import run_label
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.xarray_dataset import run_label
 from linkwork.simulation.series import Axis
 from linkwork.spatial.scalar import Array
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from linkwork.compiler.code_deduplication import SharedChunk, SlotAddress
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
 from linkwork.compiler.kernel_plan import Moves
-from linkwork.compiler.shared_chunks import SharedChunk, SlotAddress
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.compiler.targets.cpu.printer import ChunkPrinter
+from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter
 
 # Measured, AVX2: tiles instead of single numbers, and results read in place instead of copied, save 20 to 30 % for mass
 # matrices (7 to 38 dof), 3 % for forward and inverse dynamics, 8 % for derivatives (38 dof).

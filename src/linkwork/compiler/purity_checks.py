@@ -1,4 +1,4 @@
-"""Checks that a user's function can be traced: it must compute the same formulas every time it is called.
+"""Checks that a user's function is pure, as tracing requires: every call must compute the same formulas.
 
 A traced function runs once, and its formulas become machine code. A clock, a random generator or a variable that the
 function changes would have the same value at every later step. `refuse_unrepeatable` finds clocks and generators by

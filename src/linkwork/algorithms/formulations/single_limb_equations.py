@@ -2,8 +2,8 @@
 
 The unknowns are the base position R and the absolute angular velocities of all bodies, stacked, each in its own frame.
 These equations have no Coriolis terms and do not depend on the joints. The joints enter by two matrices, C^R and D of
-`limb_coordinates`, which transform the equations to true coordinates. Misprints of the paper are corrected as proved in
-docs/papers/nelson-quinn.md.
+`limb_velocity_maps`, which transform the equations to true coordinates. Misprints of the paper are corrected as proved
+in docs/papers/nelson-quinn.md.
 """
 
 from __future__ import annotations
