@@ -156,6 +156,6 @@ def _zeros(n: int) -> list[list[Number]]:
 
 
 def _put(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block into the given rows and columns of a table."""
+    """Write a matrix block into the given rows and columns of a table (list of lists)."""
     for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
         table[r][columns] = list(numbers)

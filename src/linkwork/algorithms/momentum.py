@@ -1,4 +1,4 @@
-"""Centre of mass, momentum, momentum matrix and rate, and energies of a whole mechanism."""
+"""Momentum, centre of mass and energies of a whole mechanism, and the matrix that maps velocities to momentum."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
 
 
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
-    """Return the number of values that each contact stores from step to step: state, force (3,), time of entry.
+    """Return how many values each rigid contact stores from step to step: state, force (3,), time of entry.
 
     If any contact has rolling or spinning friction, the torque (3,) follows.
     """

@@ -164,7 +164,10 @@ class VariationalFactors:
         return Constrained(v, -np.array([forces.get(row, 0.0) for row in range(self.rigid)]))
 
     def _solve(self, r: Array, target: Array) -> tuple[Array, dict[int, Any]]:
-        """Return K^-1 r with constraint rates `target`: velocities (nv,) or (nv, k), and row forces by row number."""
+        """Return K^-1 r with constraint rates `target`: velocities (nv,) or (nv, k), and the constraint forces.
+
+        The forces are a dict by row number.
+        """
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]

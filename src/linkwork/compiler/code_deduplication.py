@@ -1,4 +1,4 @@
-"""Sharing of code: chunks with the same operations on different numbers are compiled to one function.
+"""Code deduplication: chunks with the same operations on different numbers are compiled to one shared function.
 
 A long chain of bodies repeats the same operations for each joint. Straight-line code for all of them would not fit the
 instruction cache and takes long to generate. Chunks that differ only in constants and slots therefore become one

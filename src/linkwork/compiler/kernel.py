@@ -103,7 +103,7 @@ class Kernel:
         outs: Sequence[Array | None] | None = None,
         counts: Sequence[int] = (),
     ) -> tuple[list[Array], bool]:
-        """Evaluate the function for a batch; return the results and whether all their numbers are finite.
+        """Evaluate the kernel's function for a batch of states; return the results and whether all numbers are finite.
 
         `arrays` broadcast to the batch shape `batch`; each result has the shape (*batch, *result). `threads` is the
         largest number of threads, None for all available. `outs`, if given, has an array for each result, or None for a

@@ -80,7 +80,7 @@ class Workspace:
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """Allocate `size` contiguous slots and return the first of them; slots that were freed are used first."""
+        """Allocate `size` contiguous workspace slots and return the first of them; freed slots are used first."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
@@ -90,7 +90,7 @@ class Workspace:
         return self.region(size)
 
     def give_back(self, first: int, size: int) -> None:
-        """Free `size` slots from `first` on. If grouped, adjacent free ranges are merged."""
+        """Free `size` workspace slots from slot `first` on. If grouped, adjacent free ranges are merged."""
         end = first + size
         i = bisect(self.free, (first, end)) if self.grouped else len(self.free)
         before = self.grouped and i > 0 and self.free[i - 1][1] == first

@@ -35,7 +35,7 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 
 def pattern_borders(codes: Codes) -> set[int]:
-    """Return the indices in `codes` where an occurrence of a repeated pattern begins or ends."""
+    """Return the indices in `codes`, the coded operations, where an occurrence of a repeated pattern begins or ends."""
     found, seen = set[int](), dict[tuple[int, ...], int]()  # last position of each key
     start = 0
     while start < len(codes):

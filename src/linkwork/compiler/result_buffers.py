@@ -31,7 +31,7 @@ class Results:
         self.spare: Array | None = None
 
     def new(self, shape: tuple[int, ...]) -> Array:
-        """Return an uninitialized array of the given shape."""
+        """Return an uninitialized result array of the given shape, in reused memory if possible."""
         count = math.prod(shape)
         if 8 * count < LARGE_BYTES:
             return np.empty(shape)

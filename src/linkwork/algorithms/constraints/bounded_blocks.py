@@ -1,4 +1,4 @@
-"""Blocks of bounded constraint rows: clutches, brakes and ratchets, rolling and spinning friction."""
+"""Constraint rows with bounded impulses: clutches, brakes and ratchets (Box), rolling and spinning friction (Ball)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Box:
 
     @property
     def mobility(self) -> Array:
-        """Mobility (k, k) of the block, the change of its row speeds per unit impulse: K W, regularized.
+        """Mobility (k, k) of clutches, brakes and ratchets: the change of their slip speeds per unit impulse, K W.
 
         A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
         """
@@ -140,7 +140,7 @@ class Ball:
 
     @property
     def mobility(self) -> Array:
-        """Mobility (d, d) of the block, the change of its row speeds per unit impulse: K W, regularized.
+        """Mobility (d, d) of rolling or spinning friction: the change of the row speeds per unit impulse, K W.
 
         A fraction of its trace is added to the diagonal, so that it can be factored.
         """

@@ -1,4 +1,4 @@
-"""Solver for bounded constraint rows: impulses along velocity rows, each block of rows within an admissible set.
+"""Solver for constraint impulses with bounds, such as those of clutches, brakes, friction and rigid contacts.
 
 Impulses p change velocities v to v + W p. Block k has the speeds u_k = K_k v and the response W_k = M^-1 K_k^T, with
 loops, gears and other unbounded constraints eliminated. Every block satisfies one complementarity condition: its
@@ -97,7 +97,7 @@ class Block(Protocol):
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """Return the bound on the block's impulse due to the impulses p of all blocks; 0 if there is none."""
+        """Return the largest admissible impulse of this block, from the impulses p of all blocks; 0 if not used."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
@@ -108,7 +108,7 @@ class Block(Protocol):
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return impulses (d,) that satisfy the block's condition, or nearly, with the other blocks fixed.
+        """Return impulses (d,) that satisfy this block's conditions, at least nearly, with the other blocks fixed.
 
         p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the mobility with its `factors`. With
         `caution` 1, the update never increases the distance from a solution. `limit` is the bound on the impulse that
@@ -183,10 +183,10 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
 
 
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
-    """Return, for each block, the largest speed that impulses of other blocks may cause in it, directly or indirectly.
+    """Return, for each block of constraint rows, the largest speed that impulses of other blocks may cause in it.
 
-    Indirectly means through further blocks. Pairs of blocks with `same_units` do not count. `known` are all blocks with
-    their factors, and v (nv,) the velocities.
+    They cause it directly, or through further blocks. Pairs of blocks with `same_units` do not count. `known` are all
+    blocks with their factors, and v (nv,) the velocities.
     """
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
@@ -214,7 +214,7 @@ class StickingElimination:
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
     def among(self, p: Array, caution: Number) -> list[FactoredBlock]:
-        """Return all blocks, with the clutch and brake rows that stick at impulses p (k,) eliminated from them.
+        """Return all blocks of constraint rows, with the clutches and brakes eliminated that stick at impulses p (k,).
 
         With `caution` 1, no row is eliminated.
         """

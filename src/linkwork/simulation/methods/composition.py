@@ -27,7 +27,10 @@ class Composition(NamedTuple):
 
 
 class Substep(NamedTuple):
-    """One substep of a composed step: its start, counted from the start of the step, and its length, in one unit."""
+    """One substep of a composed step: its start, counted from the start of the step, and its length.
+
+    Both are in the unit in which the step is given.
+    """
 
     offset: Number
     h: Number

@@ -102,9 +102,10 @@ class ContactSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode.
+        """Make a substep h [s] from the state `begin` at t [s] in which no contact changes its mode; return the state.
 
-        `step` makes the substep, and `held` (nv,) are the joint forces of a sampled controller.
+        The second result is whether the equations were solved. `step` makes the substep, and `held` (nv,) are the joint
+        forces of a sampled controller.
         """
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _contact_kinematics(m, begin.q, begin.v)

@@ -267,7 +267,10 @@ class Midpoint:
         return np.concatenate([v, impulses]), iterations, solved
 
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
-        """Return the same as `_solvers`, in linear time: a recursion over the tree for each set of constraint rows."""
+        """Return a function that makes a linear-time solver of Newton's equations, by recursion over the tree.
+
+        It replaces `_solvers`; each set of constraint rows needs one recursion.
+        """
         m, now = self.mechanism, self.now
         at = Position(joint_poses(m, now.q), subspaces(m, now.q))
         extra, weights = self._stiffness()

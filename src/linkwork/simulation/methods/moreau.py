@@ -216,7 +216,7 @@ def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Ar
 
 
 def _box(mechanism: Mechanism, middle: Middle) -> Box:
-    """Return the constraint rows of slipping-capable clutches, brakes and ratchets, with impulse bounds for one step.
+    """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step.
 
     `middle` is the state at mid-step.
     """
@@ -269,9 +269,9 @@ def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array
 
 
 def _slow(m: Mechanism, h: Number) -> Number:
-    """Return the speed [m/s] that gravity adds in a step; contacts that separate slower than this do not bounce.
+    """Return the speed [m/s] that gravity adds in a step h [s]: slower contacts come to rest instead of bouncing.
 
-    Such bounces would last less than two steps.
+    Their bounces would last less than two steps.
     """
     return np.sqrt(dot(m.gravity, m.gravity)) * h
 

@@ -61,7 +61,7 @@ class Report:
 
     @property
     def not_checked(self) -> dict[str, str]:
-        """The checks that were left out: name to reason."""
+        """The checks that were left out, as a dict from the name of the check to the reason."""
         return {row.name: row.not_checked for row in self.rows if row.not_checked} | dict(self.left_out)
 
     def __getitem__(self, name: str) -> Row:

@@ -36,7 +36,7 @@ def kernel_of(
     results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """Return the compiled kernel of a function of a run, from the cache if possible.
+    """Return the compiled kernel of a program of a run, such as its steps, from the cache if possible.
 
     `name` distinguishes the programs of a problem. `shapes` are those of its inputs, `results` those of its outputs,
     and `counts` is the number of loop counts it takes.

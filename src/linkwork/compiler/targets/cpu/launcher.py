@@ -42,7 +42,7 @@ class MachineCode:
         self._run = RUN(self.address)
 
     def new_workspace(self) -> Array:
-        """Allocate the workspace of one thread, aligned to a cache line."""
+        """Return a new workspace (temporary memory) for one thread, aligned to a cache line."""
         return aligned(self._workspace)
 
     def launch(self, batch: Batch, threads: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""Prints the chunks of a graph as LLVM IR on vectors of W doubles (the vector width), one state per lane."""
+"""Prints graph operations as LLVM IR on vectors of W doubles (the vector width), one state per lane."""
 
 from __future__ import annotations
 

@@ -138,15 +138,15 @@ class Lanes:
         return self.intrinsic("copysign", other)
 
     def flipped(self, word: Lanes) -> Lanes:
-        """Return this value, negated in the lanes where the highest bit of `word` is set."""
+        """Return this value, negated in the lanes where the highest bit of the integer `word` is set."""
         return (self.bits() ^ (word & -(2**63))).real()
 
     def bits(self) -> Lanes:
-        """Return the doubles reinterpreted as 64-bit words."""
+        """Return the bits of these doubles as 64-bit integers."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.IntType(64), self.width)))
 
     def real(self) -> Lanes:
-        """Return the 64-bit words reinterpreted as doubles."""
+        """Return the doubles whose bits are these 64-bit integers."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.DoubleType(), self.width)))
 
     def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
