@@ -113,13 +113,13 @@ def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "", 
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Return names separated by commas; if there are more than `most` names, the first `most` and the total number."""
+    """Return names as a comma-separated text; of more than `most` names, the first `most` and the total number."""
     names = list(names)
     return ", ".join(map(visible, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 def visible(text: str) -> str:
-    r"""Text with unprintable characters as escapes such as \x1b; only line breaks stay.
+    r"""Return the text with unprintable characters, except line breaks, replaced by escapes such as \x1b.
 
     Names from files can contain terminal escapes, other control characters and marks that change the direction of text.
     """

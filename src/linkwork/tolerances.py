@@ -1,7 +1,7 @@
 """Tolerances that several modules share, grouped by concern, each with its unit and reason.
 
 A tolerance of one method or solver is defined in its module; limits of the report are in
-`simulation.results.report_limits`.
+`simulation.results.report_tolerances`.
 """
 
 # --- floating point ---

@@ -5,7 +5,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.formulations import newton_euler
-from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.evaluation.cross_check import computed_quantities
 from linkwork.spatial.scalar import Array
 from random_mechanisms import GROUPS, MOVING_KINDS, QUICK, relative, state, tree

@@ -9,10 +9,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import inverse_dynamics, mass_matrix
-from linkwork.algorithms.formulations.limb_coordinates import constrained, relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at, system_equations
 from linkwork.algorithms.formulations.limb_systems import limb_system
-from linkwork.algorithms.formulations.limbs import block_diagonal
+from linkwork.algorithms.formulations.limb_velocity_maps import constrained, relative_to_absolute, with_base_position
+from linkwork.algorithms.formulations.single_limb_equations import block_diagonal
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic

@@ -6,9 +6,15 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, momentum
 from linkwork.algorithms.formulations import limb_dynamics
-from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import limb_system
-from linkwork.algorithms.formulations.limbs import Equations, Limb, absolute_equations, block_diagonal, true_equations
+from linkwork.algorithms.formulations.limb_velocity_maps import euler_base, relative_to_absolute, with_base_position
+from linkwork.algorithms.formulations.single_limb_equations import (
+    Equations,
+    Limb,
+    absolute_equations,
+    block_diagonal,
+    true_equations,
+)
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial.rotation import matrix_from_rpy, quaternion_from_matrix

@@ -7,10 +7,14 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import inverse_dynamics, mass_matrix
-from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, true_to_relative, with_base_position
 from linkwork.algorithms.formulations.limb_dynamics import limb_at
 from linkwork.algorithms.formulations.limb_systems import limb_system
-from linkwork.algorithms.formulations.limbs import Limb, applied_forces, true_equations
+from linkwork.algorithms.formulations.limb_velocity_maps import (
+    relative_to_absolute,
+    true_to_relative,
+    with_base_position,
+)
+from linkwork.algorithms.formulations.single_limb_equations import Limb, applied_forces, true_equations
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy

@@ -15,7 +15,7 @@ from linkwork.algorithms import (
     momentum,
     reactions,
 )
-from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.passive_joint_forces import passive
 from opaque_scalars import Opaque, from_opaque, to_opaque
 from random_mechanisms import relative, state, tree

@@ -5,7 +5,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.formulations import newton_euler
-from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.examples import branched_tree, double_pendulum, heavy_top, two_body_robot
 from linkwork.spatial.scalar import Array
 from random_mechanisms import relative

@@ -8,11 +8,11 @@ import pytest
 
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler import kernel_plan as planning
-from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
-from linkwork.compiler.chunking import chunks as cut
+from linkwork.compiler.code_deduplication import shared_chunks
+from linkwork.compiler.graph_partitioning import MAX_OPERATIONS, MIN_OPERATIONS
+from linkwork.compiler.graph_partitioning import chunks as cut
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.kernel_plan import Plan, Workspace, chunks_of, plan
-from linkwork.compiler.shared_chunks import shared_chunks
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array, lookup, where
 from linkwork.spatial.traceable_loops import repeat

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.compiler.function_derivatives import jacobian, jacobian_if_short, on_inputs, vanishes
+from linkwork.compiler.function_jacobian import jacobian, jacobian_if_short, on_inputs, vanishes
 from linkwork.compiler.kernel import Kernel
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array

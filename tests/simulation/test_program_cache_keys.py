@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import program_building
+from linkwork.compiler import program_from_graph
 
 THERE = {"q0": [0.3], "v0": [1.0], "duration": 0.2, "dt": 0.01, "method": "rk4"}
 
@@ -81,7 +81,7 @@ def test_changed_constant_is_detected_and_equal_function_is_not_traced_again(
     def no_program_is_traced(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(program_building, "trace", no_program_is_traced)
+    monkeypatch.setattr(program_from_graph, "trace", no_program_is_traced)
     np.testing.assert_array_equal(result(problem(0.34)), first)
     with pytest.raises(AssertionError):
         result(problem(0.36))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import program_building
+from linkwork.compiler import program_from_graph
 from linkwork.simulation.series import SERIES, Axis, Family, RunFacts, Sample, Series, register, unregister
 
 PENDULUM = lw.example("double_pendulum")
@@ -129,7 +129,7 @@ def test_kernels_are_cached_by_the_series_formula(monkeypatch: pytest.MonkeyPatc
     def no_program_is_traced(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(program_building, "trace", no_program_is_traced)
+    monkeypatch.setattr(program_from_graph, "trace", no_program_is_traced)
     scaled(2.0)
     with pytest.raises(AssertionError):
         scaled(5.0)

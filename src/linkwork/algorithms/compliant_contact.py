@@ -82,7 +82,7 @@ class ContactLaw(Protocol):
 
 
 class Mode(NamedTuple):
-    """Branches of a contact's force law, as conditions that are fixed while the equations of a step are solved.
+    """Active branches of a contact's piecewise force law, fixed while the equations of a step are solved.
 
     `closed`: the contact penetrates. `pressing`: the normal force is not negative. `fast`: a sliding contact is faster
     than its rest speed. `slips`: the anchor force of a sticking contact exceeds the friction limit. `along` (3,) [m/s]
@@ -97,12 +97,12 @@ class Mode(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """States of all n contacts: state numbers `number` (n,), and anchors `anchor` (n, 3) [m] in the surfaces' frames.
+    """State of all n contacts at the beginning of a step: state numbers `number` (n,), anchors `anchor` (n, 3) [m].
 
-    `entered` (n,) [s] is the time at which each contact entered its state. `since` [s] is the time at which the step
-    began; the anchors of rolling spheres have moved since then. `foreseen` (n,) marks the contacts that are expected to
-    close during the step; without it, a contact acts if it penetrates. `modes` (n,), if given, fix the branches of the
-    force laws during the step.
+    The anchors are in the surfaces' frames. `entered` (n,) [s] is the time at which each contact entered its state.
+    `since` [s] is the time at which the step began; the anchors of rolling spheres have moved since then. `foreseen`
+    (n,) marks the contacts that are expected to close during the step; without it, a contact acts if it penetrates.
+    `modes` (n,), if given, fix the branches of the force laws during the step.
     """
 
     number: Sequence[Number]
@@ -114,17 +114,17 @@ class Memory(NamedTuple):
 
     @staticmethod
     def of(stored: Array) -> Memory:
-        """Return the memory stored in an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
+        """Return the contact states in an array (n, 5): state number, anchor (3,) [m] and time of entry [s] per row."""
         return Memory([row[0] for row in stored], [row[1:4] for row in stored], [row[4] for row in stored])
 
     @property
     def stored(self) -> Array:
-        """Array (n, 5) with the memory of n contacts: state number, anchor (3,) [m], time of entry [s]."""
+        """Return the states of n contacts as an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
     def begun(self, since: Number) -> Memory:
-        """Return the memory at the beginning of a step at time `since` [s], with every contact in a lasting state."""
+        """Return the contact states at the beginning of a step at time `since` [s]: apart, sliding or sticking."""
         return self._replace(number=[lasting_state(n) for n in self.number], since=since)
 
 
@@ -154,9 +154,9 @@ class ContactForce(NamedTuple):
     at: ContactKinematics
 
     def on(self, body: Transform, turned: Transform) -> Force:
-        """Return the wrench [N, N m] of the contact on a body with world pose `body`, about the body's origin.
+        """Return the wrench [N, N m] of this contact on its body, about the body's origin.
 
-        The result is in the axes of the pose `turned`.
+        `body` is the pose of the body in the world. The result is in the axes of the pose `turned`.
         """
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
@@ -173,11 +173,12 @@ def contact_force(
     foreseen: Any = None,
     mode: Mode | None = None,
 ) -> ContactForce:
-    """Return the state and force of a contact that began the step in state `number`, at the kinematics `at`.
+    """Return the state and force of a contact that began the step in state `number`.
 
-    `anchor` (3,) [m] is the contact's anchor on the surface. A damper that sets in within a step is a discontinuity,
-    and the equations of the step may then have no solution. If the contact is not `foreseen` to close, only its spring
-    acts during the step. A given `mode` fixes the branches of the force law, which is then smooth.
+    `at` has the contact's position and velocity relative to the surface, and `anchor` (3,) [m] is its anchor on the
+    surface. A damper that sets in within a step is a discontinuity, and the equations of the step may then have no
+    solution. If the contact is not `foreseen` to close, only its spring acts during the step. A given `mode` fixes the
+    branches of the force law, which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
@@ -236,10 +237,10 @@ def contact_force(
 
 
 class Measures(NamedTuple):
-    """Quantities that determine the branches of a contact's force law, besides its distance.
+    """Normal force, slip velocity and excess anchor force of a contact, which select the branch of its force law.
 
     `normal` is the normal force [N], `slip` (3,) the slip velocity [m/s], and `excess` [N] the anchor force minus the
-    friction limit.
+    friction limit. The branch depends on the distance to the surface too, which is not stored here.
     """
 
     normal: Number
@@ -248,9 +249,9 @@ class Measures(NamedTuple):
 
 
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the quantities that determine the branches of a contact's force law, for an anchor (3,) [m].
+    """Return the normal force, slip velocity and excess anchor force of a contact with the anchor (3,) [m].
 
-    `at` is the kinematics of the contact.
+    They select the branch of the force law; `at` has the contact's position and velocity.
     """
     speed = dot(at.normal, at.velocity)
     slip, normal = at.velocity - at.normal * speed, _normal_force(contact, at.distance, speed, 1.0)[0]
@@ -259,7 +260,7 @@ def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Meas
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
-    """Return the branches of a contact's force law at the kinematics `at`, for an anchor (3,) [m]."""
+    """Return which branches of a contact's force law apply, for an anchor (3,) [m] and the contact kinematics `at`."""
     normal, slip, excess = _measures(contact, anchor, at)
     fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
     return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
@@ -268,11 +269,11 @@ def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
 def mode_event_functions(
     contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics, mode: Mode
 ) -> list[Number]:
-    """Return three event functions that are positive while a contact stays on the branches `mode` of its force law.
+    """Return three numbers that are positive while a contact stays on the branches `mode` of its force law.
 
-    They are the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the contact slides,
-    or the excess of the anchor force over the friction limit [N] if it sticks. An event function that does not apply is
-    1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    They are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the
+    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. An event function that
+    does not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, excess = _measures(contact, anchor, at)
     speed = np.sqrt(dot(slip, slip))
@@ -287,12 +288,12 @@ def mode_event_functions(
 
 
 def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
-    """Return minus the derivative of a contact's midpoint impulse by the displacement at the step's end.
+    """Return minus the derivative of a contact's impulse over a step by its displacement at the step's end.
 
-    The result is (3, 3), or (6, 6) with rotations and torques. `h` [s] is the length of the step. The displacement is
-    that of the contact's material point in the body's last pose. The rotation of a sphere brings other material to the
-    surface, and moves the contact point on a curved surface. These terms matter because the friction law is steep.
-    `found` is the contact's force at mid-step.
+    The result is (3, 3) [N s/m], or (6, 6) with rotations and torques. `h` [s] is the length of the step, and `found`
+    the contact's force at mid-step, from which the impulse is computed. The displacement is that of the contact's
+    material point in the body's last pose. The rotation of a sphere brings other material to the surface, and moves the
+    contact point on a curved surface. These terms matter because the friction law is steep.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
@@ -327,9 +328,10 @@ def _normal_force(
 def _with_torques(
     contact: ContactLaw, found: ContactForce, normal: Number, slope: Number, drag: Number
 ) -> ContactForce:
-    """Return the contact force `found` with additional torques against rolling and spinning of a sphere.
+    """Return a contact force with torques added that brake the rolling and spinning of a sphere.
 
-    `normal` [N] is the normal force; `slope` [N/m] and `drag` [N s/m] are minus its derivatives by distance and speed.
+    `found` is the contact force without these torques. `normal` [N] is the normal force; `slope` [N/m] and `drag`
+    [N s/m] are minus its derivatives by distance and speed.
     """
     n, turning = found.at.normal, found.at.turning
     rest = contact.rest_speed / contact.radius
@@ -369,9 +371,9 @@ def _tangential(n: Array, x: Array) -> Array:
 def contact_forces(
     pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[ContactKinematics]
 ) -> list[ContactForce]:
-    """Return the states and forces of all contact pairs at time t [s]; `memory` is from the beginning of the step.
+    """Return the state and force of each contact pair at time t [s].
 
-    `there` has the kinematics of each pair.
+    `memory` has the states of the contacts at the beginning of the step, `there` the kinematics of each pair.
     """
     found = []
     for k, (pair, at) in enumerate(zip(pairs, there, strict=True)):
@@ -383,7 +385,7 @@ def contact_forces(
 
 
 def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses: list[Transform]) -> Array:
-    """Return the wrenches (nbodies, 6) [N, N m] of all contacts on bodies, about the bodies' origins in their frames.
+    """Return the sum of all contact wrenches on each body (nbodies, 6) [N, N m], about its origin in its frame.
 
     `found` has the force of each contact pair, `poses` the poses of all bodies in the world.
     """
@@ -409,7 +411,7 @@ def elastic_energy(contact: ContactLaw, number: Number, anchor: Array, at: Conta
 def wrenches_from_forces(
     pairs: Sequence[Pair], forces: Array, there: Sequence[ContactKinematics], poses: Sequence[Transform]
 ) -> Array:
-    """Return the wrenches (nbodies, 6) [N, N m] on bodies of contact forces (n, 3) [N], one for each contact pair.
+    """Return the wrench (nbodies, 6) [N, N m] on each body due to given contact forces (n, 3) [N] of n contact pairs.
 
     The forces are in world axes; in forces (n, 6) the last three columns are torques [N m]. The wrenches are in the
     frames of the bodies, which have the world poses `poses`. `there` has the kinematics of each contact pair.

@@ -17,10 +17,11 @@ from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
-    """Return the squared sizes (nh, nv) of the terms whose sums are the entries of the constraint rows at q (nq,).
+    """Return the squared sizes (nh, nv) of the terms that sum to each entry of the constraint matrix at q (nq,).
 
-    The rows are those of loops, then of clutches, brakes and other velocity constraints, with and without mimic joints,
-    all engaged.
+    The nh rows are those of loops, then of clutches, brakes and other velocity constraints, all engaged. Terms may
+    cancel in the sum, so that the entry is only round-off; their sizes give the scale to recognize this. The mechanism
+    may have mimic joints.
     """
     tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
@@ -33,17 +34,23 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
 
 
 def row_scales(mechanism: Mechanism, q: Array) -> Array:
-    """Return the size (nh,) of the terms of each constraint row at q (nq,); 1 for rows without terms."""
+    """Return the scale (nh,) of each constraint row at q (nq,): the size of the terms whose sums are its entries.
+
+    The scale of a row without terms is 1.
+    """
     return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
 
 
 def _or_one(sizes: Array) -> Array:
-    """Return the sizes with zeros replaced by ones."""
+    """Return the array `sizes` with its zeros replaced by ones, so that one can divide by it."""
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
 def free_motions(J: Array, scales: Array) -> Array:
-    """Return orthonormal velocities (nv, mobility) with J v = 0, for constraint rows J (nc, nv) with scales (nc,)."""
+    """Return an orthonormal basis (nv, mobility) of the velocities that satisfy J v = 0.
+
+    J (nc, nv) are constraint rows, and `scales` (nc,) the sizes of their terms, which decide the rank.
+    """
     if not J.size:
         return np.eye(J.shape[1])
     _, sizes, directions = np.linalg.svd(J / scales[:, None])

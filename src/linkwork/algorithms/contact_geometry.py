@@ -63,7 +63,10 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
 
 
 def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
-    """Return a twist, given in the frame of a body with world pose `body`, in the frame with world pose `pose`."""
+    """Return the twist of a body in another frame: `body` and `pose` are the world poses of the body and of that frame.
+
+    The given `twist` is in the frame of the body.
+    """
     return pose.down(body.up(twist))
 
 

@@ -29,7 +29,7 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class BodyChange(NamedTuple):
-    """Change of velocity u and acceleration w of the bodies outboard of a joint, each (6, nv_j).
+    """Change of velocity u and acceleration w, each (6, nv_j), of the bodies outboard of a joint that moves.
 
     Column k is the change per unit of the joint's k-th coordinate or velocity.
     """
@@ -46,13 +46,13 @@ class Composite(NamedTuple):
     N: Array
 
     def change(self, moved: BodyChange) -> Force:
-        """Return the change of the wrench on the composite body for each column of `moved`."""
+        """Return the change of the wrench on the composite body for each column of the motion change `moved`."""
         turn = moved.u.angular
         return self.inertia @ moved.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of tau by q (tangent space), v and a.
+    """Return the derivatives (3, nv, nv) of the joint forces tau by q (tangent space), v and a.
 
     Entry [., i, j] is the derivative of tau_i by component j.
     """
@@ -124,9 +124,10 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
 def body_changes(
     j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array
 ) -> tuple[BodyChange, BodyChange]:
-    """Return the changes of the bodies outboard of joint j by each coordinate, and by each velocity, of the joint.
+    """Return how the motion of the bodies outboard of joint j changes with the joint's coordinates and velocities.
 
-    `acc` has the accelerations of all bodies; q, v and a are those of joint j. `motion` has the kinematics of the tree.
+    The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
+    accelerations of all bodies; q, v and a are those of joint j. `motion` has the kinematics of the tree.
     """
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
@@ -140,12 +141,12 @@ def body_changes(
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Return the rate of a joint's motion subspace, in the child's frame, if the joint moves along `unit` (nv_j,)."""
+    """Return the rate of a joint's motion subspace, in the child's frame, at the joint velocity `unit` (nv_j,)."""
     return j.kind.subspace_rate(q, unit)
 
 
 def _columns(motions: list[Motion]) -> Motion:
-    """Return single motions as the columns of one motion."""
+    """Return a list of motion vectors as one `Motion` with these vectors as columns."""
     return Motion(np.array([x.linear for x in motions]).T, np.array([x.angular for x in motions]).T)
 
 
@@ -155,6 +156,6 @@ def _zeros(n: int) -> list[list[Number]]:
 
 
 def _put(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block into the given rows and columns of a table."""
+    """Write a matrix block into the given rows and columns of a table (list of lists)."""
     for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
         table[r][columns] = list(numbers)

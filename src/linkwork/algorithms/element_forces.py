@@ -18,14 +18,14 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class TreeMotion:
-    """Poses and velocities of the bodies, frames and joints of a tree at q (nq,) and v (nv,), by name."""
+    """Poses and velocities of named bodies, frames and joints of a tree, computed from q (nq,) and v (nv,)."""
 
     def __init__(self, tree: Mechanism, q: Array, v: Array):
         self.tree, self.q, self.v = tree, q, v
 
     @cached_property
     def relative(self) -> Kinematics:
-        """Kinematics of all bodies, computed when an element first needs them."""
+        """Kinematics of all bodies relative to their inboard bodies, computed when an element first needs them."""
         return kinematics(self.tree, self.q, self.v)
 
     @cached_property

@@ -27,7 +27,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
-    """Return the wrench on every body at zero acceleration, in its frame: gyroscopic minus external wrench.
+    """Return the wrench that each body needs at zero acceleration, in its frame: gyroscopic minus external wrench.
 
     `wrenches` (nbodies, 6) are the external wrenches. `motion` has the kinematics of the tree.
     """
@@ -37,11 +37,11 @@ def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | 
 
 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
-    """Return the accelerations (nv,) of a tree without rotors that couple joints, by the articulated-body recursion.
+    """Return the joint accelerations (nv,) of a tree by the articulated-body recursion.
 
-    tau (nv,) are joint forces, z the wrenches on the bodies at zero acceleration. The wrench on body k is F_k = P_k
-    dV_k/dt + z_k (3.36): P_k is the articulated inertia of k with all bodies outboard of it, z_k the wrench at zero
-    acceleration. `motion` has the kinematics of the tree.
+    Rotors that couple several joints are not supported here. tau (nv,) are joint forces, z the wrenches on the bodies
+    at zero acceleration. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the articulated inertia of k
+    with all bodies outboard of it, z_k the wrench at zero acceleration. `motion` has the kinematics of the tree.
     """
     P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}

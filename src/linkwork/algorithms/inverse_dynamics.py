@@ -15,7 +15,10 @@ from linkwork.spatial.scalar import Array
 
 
 class InverseDynamics(NamedTuple):
-    """Joint forces `tau` (nv,), and the wrench `force[k]` on each body k through its joint, in the body's frame."""
+    """Result of inverse dynamics: joint forces `tau` (nv,), and the wrench `force[k]` through the joint of each body k.
+
+    The wrench acts on the body, and is in its frame.
+    """
 
     tau: Array
     force: list[Force]

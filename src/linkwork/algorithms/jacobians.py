@@ -32,7 +32,7 @@ def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body"
 
 
 def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expressed: str = "body") -> Array:
-    """Return dJ/dt (6, nv) of a named frame: the time derivative of its twist J v is J a + dJ/dt v.
+    """Return the time derivative dJ/dt (6, nv) of a named frame's Jacobian: the rate of its twist J v is J a + dJ/dt v.
 
     `expressed` names the axes of the twist, as in `jacobian`.
     """
@@ -57,10 +57,10 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
 def _columns(
     mechanism: Mechanism, X: list[Transform], frame: str, column: Callable[[Joint, Transform], Motion]
 ) -> tuple[Motion, Transform]:
-    """Return column(j, X_jf) for each joint j inboard of a frame f, zeros for other joints, and the world pose X_0f.
+    """Return a matrix of motions with the columns column(j, X_jf) for joints j inboard of a frame f, else zeros.
 
-    X_jf is the pose of the frame in the outboard body of joint j; X are the poses of all bodies in their inboard
-    bodies.
+    The world pose X_0f of the frame is returned too. X_jf is the pose of the frame in the outboard body of joint j; X
+    are the poses of all bodies in their inboard bodies.
     """
     f = mechanism.frames[frame]
     nothing = np.zeros((3, mechanism.nv))

@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Kinematics(NamedTuple):
-    """Motion of every body relative to its inboard body and to the world.
+    """Poses, joint subspaces, twists and velocity-dependent accelerations of all bodies, as lists by body number.
 
     `X[k]`: pose of body k in its inboard body. `S[k]`: motion subspace of its joint. `twist[k]`: V_k, in the body's
     frame. `bias[k]`: the velocity part a_k of its acceleration (3.11).
@@ -77,7 +77,7 @@ def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Moti
 
 
 def against_gravity(mechanism: Mechanism) -> Motion:
-    """Return the acceleration -g of the world, which replaces gravity on every body."""
+    """Return the acceleration -g of the world that has the same effect as gravity on every body."""
     return Motion(-mechanism.gravity, np.zeros(3))
 
 

@@ -44,7 +44,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block into the given rows and columns of M, and its transpose into the transposed place.
+    """Write a block into rows and columns of the symmetric matrix M, and its transpose into the mirrored entries.
 
     Of a diagonal block, the lower half is copied to the upper half.
     """
@@ -55,7 +55,10 @@ def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> 
 
 
 class LTL(NamedTuple):
-    """Factor of M = L^T L: `rows[i]` maps dof j to L_ij for j = i and its ancestors; `pivots[i]` is 1 / L_ii."""
+    """Sparse factor L of the mass matrix M = L^T L: `rows[i]` maps index j to L_ij, for j = i and its ancestors.
+
+    Indices are those of the velocities. `pivots[i]` is 1 / L_ii.
+    """
 
     rows: list[dict[int, Number]]
     pivots: list[Number]
@@ -81,7 +84,7 @@ class LTL(NamedTuple):
         return np.array(x).reshape(np.shape(b))
 
     def inverse(self) -> InverseLTL:
-        """Return the inverse factor L^-1; like L, row i has entries for dof i and its ancestors only."""
+        """Return the inverse factor L^-1, as sparse as L: row i has entries for velocity i and its ancestors only."""
         rows: list[dict[int, Number]] = []
         for i, row in enumerate(self.rows):
             found: dict[int, Number] = {i: self.pivots[i]}
@@ -93,7 +96,10 @@ class LTL(NamedTuple):
 
 
 class InverseLTL(NamedTuple):
-    """Inverse factor of M^-1 = L^-1 L^-T: `rows[i]` maps dof j to entry i, j of L^-1, for j = i and its ancestors."""
+    """Sparse inverse factor of M^-1 = L^-1 L^-T: `rows[i]` maps velocity j to entry i, j of L^-1.
+
+    Entries exist for j = i and its ancestors.
+    """
 
     rows: list[dict[int, Number]]
 
@@ -109,7 +115,7 @@ class InverseLTL(NamedTuple):
         return np.array([sum(entry * y[k] for k, entry in row.items()) for row in self.rows]).reshape(np.shape(b))
 
     def matrix(self) -> Array:
-        """Return M^-1 (nv, nv); each entry is a sum over the common ancestors of two dofs."""
+        """Return the inverse mass matrix M^-1 (nv, nv); each entry is a sum over common ancestors of two velocities."""
         n = len(self.rows)
         M: list[list[Number]] = [[0.0] * n for _ in range(n)]
         for i, row in enumerate(self.rows):
@@ -119,7 +125,10 @@ class InverseLTL(NamedTuple):
 
 
 def dof_parents(mechanism: Mechanism) -> list[int]:
-    """Return the index of the next velocity inboard of each velocity (nv,), or -1: the parent array of the tree."""
+    """Return, for each velocity (nv,), the index of the next velocity inboard of it; -1 if there is none.
+
+    This is the parent array of the tree.
+    """
     parent: list[int] = []
     last = {0: -1}  # the outermost velocity on each body
     for j in outward(mechanism):
@@ -150,7 +159,10 @@ def matrix_factors(mechanism: Mechanism, M: Array) -> LTL | LDLT:
 
 
 def factor(mechanism: Mechanism, M: Array) -> LTL:
-    """Return the factor L of M = L^T L, computed from the outermost dof inward without the tree's structural zeros."""
+    """Return the sparse factor L of the mass matrix M = L^T L of a tree, computed from the outermost velocity inward.
+
+    Entries that are zero by the structure of the tree are skipped.
+    """
     parent = dof_parents(mechanism)
     rows: list[dict[int, Number]] = [{j: M[i, j] for j in _to_world(parent, i)} for i in range(mechanism.nv)]
     pivots: list[Number] = [0.0] * mechanism.nv

@@ -1,4 +1,4 @@
-"""Mechanisms with mimic joints: quantities of the tree, mapped to the independent coordinates.
+"""Dynamics of mechanisms with mimic joints: results of the tree of all joints, reduced to the independent joints.
 
 In the tree all joints are independent. Its joints move as q_tree = G q + g, v_tree = G v with a constant mimic matrix
 G. Power is the same in both coordinates, so joint forces are tau = G^T tau_tree, and M = G^T M_tree G. The recursive
@@ -28,9 +28,10 @@ Result = TypeVar("Result")
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
-    """Return the arrays of a state in the coordinates of the tree: q (tree.nq,) [rad, m], v and a (tree.nv,).
+    """Return the state of a mechanism in the coordinates of all joints of its tree: q (tree.nq,), v and a (tree.nv,).
 
-    `names` are the names of the arrays; arrays with other names, such as "tau", are unchanged.
+    Each mimic joint has coordinates in the tree. `state` has the arrays and `names` their names; arrays with other
+    names, such as "tau", are unchanged.
     """
     expand = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
     return [expand.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
@@ -42,17 +43,17 @@ def _reduced_forces(G: Array, tau: Array) -> Array:
 
 
 def _reduced_columns(G: Array, J: Array) -> Array:
-    """Return a Jacobian (k, nv) by the independent velocities, from the Jacobian J (k, tree.nv) of the tree."""
+    """Return a Jacobian J G (k, nv) for the independent velocities, from the Jacobian J (k, tree.nv) of all joints."""
     return J @ G
 
 
 def _reduced_rows(G: Array, J: Array) -> Array:
-    """Return loop rows J G (nc, nv), with zeros for rows that are only round-off after the reduction."""
+    """Return the loop Jacobian J G (nc, nv) for the independent velocities; rows that are only round-off are zero."""
     return constrained_dynamics.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
 def _unchanged(G: Array, found: Array) -> Array:
-    """Return `found` unchanged: a quantity that is the same for the tree and the independent joints."""
+    """Return `found` unchanged: a result, such as an energy, that mimic joints do not change."""
     return found
 
 
@@ -71,20 +72,24 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """Return a quantity of the independent joints, such as forces (nv,), from the same quantity of the tree `found`."""
+    """Return a result for the independent joints, such as forces (nv,), from the same result `found` of the tree.
+
+    `quantity` names the result, such as "mass_matrix". The tree has all joints, with mimic joints as independent
+    joints.
+    """
     return _by_mimic_joints(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """Return the loop rows (nc, nv) in the independent velocities, from those of the tree (nc, tree.nv)."""
+    """Return the loop Jacobian (nc, nv) for the independent velocities, from that of all joints J (nc, tree.nv)."""
     return reduced("constraint_jacobian", mechanism, J)
 
 
 def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
     """Return `algorithm`, written for trees, extended to mechanisms with mimic joints, loops, clutches and brakes.
 
-    `quantity` is the name of its result, such as "mass_matrix"; `names` are the names of its array arguments, such as
-    "q" and "v".
+    `quantity` is the name of the algorithm's result, such as "mass_matrix"; `names` are the names of its array
+    arguments, such as "q" and "v".
     """
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
@@ -107,7 +112,7 @@ def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
 
 
 def _factored(mechanism: Mechanism, q: Array) -> LDLT:
-    """Return the factors of the mass matrix (nv, nv) of the independent joints at q."""
+    """Return the factored mass matrix (nv, nv) of the independent joints at q."""
     G = mechanism.spread
     return ldlt(G.T @ mass_matrix(mechanism.tree, mechanism.tree_position(q)) @ G)
 
@@ -178,7 +183,7 @@ def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Resu
 def constrained_accelerations(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
 ) -> constrained_dynamics.Constrained:
-    """Return accelerations (nv,) and multipliers (nh,) with constraints, from the accelerations `free` (nv,) without.
+    """Return accelerations (nv,) and multipliers (nh,) with constraints, from accelerations `free` (nv,) without them.
 
     `solve` solves M x = b with the mass matrix. With a rate `baumgarte` [1/s], closure errors decay like critically
     damped springs.
@@ -205,7 +210,7 @@ def project_state(
 
 
 def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
-    """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error [m or rad].
+    """Project coordinates (nq,) onto the loops; return the result and its largest closure error [m or rad].
 
     `iterations` is the number of Newton iterations.
     """
@@ -214,7 +219,10 @@ def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Project velocities v (nv,) onto the constraints at q."""
+    """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints at q.
+
+    They are nearest in the metric of kinetic energy.
+    """
     return constrained_dynamics.consistent_velocity(active_constraints(mechanism, q), v)
 
 
@@ -233,12 +241,12 @@ def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
+    """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s], projected onto the constraints."""
     return _by_mimic_joints(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the velocities (nv,) of a mechanism with mimic joints at q that have the momenta p (nv,).
+    """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s] of a mechanism with mimic joints.
 
     They are projected onto the constraints; see `velocities`.
     """
@@ -246,14 +254,17 @@ def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
-    """Return the constraints of a mechanism, with or without mimic joints, at the position q."""
+    """Return the constraints of a mechanism at the position q: closure errors, row rates, and response to impulses.
+
+    The mechanism may have mimic joints.
+    """
     if not mechanism.constrained:
         return constrained_dynamics.no_constraints(mechanism)
     return _by_mimic_joints(constrained_dynamics.active_constraints, _reduced_constraints)(mechanism, q)
 
 
 def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
-    """Return the constraints of a mechanism with mimic joints at the position q."""
+    """Return the constraints at q of a mechanism with mimic joints: closure errors, row rates, impulse response."""
     (position,) = to_tree(mechanism, ("q",), (q,))
     tree = constrained_dynamics.active_constraints(mechanism.tree, position)
     constraints = DenseConstraints.of(constraint_row_matrix(mechanism, q), _factored(mechanism, q).solve)
@@ -266,9 +277,10 @@ def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics
 
 
 def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the wrenches (njoints + nloops, 6) [N, N m] through joints, of the parent on the child, and through loops.
+    """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints, then through all loops.
 
-    The wrench of a loop is that of a on b. Wrenches are in the frames of the children, and of b.
+    The wrench of a joint acts from the parent on the child, in the child's frame; that of a loop from a on b, in b's
+    frame.
     """
     found = constrained_forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
@@ -279,7 +291,10 @@ def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, 
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the force (k,) [N m or N] of every clutch (on its b), brake and velocity constraint; 0 if released."""
+    """Return the force (k,) [N m or N] that each clutch, brake and other velocity constraint exerts; 0 if released.
+
+    The force of a clutch is that on its joint b.
+    """
     forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]
     return np.array([next(forces) * row.engaged if may_be_engaged(row.engaged) else 0.0 for row in rows])

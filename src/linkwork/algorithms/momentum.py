@@ -1,4 +1,4 @@
-"""Centre of mass, momentum, momentum matrix and rate, and energies of a whole mechanism."""
+"""Momentum, centre of mass and energies of a whole mechanism, and the matrix that maps velocities to momentum."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def _center(whole: RigidInertia) -> Array:
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Return the sum of one force or momentum per body, in the world frame.
+    """Return the sum of the forces, or of the momenta, of all bodies, in the world frame.
 
-    `bodies` has these quantities in the frames of the bodies, and X the poses of the bodies in their inboard bodies.
+    `bodies` has the force or momentum of each body in its frame, and X the poses of the bodies in their inboard bodies.
     """
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
@@ -88,5 +88,5 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """Return `total`, a force or momentum about the world's origin, about the centre of mass instead."""
+    """Return a force or momentum about the centre of mass, from `total`, the same about the world's origin."""
     return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

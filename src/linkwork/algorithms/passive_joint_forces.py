@@ -56,14 +56,20 @@ def resistance(mechanism: Mechanism, v: Array) -> Array:
 
 
 class Stops(NamedTuple):
-    """Springs `stiffness` (nv,) [N m/rad or N/m] and dampers `damping` (nv,) [N m s/rad or N s/m] at joint limits."""
+    """Springs and dampers that push joints back from their limits, with values for each velocity.
+
+    `stiffness` (nv,) is in [N m/rad or N/m], `damping` (nv,) in [N m s/rad or N s/m].
+    """
 
     stiffness: Array
     damping: Array
 
 
 def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array:
-    """Return the forces (nv,) of the stops: zero within the joint limits, continuous beyond them, never attractive."""
+    """Return the joint forces (nv,) [N m or N] of the stops at joint limits; zero for joints within their limits.
+
+    The forces are continuous and never attractive.
+    """
     forces: list[Array] = [NOTHING]
     for j in outward(mechanism):
         pushes: list[Number] = [0.0] * j.kind.nv
@@ -78,9 +84,9 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 
 
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
-    """Return the force of a stop that is penetrated by `beyond` [rad or m] at the rate `speed` [rad/s or m/s].
+    """Return the force [N m or N] of a joint stop, penetrated by `beyond` [rad or m] at the rate `speed`.
 
-    `stiffness` and `damping` are those of the stop.
+    `speed` is in [rad/s or m/s]; `stiffness` and `damping` are those of the stop.
     """
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

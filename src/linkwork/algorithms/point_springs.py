@@ -29,12 +29,12 @@ class SpringLength(NamedTuple):
 
 
 def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
-    """Return the length and row of every spring of a tree, see `SpringLength`."""
+    """Return, for every spring between points of a tree, its length [m] and the derivative row (nv,) of the length."""
     return [_spring_length(mechanism, spring, q) for spring in mechanism.line_forces]
 
 
 def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
-    """Return the length and row of one spring, see `SpringLength`.
+    """Return the length [m] of one spring and the derivative row (nv,) of the length, see `SpringLength`.
 
     They are computed in the frame of the outermost common ancestor of the two bodies.
     """
@@ -59,7 +59,7 @@ def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringL
 def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
     """Return a point (3,) [m], given in the outboard body of the first joint, in the inboard body of the last joint.
 
-    `joints` lead inward; X has the pose of each joint's outboard body in its inboard body.
+    `joints` are in inward order; X has the pose of each joint's outboard body in its inboard body.
     """
     for j in joints:
         point = X[j.o].point(point)
@@ -93,7 +93,7 @@ def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
-    """Return the sum (nv, nv) of weight row row^T over all springs.
+    """Return the sum (nv, nv) of weight row row^T over all springs between points; row v is the rate of the length.
 
     `weights` has one number for each spring; row (nv,) is that of `SpringLength`.
     """

@@ -39,26 +39,29 @@ class Increment(NamedTuple):
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """Return the displacement (3,) [m] of a point r (3,) [m] of the frame due to the rotation alone."""
+        """Return the displacement (3,) [m] of the frame's point r (3,) [m] due to the rotation of the step alone."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
 
     def seen_after(self, u: Array) -> Array:
-        """Return a vector u (3,), given in the first axes, in the axes of the frame at the end of the step."""
+        """Return a vector u (3,), given in the frame's axes at the beginning of the step, in those at its end."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, u)
         return u + (cross(v, first) - first * w) * 2.0
 
     @property
     def rotation(self) -> Array:
-        """Rotation matrix (3, 3) from the second to the first axes; f is used as a unit quaternion."""
+        """Rotation matrix (3, 3) from the frame's axes at the end of the step to those at its beginning.
+
+        f is used as a unit quaternion.
+        """
         w, v = self.f[0], self.f[1:]
         scaled = v * 2.0
         return np.outer(scaled, v) + hat(scaled * w) + np.eye(3) * (1.0 - dot(scaled, v))
 
     def then(self, other: Increment) -> Increment:
-        """Return the composition of this increment and `other`, which is given in the frame where this one ends."""
+        """Return the motion by this increment and then by `other`, which is given in the frame where this one ends."""
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
     def at_fixed_frame(self, X: Transform) -> Increment:
@@ -84,7 +87,7 @@ def joint_increments(mechanism: Mechanism, q: Array, dv: Array) -> list[Incremen
 
 
 def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Increment]) -> list[Increment]:
-    """Return the increment of every body, from the joint poses X at the beginning and the increments of the joints."""
+    """Return the motion of every body over a step, from the joint poses X at its beginning and the joint increments."""
     found = [STILL]
     for j in outward(mechanism):
         found.append(found[j.i].at_fixed_frame(X[j.o]).then(joints[j.o]))
@@ -92,16 +95,20 @@ def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Incre
 
 
 class Momenta(NamedTuple):
-    """Discrete momenta of a body, as wrenches at its frame: -D1 L_d in its first pose, D2 L_d in its second."""
+    """Discrete momenta of a body at the beginning and end of a step, as wrenches about the origin of its frame.
+
+    They are -D1 L_d in its first pose and D2 L_d in its second.
+    """
 
     before: Force
     after: Force
 
 
 class SplitInertia(NamedTuple):
-    """Inertia of a body for the discrete Lagrangian: mass [kg] at a reference point c (3,) [m], and the rest.
+    """Inertia of a body for the discrete Lagrangian: mass [kg] at a reference point, and rotational inertia about it.
 
-    I (3, 3) [kg m^2] is the rotational inertia about c. The centre of mass is c unless the body rotates about c.
+    The point is c (3,) [m]; I (3, 3) [kg m^2] is the inertia about c. The centre of mass is c unless the body rotates
+    about c.
     """
 
     mass: Number
@@ -110,7 +117,7 @@ class SplitInertia(NamedTuple):
 
 
 def split_inertias(mechanism: Mechanism) -> list[SplitInertia]:
-    """Return the inertia of every body, divided into that of its reference point and that of its rotation.
+    """Return the inertia of every body, split into the mass at a reference point and the rotation about that point.
 
     The reference point is the origin for a body whose joint to the world never moves it across the axis of rotation,
     else the centre of mass. So the centre of mass of free bodies moves uniformly.
@@ -134,25 +141,26 @@ class RotationRule(ABC):
 
     @abstractmethod
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
+        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the momentum before the step by a rotation u (3,) of the second pose.
+        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose.
 
-        u is in the axes of the second pose. It changes v by (w + v^) u / 2 and w by -v . u / 2.
+        The rotation u (3,) is in the axes of the second pose. It changes v by (w + v^) u / 2 and w by -v . u / 2.
         """
 
 
 class Exponential(RotationRule):
-    """The momenta of L_d = xi^T I xi / (2 h): -D1 L_d = T(xi) I xi / h and D2 L_d = T(-xi) I xi / h. Symplectic.
+    """Symplectic rotation rule by the exponential map: the angular momenta of L_d = xi^T I xi / (2 h).
 
-    T(xi) = y w + y v^ - y' v v^T is the inverse of the right-trivialized derivative of the exponential map: a rotation
-    u of the second pose changes xi by T(xi) u (Bou-Rabee and Marsden 2009).
+    -D1 L_d = T(xi) I xi / h and D2 L_d = T(-xi) I xi / h. T(xi) = y w + y v^ - y' v v^T is the inverse of the
+    right-trivialized derivative of the exponential map: a rotation u of the second pose changes xi by T(xi) u. See
+    Bou-Rabee and Marsden 2009.
     """
 
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the angular momenta (3,) [N m s] before and after the step."""
+        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
         w, v = f[0], f[1:]
         y, slope, _ = angle_per_sine(w)
         spin = I @ v * (2.0 / h * y)
@@ -160,7 +168,7 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the momentum before the step by a rotation of the second pose."""
+        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose."""
         w, v = f[0], f[1:]
         y, slope, curvature = angle_per_sine(w)
         n = I @ v
@@ -172,21 +180,21 @@ class Exponential(RotationRule):
 
 
 class MeanVelocity(RotationRule):
-    """The momenta for which xi / h is the mean of the angular velocities before and after the step.
+    """Rotation rule of energy-momentum methods: xi / h is the mean of the angular velocities before and after the step.
 
     The momentum is constant in the world, and a free body conserves its energy (Simo and Wong 1991). With s = v / w,
     the rotation is (1 + s^) (1 - s^)^-1, and the momenta are (1 + s^) I xi / h and (1 - s^) I xi / h.
     """
 
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the angular momenta (3,) [N m s] before and after the step."""
+        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
         w, v = f[0], f[1:]
         spin = I @ v * (2.0 / h * angle_per_sine(w)[0])
         bent = cross(v, spin) * (1.0 / w)
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the momentum before the step by a rotation of the second pose."""
+        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose."""
         w, v = f[0], f[1:]
         y, slope, _ = angle_per_sine(w)
         s = v * (1.0 / w)
@@ -207,9 +215,9 @@ def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Numb
 
 
 def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Array:
-    """Return the derivative (6, 6) of the momentum `before` by the twist of the second pose, in the axes of that pose.
+    """Return the derivative (6, 6) of a body's momentum before a step by a twist of its pose after the step.
 
-    For a discrete Lagrangian it is D2 D1 of -L_d.
+    The twist is in the axes of the second pose. For a discrete Lagrangian the derivative is D2 D1 of -L_d.
     """
     along = moved.rotation * (inertia.mass * (1.0 / h))
     C = hat(inertia.c)

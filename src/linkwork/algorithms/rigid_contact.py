@@ -42,7 +42,7 @@ AT_ALL = 1e-15  # depth [m] that counts as zero
 
 
 class RigidContact(NamedTuple):
-    """An active contact: rows K (3, nv), normal first, their response W (nv, 3), and the friction coefficient mu.
+    """A rigid contact: Jacobian rows K (3, nv), normal first, their response W (nv, 3), friction coefficient mu.
 
     K v is the velocity [m/s] of the contact, and W p the change of the velocities due to an impulse p (3,) [N s].
     `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact.
@@ -56,17 +56,17 @@ class RigidContact(NamedTuple):
 
     @property
     def remembered(self) -> bool:
-        """True: the contact forces of the last step are available as a first guess of the impulses."""
+        """Always true: the contact forces of the last step are available as a first guess of the impulses."""
         return True
 
     @property
     def same_units(self) -> bool:
-        """True: the convergence tolerance of contacts is relative to the fastest contact."""
+        """Always true: the convergence tolerance of contacts is relative to the fastest contact."""
         return True
 
     @property
     def mobility(self) -> Array:
-        """Mobility (3, 3) [1/kg]: the product K W of the contact's rows K and their response W.
+        """Mobility (3, 3) [1/kg] of the contact, the change of its velocity per unit impulse: K W.
 
         It is regularized for bodies that cannot move.
         """
@@ -74,22 +74,22 @@ class RigidContact(NamedTuple):
 
     @property
     def without_bounce(self) -> RigidContact:
-        """The same contact with a perfectly inelastic impact."""
+        """Return the same contact without restitution: its impact is perfectly inelastic."""
         return self._replace(bounce=0.0)
 
     def weights(self, G: Array) -> Array:
-        """Return the weight of each row (3,), which makes impulses of different contacts comparable.
+        """Return factors (3,) that make impulses of different contacts comparable: the square root of the trace of G.
 
-        All three are the square root of the trace of the mobility G (3, 3).
+        G (3, 3) is the mobility of the contact.
         """
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitudes (3,) [N s] of the impulses that would stop each row on its own."""
+        """Return the magnitude (3,) [N s] of the impulse that would stop each direction of the contact alone."""
         return stopping_impulses(G, u)
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """Return 0: the friction cone depends on the contact's own normal impulse only."""
+        """Return 0: the friction cone depends only on the contact's own normal impulse, not on other blocks."""
         return 0.0
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
@@ -134,13 +134,14 @@ def axes(n: Array) -> Array:
 
 
 def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> ImpulseSolution:
-    """Solve as `solve_impulses`, with restitution limited so that the impulses add no energy.
+    """Return the impulses and velocities after an impact, with restitution limited so that the impulses add no energy.
 
-    `before` (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the
-    centre of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without
-    and those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
-    these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
-    exist; restitution is then omitted. `blocks`, `v` and the guess `first` are those of `solve_impulses`.
+    The solution is that of `solve_impulses`; `before` (nv,) are the velocities before the impact. With friction at
+    several contacts, or at one contact beside the centre of mass, Newton's law of restitution may increase the energy
+    (Kane 1984). All impulses between those without and those with restitution satisfy the friction limits and let
+    contacts separate; the function takes the largest of these that does no work. If other contacts, such as a wall
+    behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted. `blocks`, `v` and the
+    guess `first` are those of `solve_impulses`.
     """
     full = solve_impulses(blocks, v, first)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -164,7 +165,7 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
 
 
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
-    """Return the number of values that each contact stores from step to step: state, force (3,), time of entry.
+    """Return how many values each rigid contact stores from step to step: state, force (3,), time of entry.
 
     If any contact has rolling or spinning friction, the torque (3,) follows.
     """
@@ -173,12 +174,15 @@ def contact_memory_size(pairs: Sequence[Pair]) -> int:
 
 
 def has_torques(touch: Array) -> bool:
-    """Return whether `touch`, the stored values of contacts (n, 5) or (n, 8), or of one contact, include torques."""
+    """Return whether the stored values of contacts, (n, 5) or (n, 8), or those of one contact, include torques.
+
+    `touch` is the array of these values.
+    """
     return np.shape(touch)[-1] > 5
 
 
 def forces_of(touch: Array) -> Array:
-    """Return the contact forces (n, 3) [N] in `touch`, the stored values of n contacts, in world axes.
+    """Return the contact forces (n, 3) [N], in world axes, from the array `touch` of stored values of n contacts.
 
     If torques are stored, the result is (n, 6): forces, then torques [N m].
     """
@@ -186,7 +190,7 @@ def forces_of(touch: Array) -> Array:
 
 
 def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> Array:
-    """Return the smallest displacement (nv,) [m or rad] that separates contacts by `depth` (n,) [m].
+    """Return the smallest joint displacement (nv,) [m or rad] that separates n contacts by `depth` (n,) [m].
 
     It is smallest in the metric of kinetic energy.
     """
@@ -215,7 +219,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
 
 
 def _most(values: Array) -> Number:
-    """Return the largest of some numbers (n,)."""
+    """Return the largest number of an array (n,)."""
     found = values[0]
     for x in values[1:]:
         found = maximum(found, x)

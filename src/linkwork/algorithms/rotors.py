@@ -1,4 +1,4 @@
-"""Rotor inertia of drives.
+"""Inertia of motor rotors: their contribution to the mass matrix and to the momenta.
 
 A rotor that turns with one joint velocity adds to the diagonal of the mass matrix (armature); a rotor that turns with
 several velocities couples their joints.
@@ -23,7 +23,7 @@ def rotor_matrix(mechanism: Mechanism) -> Array:
 
 
 def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """Return the momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,).
+    """Return the generalized momenta (nv,) [N s, N m s] of all rotors at joint velocities v (nv,).
 
     For accelerations instead of velocities, the result is the inertial forces [N, N m].
     """
@@ -31,7 +31,7 @@ def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
 
 
 def coupling_matrix(mechanism: Mechanism) -> Array:
-    """Return the contribution (nv, nv) to the mass matrix of rotors that turn with several velocities.
+    """Return the contribution (nv, nv) to the mass matrix of all rotors that turn with several joint velocities.
 
     It is the sum of inertia row row^T, where row (nv,) gives the rotor speed row v.
     """
@@ -45,7 +45,10 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """Return the product (nv,) of `coupling_matrix` with velocities or accelerations v (nv,)."""
+    """Return the momenta (nv,) at velocities v (nv,) of rotors that turn with several joints: `coupling_matrix` v.
+
+    For accelerations instead of velocities, the result is the inertial forces.
+    """
     p: list[Number] = [0.0] * mechanism.nv
     for rotor in mechanism.rotors:
         turning = np.flatnonzero(rotor.row)

@@ -1,8 +1,9 @@
 """Symmetries of a mechanism: rigid motions that do not change its dynamics, with conserved momenta (S4 2.17).
 
-A twist of the whole mechanism in the world is a symmetry if every joint at the world can follow it in every position,
-if it does not raise any weight, if it keeps the world's ends of springs in place, and if it does not violate loops that
-are closed to the world. For example, a loop or spring that is anchored on a vertical axis leaves the rotation about it.
+A rigid motion (twist) of the whole mechanism in the world is a symmetry if every joint at the world can follow it in
+every position, if it does not raise any weight, if it does not move the world's ends of springs, and if it does not
+violate loops that are closed to the world. For example, a loop or spring that is anchored on a vertical axis leaves the
+rotation about it.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
 
 
 def symmetries(mechanism: Mechanism) -> Array:
-    """Return the twists (k, 6) [linear; angular] that are symmetries of a mechanism.
+    """Return the twists (k, 6) [linear; angular] of the whole mechanism that do not change its dynamics.
 
-    They are about the world's origin, in the world's axes. If gravity or the place of a joint, loop or spring at the
+    They are about the world's origin, in the world's axes. If gravity or the position of a joint, loop or spring at the
     world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
@@ -64,13 +65,13 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
-    """Return the end of a loop or spring that is fixed to the world; an empty list if both ends are, or none is."""
+    """Return the end of a loop or spring that is fixed to the world, as a list; empty if both ends are, or none is."""
     ends = [place for place in (one.at, one.to) if place.body == WORLD]
     return ends if len(ends) == 1 else []
 
 
 def _has_traced_places(mechanism: Mechanism, roots: list[Joint]) -> bool:
-    """Return whether gravity, or the place of a connection to the world, is a traced number."""
+    """Return whether gravity, or the position of a connection to the world, is a traced number."""
     ends = [place for one in (*mechanism.frame_constraints, *mechanism.line_forces) for place in _at_world(one)]
     poses = [*(joint.place for joint in roots), *(end.pose for end in ends)]
     return any(np.asarray(x).dtype == object for x in (mechanism.gravity, *(x for X in poses for x in (X.p, X.R))))
@@ -83,16 +84,17 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` that a joint at the world can follow freely, in a random position."""
+    """Return the twists (6, k) about `centre` with which a joint at the world can move freely, in a random position."""
     q = joint.kind.random(rng)
     X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
     return X.up(joint.kind.subspace(q)).array[:, _free_velocities(mechanism, joint)]
 
 
 def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
-    """Return for each velocity of a joint at the world (nv,) whether no force or other joint opposes it.
+    """Return, for each velocity of a joint at the world, whether it is free: no force or other joint opposes it.
 
-    Velocities of joints with quaternions are not rates of coordinates; such a joint is free in all of them or in none.
+    The result is (nv of the joint,). Velocities of joints with quaternions are not rates of coordinates; such a joint
+    is free in all of them or in none.
     """
     nv, none = joint.kind.nv, np.zeros(joint.kind.nv, dtype=bool)
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if nv > 1 else ()))
@@ -110,7 +112,7 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
 
 
 def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the wrenches (n, 6) about `centre` of the rows of a loop at the world, at a random pose that closes it."""
+    """Return the constraint wrenches (n, 6) about `centre` of a loop at the world, at a random pose that closes it."""
     X = _closed_pose(one, rng)
     at_world = _at_world(one)[0].pose
     frame = at_world @ X if one.at.body == WORLD else at_world  # the frame of the wrenches in the world
@@ -119,7 +121,7 @@ def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> 
 
 
 def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
-    """Return a random pose of the frame `to` in the frame `at` that closes a loop, by Newton's method."""
+    """Return a random pose of a loop's frame `to` in its frame `at` that closes the loop, by Newton's method."""
     X = Transform(matrix_from_quaternion(rng.normal(size=4)), rng.uniform(-1.0, 1.0, 3))
     for _ in range(CLOSING):
         errors = np.array([row.error(X) for row in one.rows])
@@ -139,7 +141,7 @@ def _without_work(wrenches: Array) -> Array:
 
 
 def _keeping_heights(gravity: Array) -> Array:
-    """Return the twists (6, k) of a rigid body on which gravity does no work; all twists if there is no gravity."""
+    """Return the twists (6, k) of a rigid body on which gravity does no work; all six if there is no gravity."""
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)
@@ -149,7 +151,10 @@ def _keeping_heights(gravity: Array) -> Array:
 
 
 def _common(a: Array, b: Array) -> Array:
-    """Return an orthonormal basis (6, k) of the intersection of two column spaces (6, .); entries are of order 1."""
+    """Return an orthonormal basis (6, k) of the twists that are in the column spaces of both a and b (6, .).
+
+    Entries of a and b are of order 1.
+    """
     if not (a.shape[1] and b.shape[1]):
         return np.zeros((6, 0))
     A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
@@ -159,7 +164,7 @@ def _common(a: Array, b: Array) -> Array:
 
 
 def _echelon(basis: Array, noise: float) -> Array:
-    """Return the same twists (k, 6) as rows in reduced echelon form, so that simple twists are recognizable.
+    """Return a basis of twists as rows (k, 6) in reduced echelon form, so that simple twists are recognizable.
 
     `basis` has the twists as columns (6, k). Pivots are 1. Entries below `noise` are set to zero.
     """
@@ -179,9 +184,10 @@ def _echelon(basis: Array, noise: float) -> Array:
 
 
 def centred(twists: Array, c: Array) -> Array:
-    """Return twists (k, 6) that span the same space, with rotations about c (3,) [m] as far as the translations allow.
+    """Return symmetry twists (k, 6) that span the same space, with rotations about the point c (3,) [m] if possible.
 
-    If a mechanism has drifted far away, rotations about the world's origin are almost translations.
+    Rotations are about c as far as the translations allow. If a mechanism has drifted far away, rotations about the
+    world's origin are almost translations.
     """
     turning = np.abs(twists[:, 3:]).max(axis=1, initial=0.0) > 0.0
     shifts = np.linalg.qr(twists[~turning, :3].T)[0]
@@ -195,7 +201,7 @@ def centred(twists: Array, c: Array) -> Array:
 
 
 def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
-    """Return the joint velocities (nv, k) with which a mechanism at q follows twists (k, 6) of the whole mechanism."""
+    """Return the joint velocities (nv, k) with which the whole mechanism at q moves along given twists (k, 6)."""
     found = np.zeros((mechanism.nv, len(twists)))
     columns = [list(column) for column in found]
     for joint in mechanism.joints:
@@ -208,9 +214,9 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 
 
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
-    """Return the momenta (k,) of bodies and rotors along twists (k, 6) in the world.
+    """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, with those of rotors.
 
-    For rotations in [kg m^2/s], for translations in [kg m/s]. They are conserved if the twists are symmetries.
+    They are in [kg m^2/s] for rotations, in [kg m/s] for translations. They are conserved if the twists are symmetries.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]

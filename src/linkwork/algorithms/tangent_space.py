@@ -1,4 +1,4 @@
-"""Coordinates and tangent vectors: motion on the configuration manifold, joint by joint, for one state."""
+"""Positions on the configuration manifold and their tangent vectors: integrate, difference, rates, joint by joint."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
 
 
 def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
-    """Return the time derivative (nv,) of dv (nv,) for which the position integrate(q, dv) moves at the velocity v.
+    """Return the time derivative (nv,) of dv for which the position integrate(q, dv) moves at the velocity v (nv,).
 
-    The position q is constant, and v is (nv,); see `JointKind.tangent_rate`.
+    The position q is constant, and dv is (nv,); see `JointKind.tangent_rate`.
     """
     return mechanism.by_joint(lambda j: j.kind.tangent_rate(dv[j.v], v[j.v]))
 

@@ -41,7 +41,10 @@ class Position(NamedTuple):
 
 
 class CompliantRow(NamedTuple):
-    """A compliant row: it adds `left` right^T to K, both (nv,), and has a path of joints."""
+    """A compliant constraint row between joints, such as a rotor's: it adds `left` right^T to the matrix K.
+
+    `left` and `right` are (nv,); `path` has the joints that the row acts on.
+    """
 
     left: Array
     right: Array
@@ -49,17 +52,21 @@ class CompliantRow(NamedTuple):
 
 
 def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantRow:
-    """Return the row with forces `left` (nv,) and rate `right` (nv,) @ v; its path covers possibly nonzero entries."""
+    """Return the compliant row with joint forces `left` (nv,) and rate `right` (nv,) @ v.
+
+    Its path contains the joints whose entries of `left` or `right` are possibly nonzero.
+    """
     nonzero = [may_be_nonzero(a) or may_be_nonzero(b) for a, b in zip(left, right, strict=True)]
     joints = [j.name for j in mechanism.joints if any(nonzero[j.v])]
     return CompliantRow(left, right, path_of(mechanism, joints) if joints else Path(1, (), WORLD))
 
 
 class Eliminated(NamedTuple):
-    """d unknowns eliminated at a body, joint velocities or forces of the rows `own`, with factors D of their matrix.
+    """Equations of d unknowns that were eliminated at a body: joint velocities, or forces of the constraint rows `own`.
 
-    `rows` are the k rows that remain. In the equations of the unknowns, V (d, 6 + k) multiplies the body's twist and
-    the forces of `rows`; U (6 + k, d) multiplies the unknowns in the body's wrench and in the rates of `rows`.
+    D are the factors of their matrix. `rows` are the k rows that remain. In the equations of the unknowns, V (d, 6 + k)
+    multiplies the body's twist and the forces of `rows`; U (6 + k, d) multiplies the unknowns in the body's wrench and
+    in the rates of `rows`.
     """
 
     D: LU | LeastSquares
@@ -70,14 +77,17 @@ class Eliminated(NamedTuple):
 
 
 class ConstraintRows(NamedTuple):
-    """Constraint rows (nh, nv) of loops, clutches and brakes in the two positions; their forces act along `first`."""
+    """Jacobian rows (nh, nv) of loops, clutches and brakes in the two positions of a step; forces act along `first`."""
 
     first: Array
     second: Array
 
 
 class VariationalFactors:
-    """Factors of K = J_0^T B J_1 + diag(own) + sum left right^T, with constraint rows between any joints."""
+    """Factors of the Newton matrix K of a variational step, with constraint rows between any joints.
+
+    K = J_0^T B J_1 + diag(own) + sum left right^T.
+    """
 
     def __init__(
         self,
@@ -89,7 +99,7 @@ class VariationalFactors:
         rows: Sequence[CompliantRow] = (),
         constraints: ConstraintRows | None = None,
     ):
-        """Factor K for the positions `first` and `second` of a tree.
+        """Factor the Newton matrix K of a step for the positions `first` and `second` of a tree.
 
         `B(k)` (6, 6) is called once for each body k; `own` (nv,) is the diagonal contribution of the joints; each of
         `rows` adds left right^T. `constraints` are the rows of all constraints of the tree, or None to omit them.
@@ -129,7 +139,10 @@ class VariationalFactors:
         self._eliminate(WORLD, open_rows[WORLD])
 
     def _eliminate(self, k: int, P: _OpenRows) -> _OpenRows:
-        """Eliminate rows at body k, first compliant rows, then constraint rows; return the matrix of the other rows."""
+        """Eliminate the rows that end at body k, compliant rows before constraint rows; return the remaining matrix.
+
+        P is the matrix of the body with all its rows.
+        """
         self.eliminated[k] = []
         compliant = tuple(row for row in self.ending[k] if row >= self.rigid)
         for own, factor in ((compliant, _compliant_pivot), (self.ending[k], least_squares_factors)):
@@ -151,7 +164,10 @@ class VariationalFactors:
         return Constrained(v, -np.array([forces.get(row, 0.0) for row in range(self.rigid)]))
 
     def _solve(self, r: Array, target: Array) -> tuple[Array, dict[int, Any]]:
-        """Return the velocities (nv,) or (nv, k), and the forces of all rows by row number."""
+        """Return K^-1 r with constraint rates `target`: velocities (nv,) or (nv, k), and the constraint forces.
+
+        The forces are a dict by row number.
+        """
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]
@@ -197,7 +213,7 @@ class VariationalFactors:
 
 
 class _OpenRows(NamedTuple):
-    """Matrix (6 + k, 6 + k) of a body with k compliant rows that are not yet eliminated.
+    """Matrix (6 + k, 6 + k) of a body with k compliant and constraint rows that are not yet eliminated.
 
     It is the derivative of the body's wrench and of the rates of `rows` by the body's twist and the forces of `rows`.
     """
@@ -218,7 +234,7 @@ class _OpenRows(NamedTuple):
         return _OpenRows(rows, self.at(rows).array + other.at(rows).array)
 
     def eliminate(self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]) -> tuple[Eliminated, _OpenRows]:
-        """Eliminate the forces of `rows`; return how they depend on other unknowns, and the matrix of other rows.
+        """Eliminate the forces of the given `rows`; return the eliminated equations, and the matrix of the other rows.
 
         `factor` returns the factors of the equations of the forces, from the derivative of the rates by the forces.
         """
@@ -234,11 +250,11 @@ def _compliant_pivot(rates: Array) -> LU:
 
 
 def _add(to: dict[int, Any], rows: Any, values: Any) -> None:
-    """Add values to the entries of a dictionary, by row number."""
+    """Add values to the entries of the dictionary `to` whose keys are the row numbers `rows`."""
     for number, value in zip(rows, values, strict=True):
         to[number] = to[number] + value if number in to else value
 
 
 def _with_forces(twist: Array, rows: RowNumbers, known: dict[int, Any]) -> Array:
-    """Return the twist (6, ...), followed by the known forces of `rows`."""
+    """Return a body's twist (6, ...), followed by the forces of the constraint rows `rows`, taken from `known`."""
     return np.concatenate([twist, np.array([known[n] for n in rows])]) if rows else twist

@@ -1,9 +1,9 @@
 """Compiler: traces plain NumPy functions of one state into expression graphs and compiles these to batch kernels.
 
 A `Kernel` traces its function (`tracing`, `traced_number`, `traced_loops`), divides the graph into chunks of operations
-(`plan`), has a target generate machine code (`targets`), caches the code on disk (`kernel_cache`) and runs it over
-batches. Derivatives are graphs too (`automatic_differentiation`, `function_derivatives`). The compiler does not depend
-on mechanisms.
+(`kernel_plan`), has a target generate machine code (`targets`), caches the code on disk (`kernel_cache`) and runs it
+over batches. Derivatives are graphs too (`automatic_differentiation`, `function_jacobian`). The compiler does not
+depend on mechanisms.
 """
 
 from importlib import import_module
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwork.compiler.automatic_differentiation import pushforward
-    from linkwork.compiler.function_derivatives import jacobian, jacobian_if_short, on_inputs, vanishes
+    from linkwork.compiler.function_jacobian import jacobian, jacobian_if_short, on_inputs, vanishes
     from linkwork.compiler.graph import description
     from linkwork.compiler.kernel import Kernel, building_seconds
     from linkwork.compiler.kernel_cache import digest, text_digest
     from linkwork.compiler.kernel_shapes import Count, Rows
     from linkwork.compiler.loaded_kernels import shared
-    from linkwork.compiler.repeatability import Repeatable, refuse_unrepeatable
+    from linkwork.compiler.purity_checks import Repeatable, refuse_unrepeatable
     from linkwork.compiler.result_buffers import Results
     from linkwork.compiler.targets import target_named
     from linkwork.compiler.traced_array import lifted
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 ON_DEMAND = {
     "Count": "kernel_shapes",
     "Kernel": "kernel",
-    "Repeatable": "repeatability",
+    "Repeatable": "purity_checks",
     "Results": "result_buffers",
     "Rows": "kernel_shapes",
     "building_seconds": "kernel",
     "description": "graph",
     "digest": "kernel_cache",
-    "jacobian": "function_derivatives",
-    "jacobian_if_short": "function_derivatives",
+    "jacobian": "function_jacobian",
+    "jacobian_if_short": "function_jacobian",
     "lifted": "traced_array",
-    "on_inputs": "function_derivatives",
+    "on_inputs": "function_jacobian",
     "pushforward": "automatic_differentiation",
-    "refuse_unrepeatable": "repeatability",
+    "refuse_unrepeatable": "purity_checks",
     "shared": "loaded_kernels",
     "target_named": "targets",
     "text_digest": "kernel_cache",
     "trace": "tracing",
-    "vanishes": "function_derivatives",
+    "vanishes": "function_jacobian",
 }
 
 __all__ = [

@@ -21,7 +21,7 @@ Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # (graph,
 
 
 def _operation(operation: str) -> Callable[..., int]:
-    """Return a function (graph, *operands) that applies `operation` and returns its node."""
+    """Return a function (graph, *operands) that adds `operation` to the graph and returns its node."""
     return lambda g, *operands: g.apply(operation, *operands)
 
 
@@ -42,7 +42,7 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
 
 
 def _choice(g: Graph, second: int) -> Sequence[int]:
-    """Return the nodes of both partial derivatives of an operation that selects one of two operands.
+    """Return the partial derivatives, as two graph nodes, of an operation that selects one of two operands.
 
     The operation selects its second operand if the node `second` is true, else its first. `g` is the graph.
     """
@@ -108,9 +108,9 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
 
 
 def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
-    """Return the graph, the input nodes, the output nodes (-1 for constants), and the nodes on paths between them.
+    """Return the graph of traced outputs and inputs, their nodes, and all nodes on paths between them.
 
-    Numbers of an enclosing scope count as constants.
+    The node of an output that is constant is -1. Numbers of an enclosing scope count as constants.
     """
     parameters = list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
@@ -120,7 +120,7 @@ def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], l
 
 
 def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
-    """Return a dict from the nodes `numbers` to the nodes of their `values`.
+    """Return a dict from graph nodes (`numbers`) to the nodes of their nonzero `values`.
 
     Values that are the constant 0.0 are left out.
     """
@@ -193,11 +193,14 @@ def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) 
 
 
 def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
-    """Add `share` to the derivative with respect to node `number`, unless `share` is zero or the node is a constant."""
+    """Add `share` to the derivative with respect to graph node `number`; constants and zero shares are skipped.
+
+    `shares` maps each node to the node of this derivative.
+    """
     if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
         shares[number] = _add(graph, shares[number], share) if number in shares else share
 
 
 def _rate(graph: Scope, number: int | None) -> Any:
-    """Return the derivative with the node `number` as a traced number; 0.0 if `number` is None."""
+    """Return a derivative as a traced number: the graph node `number`, or 0.0 if `number` is None."""
     return 0.0 if number is None else wrap(graph, number)

@@ -1,4 +1,4 @@
-"""The lock that a thread holds while it builds a kernel, starts the thread pool or imports the compiler's modules.
+"""One global lock, held while a thread builds a kernel, starts the thread pool or imports the compiler's modules.
 
 All kernels share this lock. A process forks only when no thread holds the lock, so a child process never inherits a
 locked lock or a half-built kernel.

@@ -71,7 +71,7 @@ LEAVES = ("const", "input")
 
 
 class Table(NamedTuple):
-    """A kernel argument from which a loop reads one row of `size` numbers in each iteration."""
+    """An array argument of a kernel from which a loop reads one row of `size` numbers in each iteration."""
 
     argument: int
     size: int
@@ -79,7 +79,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """An operation that runs `body` for `count` iterations, or fewer if no lane needs another one.
+    """A graph operation that runs the graph `body` for `count` iterations, or fewer if no SIMD lane needs more.
 
     Operands are the initial state and the values that the body uses from the enclosing graph. The body's inputs are the
     state, one row of each table, and these outside values. Its outputs are the next state and the values that the
@@ -96,17 +96,17 @@ class Loop:
 
 
 class Value(NamedTuple):
-    """An operation whose operand is a loop: returns entry `number` of the loop's final state."""
+    """A graph operation that returns entry `number` of a loop's final state; its operand is the loop."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """An operation whose operand is an index: returns entry `column` of the table row with this index.
+    """A graph operation that reads entry `column` of a row of a constant table; its operand is the index of the row.
 
-    The table is constant and has `size` doubles per row. The index is rounded down and clamped to the table; NaN reads
-    the first row. The table is stored as `bytes`, which compare bit by bit and cache their hash.
+    The table has `size` doubles per row. The index is rounded down and clamped to the table; NaN reads the first row.
+    The table is stored as `bytes`, which compare bit by bit and cache their hash.
     """
 
     table: bytes
@@ -115,7 +115,7 @@ class Lookup:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the constant table that this lookup reads."""
+        """Number of rows of the constant table that this lookup reads."""
         return len(self.table) // (8 * self.size)
 
     def at(self, index: float) -> float:
@@ -141,12 +141,12 @@ class Graph:
         self._numbers: dict[Node, int] = {}
 
     def operands(self, number: int) -> Sequence[int]:
-        """Return the operands of node `number`."""
+        """Return the operands of node `number`, as node indices."""
         node = self.nodes[number]
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
-        """Return the index of a node; append the node if the graph does not have it yet."""
+        """Return the index of a node in the graph; append the node if the graph does not have it yet."""
         key = node
         if node[0] == "const" and isinstance(node[1], bool):
             key = (*node, True)  # True equals 1.0 in Python, but is a truth value here
@@ -157,11 +157,11 @@ class Graph:
         return number
 
     def constant(self, value: float | bool) -> int:
-        """Return the node of a constant."""
+        """Return the index of the node for a constant value."""
         return self._node(("const", value))
 
     def input(self) -> int:
-        """Add an input to the graph and return its node."""
+        """Add an input to the graph and return the index of its node."""
         self.ninputs += 1
         return self._node(("input", self.ninputs - 1))
 
@@ -171,7 +171,7 @@ class Graph:
         return node[1] if node[0] == "const" else None
 
     def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
-        """Return the node of an operation on operand nodes, after simplification and constant folding."""
+        """Return the node of an operation on given operand nodes, after simplification and constant folding."""
         if operation in PLAIN:  # the most frequent case: no rule applies
             a, b = operands
             nodes = self.nodes
@@ -309,7 +309,10 @@ RULES: dict[str, Callable[..., int | None]] = {
 
 
 def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
-    """Return for each node whether it is live: an output depends on it, or it is a loop that records values."""
+    """Return, for each node of a graph, whether it must be computed for the given `outputs`.
+
+    A node must be computed if an output depends on it, or if it is a loop that records values.
+    """
     live = [isinstance(node[0], Loop) and bool(node[0].series) for node in graph.nodes]
     for number in outputs:
         live[number] = True
@@ -321,14 +324,14 @@ def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """Return the graph without dead nodes."""
+    """Return a copy of the graph without nodes on which no output depends."""
     return _rewritten(graph, lambda node, uses, nodes: node)
 
 
 def fused(graph: Graph) -> Graph:
-    """Return the graph with fused multiply-adds, so that all vector widths round equally.
+    """Return the graph with multiplications and additions combined to fused multiply-adds.
 
-    A product is fused into a sum or difference if nothing else uses the product.
+    All vector widths then round equally. A product is fused into a sum or difference if nothing else uses the product.
     """
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
@@ -345,9 +348,9 @@ def fused(graph: Graph) -> Graph:
 
 
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
-    """Return a copy of the live nodes, each mapped by `change(node, uses, nodes)`.
+    """Return a copy of a graph's live nodes, each replaced by the result of `change(node, uses, nodes)`.
 
-    `uses` are the numbers of uses of the original `nodes`.
+    `nodes` are the original nodes; `uses` has the number of uses of each.
     """
     live = needed(graph, graph.outputs)
     uses = [0] * len(graph.nodes)
@@ -371,7 +374,7 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 
 
 def description(graph: Graph) -> str:
-    """Return the graph as text; graphs with equal texts compute equal results."""
+    """Return the text of an expression graph, used as a key: graphs with equal texts compute equal results."""
 
     def text_of(part: Any) -> str:
         return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]
@@ -416,7 +419,7 @@ def _verify_loop(loop: Loop, noperands: int) -> None:
 
 
 def is_truth(graph: Graph, number: int) -> bool:
-    """Return whether the value of node `number` is a truth value rather than a number."""
+    """Return whether the value of graph node `number` is a truth value rather than a number."""
     node = graph.nodes[number]
     return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))
 

@@ -57,26 +57,26 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """The identity of the function, as a string: kernels with equal keys compute the same function."""
+        """Text that identifies the kernel's function: kernels with equal keys compute the same function."""
         with BUILDING:
             if self._key is None:
-                from linkwork.compiler.program_building import description
+                from linkwork.compiler.program_from_graph import description
 
                 ports = repr((self.shapes, self.results))
                 self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
             return self._key
 
     def traced(self) -> Graph:
-        """Return the graph of the function; the function is traced at the first call."""
+        """Return the expression graph of the kernel's function; the function is traced at the first call."""
         with BUILDING:
             if self._traced is None:
-                from linkwork.compiler.program_building import trace  # here: cached kernels do not need it
+                from linkwork.compiler.program_from_graph import trace  # here: cached kernels do not need it
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
     def _build(self, variant: str) -> Code:
-        """Return the loaded code of one variant, from memory, from the disk cache, or built from the graph."""
+        """Return the loaded code of one variant (for one state or for batches), from memory, from disk, or new."""
         with BUILDING:
             if variant in self._codes:
                 return self._codes[variant]
@@ -88,8 +88,8 @@ class Kernel:
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
-        """Build the code of one variant from the graph and return it as bytes."""
-        from linkwork.compiler.program_building import program_of
+        """Build the code of one variant, for one state or for batches, from the graph; return it as bytes."""
+        from linkwork.compiler.program_from_graph import program_of
 
         with CompileNotice(self.name):
             fuse = self._machine.has_fused_multiply_add()
@@ -103,7 +103,7 @@ class Kernel:
         outs: Sequence[Array | None] | None = None,
         counts: Sequence[int] = (),
     ) -> tuple[list[Array], bool]:
-        """Evaluate the function for a batch; return the results and whether all their numbers are finite.
+        """Evaluate the kernel's function for a batch of states; return the results and whether all numbers are finite.
 
         `arrays` broadcast to the batch shape `batch`; each result has the shape (*batch, *result). `threads` is the
         largest number of threads, None for all available. `outs`, if given, has an array for each result, or None for a
@@ -151,17 +151,17 @@ def building_seconds() -> float:
 
 @cache
 def compiler_digest() -> str:
-    """Return a digest of the compiler's source: another version may build other code from the same graph."""
+    """Return a hash of the compiler's source text, part of cache keys: other versions may build other code."""
     return kernel_cache.text_digest(Path(__file__).parent)
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
-    """Return the shape of an argument or a result for one state, with `Rows` replaced by the given row counts."""
+    """Return the shape of a kernel's argument or result for one state, with the given row counts in place of `Rows`."""
     return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
-    """Return the array in C order, one state after another, and the stride between states in doubles.
+    """Return a batch array in C order, with its states one after another, and the stride between states in doubles.
 
     The stride is 0 if all states of the batch share one value. `shape` is the shape for one state.
     """

@@ -1,4 +1,4 @@
-"""Disk cache of compiled code. Each file contains its key and a checksum, and both are verified on loading."""
+"""Disk cache of compiled machine code. Each file contains its key and a checksum; both are verified on loading."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ def folder() -> Path:
 
 
 def _base(variable: str, *below_home: str) -> Path:
-    """Return the folder that the environment variable `variable` names.
+    """Return the folder that an environment variable names, or a default folder if it does not name an absolute path.
 
-    If it does not name an absolute path: the folder `below_home` in the home folder, or a temporary folder if the user
-    has no home folder.
+    The default is the folder `below_home` in the home folder, or a temporary folder if the user has no home folder.
     """
     named = Path(os.environ.get(variable, ""))
     if named.is_absolute():  # relative paths must be ignored (XDG Base Directory Specification)
@@ -46,7 +45,7 @@ def _base(variable: str, *below_home: str) -> Path:
 
 
 def digest(*parts: str | bytes) -> str:
-    """Return the SHA-256 digest of a sequence of strings or bytes, as a hexadecimal string."""
+    """Return the SHA-256 hash of a sequence of strings or bytes, as a hexadecimal string."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -56,7 +55,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def text_digest(*folders: Path) -> str:
-    """Return a digest of the text of all Python files in the given folders."""
+    """Return a hash of the text of all Python files in the given folders."""
     walked = (path for folder in folders for path in os.walk(folder))
     files = sorted(os.path.join(path, name) for path, _, names in walked for name in names if name.endswith(".py"))
     return digest(*map(_bytes_of, files))
@@ -68,7 +67,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def stored(key: str, build: Callable[[], bytes]) -> bytes:
-    """Return the code stored under `key`; if there is none, call `build` and store its result."""
+    """Return the machine code cached under `key`; if there is none, call `build` and store its result."""
     code = load(key)
     if code is None:
         code = build()
@@ -77,7 +76,7 @@ def stored(key: str, build: Callable[[], bytes]) -> bytes:
 
 
 def load(key: str) -> bytes | None:
-    """Return the code stored under `key`, or None.
+    """Return the machine code stored in the disk cache under `key`, or None if there is none.
 
     A damaged file, or a file of another user, is ignored with a warning.
     """
@@ -102,12 +101,15 @@ def load(key: str) -> bytes | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open the file `path` with `flags`; do not wait if the file is a pipe without a writer."""
+    """Open a file and return its descriptor; do not wait if the file is a pipe without a writer.
+
+    `flags` are those of `os.open`.
+    """
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def store(key: str, body: bytes) -> None:
-    """Write `body` to the cache under `key`, atomically; warn if the cache is not writable."""
+    """Write machine code `body` to the disk cache under `key`, atomically; warn if the cache is not writable."""
     path = folder() / key[:2] / key
     data = MAGIC + key.encode() + b"\n" + hashlib.sha256(body).digest() + body
     try:
@@ -128,7 +130,7 @@ def store(key: str, body: bytes) -> None:
 
 
 def _remove_least_recent() -> None:
-    """Remove the least recently used files until the cache is within MAX_BYTES.
+    """Remove the least recently used files of the disk cache until its size is at most MAX_BYTES.
 
     Other processes may do the same at the same time.
     """

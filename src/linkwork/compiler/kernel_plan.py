@@ -1,9 +1,9 @@
-"""The plan of a kernel: its steps (chunks of operations, moves and loops), independent of the target.
+"""Plan of a kernel: its operations in the order in which the generated code runs them, independent of the target.
 
-The steps work on a workspace of slots with one number each, or one vector if lanes run in parallel. A chunk is a
-bounded sequence of operations. It holds its values in registers and stores live-out values, which other steps use, in
-the workspace. Code generation therefore takes time linear in the size of the graph. A slot is reused when its value is
-no longer needed.
+The plan is a sequence of steps: chunks of operations, moves (copies of numbers) and loops. The steps work on a
+workspace of slots with one number each, or one vector if lanes run in parallel. A chunk is a bounded sequence of
+operations. It holds its values in registers and stores live-out values, which other steps use, in the workspace. Code
+generation therefore takes time linear in the size of the graph. A slot is reused when its value is no longer needed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from linkwork.compiler.chunking import chunks
 from linkwork.compiler.graph import Graph, Loop, Value
+from linkwork.compiler.graph_partitioning import chunks
 
 # Graphs with at least so many nodes share code between chunks: straight-line code of this length does not fit the
 # first-level caches. Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take
@@ -23,10 +23,10 @@ MIN_NODES_TO_SHARE = 10_000
 
 
 class Chunk(NamedTuple):
-    """A sequence of operations of a graph, in order of evaluation.
+    """A plan step that computes a sequence of graph operations, compiled as one function.
 
-    `live_out` are the nodes whose values are used outside their chunk. `slots` has the slot of each value that the
-    chunk loads or that is in `live_out`.
+    The operations are in order of evaluation. `live_out` are the nodes whose values are used outside their chunk.
+    `slots` has the workspace slot of each value that the chunk loads or that is in `live_out`.
     """
 
     graph: Graph
@@ -36,13 +36,16 @@ class Chunk(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Simultaneous copies: each pair is a source, a slot (int) or a constant (float), and a target slot."""
+    """A plan step that copies numbers in the workspace simultaneously, as pairs (source, target slot).
+
+    A source is a slot (int) or a constant (float).
+    """
 
     pairs: list[tuple[int | float, int]]
 
 
 class LoopStep(NamedTuple):
-    """A loop over steps.
+    """A plan step that repeats other steps, as a loop in the generated code.
 
     Each iteration loads its table rows to the slots from `rows` on. `recorded` are the slots of the values that it
     records. `update` moves the next state to the slots that the next iteration reads. If `watched` is given, the loop
@@ -62,7 +65,10 @@ Step = Chunk | Moves | LoopStep
 
 @dataclass
 class Workspace:
-    """Allocator of slots. If `grouped`, it allocates contiguous ranges, else single slots, last freed first."""
+    """Allocator of the workspace slots of a kernel, one number each.
+
+    If `grouped`, it allocates contiguous ranges, else single slots, last freed first.
+    """
 
     grouped: bool
     total: int = 0
@@ -74,7 +80,7 @@ class Workspace:
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """Allocate `size` contiguous slots and return the first of them; slots that were freed are used first."""
+        """Allocate `size` contiguous workspace slots and return the first of them; freed slots are used first."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
@@ -84,7 +90,7 @@ class Workspace:
         return self.region(size)
 
     def give_back(self, first: int, size: int) -> None:
-        """Free `size` slots from `first` on. If grouped, adjacent free ranges are merged."""
+        """Free `size` workspace slots from slot `first` on. If grouped, adjacent free ranges are merged."""
         end = first + size
         i = bisect(self.free, (first, end)) if self.grouped else len(self.free)
         before = self.grouped and i > 0 and self.free[i - 1][1] == first
@@ -94,7 +100,7 @@ class Workspace:
 
 
 class Plan(NamedTuple):
-    """The steps of a kernel on a workspace of `total` slots.
+    """The steps of a kernel, and the workspace of `total` slots (one number each) on which they work.
 
     The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, values that are
     live out of the same chunk until the same step are in adjacent slots, and chunks with equal operations share code.
@@ -107,7 +113,7 @@ class Plan(NamedTuple):
 
 
 def plan(graph: Graph) -> Plan:
-    """Return the steps that compute the outputs of a graph from its inputs."""
+    """Return the plan of a kernel: the steps that compute the outputs of a graph from its inputs."""
     share = _length(graph) >= MIN_NODES_TO_SHARE
     workspace = Workspace(grouped=share)
     first = workspace.region(graph.ninputs)
@@ -122,7 +128,7 @@ def _length(graph: Graph) -> int:
 
 
 def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
-    """Yield all chunks of the steps, including those inside loops."""
+    """Yield all chunks of operations in a plan's steps, including those inside loops."""
     for step in steps:
         if isinstance(step, LoopStep):
             yield from chunks_of(step.steps)
@@ -131,9 +137,9 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
-    """Return the steps of one graph and the slots of its outputs; `inputs` are the slots of its inputs.
+    """Return the plan steps of one graph, and the workspace slots of its outputs.
 
-    `workspace` allocates the slots.
+    `inputs` are the slots of its inputs; `workspace` allocates the slots.
     """
     groups = _operation_groups(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
@@ -164,7 +170,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
 
 def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
-    """Return the operations of a graph, in order, as groups: chunks, and loops with their `Value` nodes.
+    """Return the operations of a graph, in order, as groups: chunks, and loops with the values taken from them.
 
     With `share`, chunks are chosen so that repeated patterns can share code.
     """
@@ -182,7 +188,7 @@ def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
 
 
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """Return, for each value that is used outside its group, the number of the last group that uses it.
+    """Return, for each value that is used outside its group of operations, the number of the last group that uses it.
 
     `home` has the number of the group that computes each value.
     """
@@ -198,11 +204,12 @@ def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> d
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """Yield the live-out values of a group, and with them the last group that uses them; None for outputs.
+    """Yield the values of a group of operations that later groups use, and the number of the last group to use them.
 
-    With `grouped`, values with the same last use come together and get adjacent slots, so that chunks with equal
-    operations find most of their values at the same distances (see `shared_chunks`). Else values come one by one:
-    single slots leave fewer gaps. `last_use` has the last group that uses each value.
+    The number is None for outputs of the graph. With `grouped`, values with the same last use come together and get
+    adjacent slots, so that chunks with equal operations find most of their values at the same distances (see
+    `code_deduplication`). Else values come one by one: single slots leave fewer gaps. `last_use` has the last group
+    that uses each value.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
@@ -212,7 +219,7 @@ def _live_out_groups(
 
 
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
-    """Return the steps of a loop: the moves of the initial state to its slots, and the `LoopStep`.
+    """Return the plan steps of a loop: the copy of the initial state to its slots, and the loop itself.
 
     `nodes` are the loop and its `Value` nodes, `slots` the slots of known values, and `workspace` allocates slots.
     """

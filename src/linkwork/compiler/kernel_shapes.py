@@ -1,4 +1,4 @@
-"""Shapes of kernel arguments and results: fixed shapes, and `Rows`, whose number of rows is given at the call."""
+"""Shapes of kernel arguments and results: fixed shapes, and `Rows`, whose number of rows the caller gives."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Shape = tuple[int, ...]
 
 
 class Count(NamedTuple):
-    """An iteration count that the caller of a kernel gives: entry `number` of the kernel's counts."""
+    """An iteration count of a loop that the caller of a kernel gives: entry `number` of the kernel's counts."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The shape of a table or a series: `count` rows of shape `row`, where the count is given at the call.
+    """Shape of a table or recorded series: `count` rows of shape `row`; the caller of the kernel gives the count.
 
     A series may be part of a longer array. `capacity` is then the number of rows from the first row of one state to the
     first row of the next state.

@@ -22,5 +22,5 @@ def shared(kernel: Kernel) -> Kernel:
 
 
 def forget() -> None:
-    """Empty the cache; later kernels are loaded from disk or built."""
+    """Empty the in-memory cache of kernels; later kernels are loaded from disk or built."""
     _recent.clear()

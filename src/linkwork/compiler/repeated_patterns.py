@@ -1,7 +1,7 @@
 """Finds repeated patterns of operations in a graph, such as the operations for equal legs of a mechanism.
 
-Chunks can share code only if equal patterns are divided equally (see `shared_chunks`). Chunks should therefore end at
-the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
+Chunks can share code only if equal patterns are divided equally (see `code_deduplication`). Chunks should therefore end
+at the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 
 def pattern_borders(codes: Codes) -> set[int]:
-    """Return the indices in `codes` where an occurrence of a repeated pattern begins or ends."""
+    """Return the indices in `codes`, the coded operations, where an occurrence of a repeated pattern begins or ends."""
     found, seen = set[int](), dict[tuple[int, ...], int]()  # last position of each key
     start = 0
     while start < len(codes):
@@ -54,17 +54,17 @@ def pattern_borders(codes: Codes) -> set[int]:
 
 
 class KnownChunks:
-    """The chunks found so far, looked up by their first KEY_LENGTH operations."""
+    """The chunks (sequences of operations) found so far, looked up by their first KEY_LENGTH operations."""
 
     def __init__(self, codes: Codes):
         self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
     def add(self, start: int, end: int) -> None:
-        """Add the chunk from index `start` to `end`."""
+        """Add the chunk of operations from index `start` to `end`."""
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of a known chunk whose operations are repeated from `start` on, or 0."""
+        """Return the length of a known chunk whose operations are repeated from index `start` on, or 0."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

@@ -53,12 +53,12 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):
 
 
 def apply_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """Apply a NumPy function to traced arguments; implements `__array_function__`."""
+    """Apply a NumPy function, such as `np.clip`, to traced arguments; implements `__array_function__`."""
     return FUNCTIONS[func](*args, **kwargs) if func in FUNCTIONS else lift(func._implementation(*args, **kwargs))
 
 
 def lift(value: Any) -> Any:
-    """Return an object array as a TracedArray; return any other value unchanged."""
+    """Return an object array of traced numbers as a `TracedArray`; return any other value unchanged."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return value.view(TracedArray) if value.ndim else value[()]
     return value

@@ -36,7 +36,7 @@ class Series(NamedTuple):
 
 
 class LoopTracer:
-    """Converts the loops of a traced function to graph operations."""
+    """Converts the loops of a traced function to loop operations of its graph."""
 
     def __init__(self, graph: Scope):
         self.scope, self.series = graph, list[Series]()
@@ -81,7 +81,7 @@ class LoopTracer:
 
 
 class _OpenLoop:
-    """A loop whose body is being traced.
+    """A loop whose body is being traced: from its creation to `close`, operations are added to the graph of the body.
 
     `now` are the numbers and arrays of its state, `rows` the current rows of its tables. The tracer calls the body
     between `__init__` and `close`, so that nested loops use few Python stack frames.
@@ -126,7 +126,7 @@ class _OpenLoop:
 
 
 def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
-    """Return `new` as the next state; raise NotTraceable if its shapes differ from those of `state`."""
+    """Return `new` as the next state of a loop; raise NotTraceable if its shapes differ from those of `state`."""
     if not isinstance(new, tuple) or [np.shape(x) for x in new] != [np.shape(x) for x in state]:
         before, after = ([np.shape(x) for x in each] for each in (state, new if isinstance(new, tuple) else (new,)))
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
@@ -134,7 +134,10 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
 
 
 def inputs(graph: Scope, shape: Shape) -> Any:
-    """Add inputs to a graph; return them as an object array, or as a number for shape ()."""
+    """Add the inputs for an argument of the given shape to a graph; return them as an object array of traced numbers.
+
+    For shape () the result is one traced number.
+    """
     return _shaped([Traced(graph, graph.input()) for _ in range(math.prod(shape))], shape)
 
 

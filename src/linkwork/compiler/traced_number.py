@@ -42,7 +42,7 @@ class Scope(Graph):
         self.taken: dict[int, int] = {}
 
     def take(self, owner: Scope, number: int) -> int:
-        """Return the node, in this scope, of node `number` of an enclosing scope `owner`."""
+        """Return the node by which this scope uses node `number` of the enclosing scope `owner`."""
         inner: list[Scope] = []
         scope = self
         while scope is not owner:
@@ -231,46 +231,46 @@ class Traced:
         return _number(operation, self)
 
     def sqrt(self) -> Any:
-        """Square root."""
+        """Return the square root of this number."""
         return self._unary("sqrt")
 
     def sin(self) -> Any:
-        """Sine."""
+        """Return the sine of this number."""
         return self._unary("sin")
 
     def cos(self) -> Any:
-        """Cosine."""
+        """Return the cosine of this number."""
         return self._unary("cos")
 
     def tan(self) -> Any:
-        """Tangent."""
+        """Return the tangent of this number."""
         return self._unary("tan")
 
     def arcsin(self) -> Any:
-        """Arcsine."""
+        """Return the arcsine of this number."""
         return self._unary("asin")
 
     def arccos(self) -> Any:
-        """Arccosine."""
+        """Return the arccosine of this number."""
         return self._unary("acos")
 
     def exp(self) -> Any:
-        """Exponential."""
+        """Return the exponential function of this number."""
         return self._unary("exp")
 
     def log(self) -> Any:
-        """Natural logarithm."""
+        """Return the natural logarithm of this number."""
         return self._unary("log")
 
     def __floor__(self) -> Any:
         return self._unary("floor")
 
     def arctan2(self, x: Any) -> Any:
-        """Return the angle of the point (x, self)."""
+        """Return the angle [rad] of the point (x, self) in the plane."""
         return self._binary("atan2", x)
 
     def arctan2_from(self, y: Any) -> Any:
-        """Return the angle of the point (self, y)."""
+        """Return the angle [rad] of the point (self, y) in the plane."""
         return self._binary("atan2", y, swapped=True)
 
     def minimum(self, other: Any) -> Any:
@@ -282,7 +282,7 @@ class Traced:
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
-        """Return the row of a table (n, ...) of floats at this index; `spatial.scalar.lookup` calls this method."""
+        """Return the row of a table (n, ...) of floats whose index is this number; used by `spatial.scalar.lookup`."""
         table = np.asarray(table, dtype=float)
         rows, shape = table.tobytes(), table.shape[1:]
         size = math.prod(shape)
@@ -315,7 +315,7 @@ class Traced:
 
 
 def operand(graph: Scope, value: Any) -> int:
-    """Return the node in `graph` of a traced number, a condition or a constant."""
+    """Return the node in `graph` for an operand: a traced number, a condition or a constant."""
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
@@ -339,7 +339,7 @@ def _taken_condition(graph: Scope, condition: Condition) -> int:
 
 
 def _innermost(values: tuple[Any, ...]) -> Scope:
-    """Return the innermost scope among those of the traced values."""
+    """Return the scope (traced function or loop body) of the innermost of the given traced values."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
@@ -351,7 +351,7 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
-    """Return the result of an operation on `values` as a traced number, or as a float if the result is constant.
+    """Return the result of a graph operation on `values` as a traced number, or as a float if it is constant.
 
     NumPy continues to compute with plain floats.
     """
@@ -364,7 +364,7 @@ def _number(operation: str | Lookup, *values: Any) -> Any:
 
 
 def wrap(graph: Scope, number: int) -> Any:
-    """Return the traced number of a node, or a plain float if the node is a constant."""
+    """Return a graph node as a traced number, or as a plain float if the node is a constant."""
     value = graph.value(number)
     return Traced(graph, number) if value is None else value
 

@@ -11,7 +11,7 @@ from linkwork.spatial.scalar import maximum, minimum, where
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """Return the NumPy function `name` of one number: the number's method if it is traced, else NumPy's function."""
+    """Return a function of one number, such as "sin": the number's method if it is traced, else NumPy's function."""
     plain = getattr(np, name)
     return lambda x: getattr(x, name)() if hasattr(x, name) else plain(x)
 
@@ -63,7 +63,7 @@ NUMBERWISE = {ufunc: np.frompyfunc(meaning, ufunc.nin, 1) for ufunc, meaning in 
 
 
 def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """Apply a universal function to traced arguments; implements `__array_ufunc__`.
+    """Apply a universal function, such as `np.sin`, to traced arguments; implements `__array_ufunc__`.
 
     Returns an object array or a number.
     """
@@ -74,7 +74,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def plain(value: Any) -> Any:
-    """Return a traced number or array as an object array without overrides of NumPy's functions."""
+    """Return a traced number or array as an ordinary NumPy object array, without overrides of NumPy's functions."""
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if not hasattr(value, "graph"):

@@ -62,7 +62,7 @@ def trace(
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:
     """Return whether the shapes `found` and `wanted` agree pairwise in their number of entries.
 
-    Shapes of the type `Rows` must be equal.
+    The shapes of tables and series, of type `Rows`, must be equal.
     """
     return len(found) == len(wanted) and all(
         isinstance(a, Rows) and isinstance(b, Rows) and (a.count, a.row) == (b.count, b.row)

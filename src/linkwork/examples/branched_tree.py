@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Ball, Builder, Free, JointKind, Mechanism, Prismatic, Revolute, Universal

@@ -11,7 +11,7 @@ import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
 from linkwork.examples import walker_machine
 from linkwork.simulation.results.drawing import outline
-from linkwork.simulation.results.solids import solids_of
+from linkwork.simulation.results.drawing_shapes import solids_of
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:
-    """Warn if contacts start deep inside a surface, or if the step dt [s] is too large for the contacts.
+    """Warn if contacts start deep inside a surface, or if the integration step dt [s] is too large for the contacts.
 
     Raise a LinkworkError if a member of the batch has an invalid contact parameter.
     """
@@ -139,7 +139,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 
 
 def _refuse_numbers(problem: Problem) -> None:
-    """Raise a LinkworkError if a contact parameter of any batch member is out of range."""
+    """Raise a LinkworkError if a contact parameter, such as a stiffness, of any batch member is out of range."""
     given = problem.parameters
     for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):

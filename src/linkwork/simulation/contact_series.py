@@ -20,7 +20,7 @@ from linkwork.algorithms.compliant_contact import (
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
-from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
+from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
 from linkwork.spatial import Transform
@@ -30,7 +30,7 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Contact kinematics of all contact pairs (`kinematics`), and the poses of all bodies."""
+    """Kinematics of all contact pairs, such as distance and normal, and world poses of all bodies, in one sample."""
 
     kinematics: list[ContactKinematics]
     poses: list[Transform]
@@ -46,7 +46,7 @@ def _memory(now: Sample) -> Memory:
 
 
 class Recorded(NamedTuple):
-    """Recorded quantities of one compliant contact; vectors are in world axes."""
+    """Force, anchor, slip velocity and elastic energy of one compliant contact in one sample; vectors in world axes."""
 
     contact_force: ContactForce
     force: Array
@@ -56,9 +56,10 @@ class Recorded(NamedTuple):
 
 
 def _compliant_contacts(now: Sample) -> list[Recorded]:
-    """Return the quantities of each compliant contact; sticking and slipping contacts are evaluated at their anchors.
+    """Return force, anchor, slip velocity and energy of each compliant contact in one sample.
 
-    All quantities of one contact are computed together: compiled code is shorter if their common values are used soon.
+    Sticking and slipping contacts are evaluated at their anchors. All quantities of one contact are computed together:
+    compiled code is shorter if their common values are used soon.
     """
     memory, found = now.once(_memory), []
     pairs = zip(
@@ -95,7 +96,7 @@ def _force(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Return the tangential velocities (n, 3) [m/s] of contacts in world axes; zero for contacts that are apart."""
+    """Return the tangential velocity (n, 3) [m/s] of each of n contacts in world axes; zero if it is apart."""
     if not now.system.rigid:
         return np.array([each.slip for each in now.once(_compliant_contacts)])
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
@@ -107,7 +108,7 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return the contact wrenches (nbodies, 6) [N, N m] on the bodies, about their origins in body axes.
+    """Return the sum of all contact wrenches on each body (nbodies, 6) [N, N m], about its origin in body axes.
 
     For rigid contacts they are those of the last step.
     """
@@ -126,7 +127,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 
 def _turned(facts: RunFacts) -> bool:
-    """Return whether rigid contacts have rolling or spinning friction."""
+    """Return whether the rigid contacts of a run have rolling or spinning friction, and therefore torques."""
     return facts.rigid and contact_memory_size(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
 

@@ -1,4 +1,4 @@
-"""Series computed after a run from recorded series."""
+"""Series that are computed after a run from its recorded series: energies, momenta, reactions, poses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_series import DIRECTION
+from linkwork.simulation.coulomb_friction_series import coulomb_friction, regularized_friction
 from linkwork.simulation.energy import Stored, stored_energies
 from linkwork.simulation.events.slip import slip_multipliers
-from linkwork.simulation.series_entry import Axis, Family, RunFacts, Series
+from linkwork.simulation.series_definition import Axis, Family, RunFacts, Series
 from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities
-from linkwork.simulation.static_friction import coulomb_friction, regularized_friction
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ENERGIES = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 
 
 def run_energies(run: RunData) -> Stored:
-    """Return the kinetic and potential energies (*batch, T) [J] along a run."""
+    """Return the kinetic and potential energies (*batch, T) [J] at the T samples of a run."""
     return stored_energies(run.dynamics, run.q, run.v, run.along_time())
 
 
@@ -54,7 +54,10 @@ def _passive(run: Run) -> Array:
 
 
 def _smooth_passive(run: Run) -> Array:
-    """Return the passive joint forces (*batch, T, nv) [N m or N], without dry friction if it obeys Coulomb's law."""
+    """Return the passive joint forces (*batch, T, nv) [N m or N] of a run, without Coulomb friction.
+
+    Dry friction is left out if the method applies Coulomb's law; regularized friction is included.
+    """
     passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
     return passive - regularized_friction(run) if run.facts.coulomb else passive
 
@@ -96,7 +99,7 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
 
 
 def _acting(facts: RunFacts) -> tuple[str, ...]:
-    """Return the names of the series that forces are derived from: q, v and the recorded external forces."""
+    """Return the names of the recorded series from which forces are computed: q, v, and those of external forces."""
     acted = {
         "tau": facts.controlled,
         "stops": facts.stops,
@@ -114,13 +117,13 @@ def _wrenches(run: Run) -> Array | None:
 
 
 def _joint_forces(run: Run) -> Array:
-    """Return all joint forces (*batch, T, nv) [N m or N], including those of slipping clutches and brakes."""
+    """Return all joint forces (*batch, T, nv) [N m or N] of a run, including those of slipping clutches and brakes."""
     forces = run.once(_smooth_forces)
     return forces + run.once(_friction) if run.facts.coulomb else forces
 
 
 def _smooth_forces(run: Run) -> Array:
-    """Return the forces of `_joint_forces`, without dry friction if it obeys Coulomb's law."""
+    """Return all joint forces (*batch, T, nv) [N m or N] of a run, as `_joint_forces`, but without Coulomb friction."""
     forces = run.once(_smooth_passive) + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
     if "slip" not in run.recorded:
         return forces
@@ -148,9 +151,9 @@ def _reactions(run: Run) -> Array:
 
 
 def _carried(run: Run) -> Array:
-    """Return the multipliers (*batch, T, k) [N m or N] of clutches and other velocity constraints.
+    """Return the constraint forces (*batch, T, k) [N m or N] of clutches and other velocity constraints along a run.
 
-    A slipping constraint has its capacity as multiplier.
+    The force of a slipping constraint is its capacity.
     """
     forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
     carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())

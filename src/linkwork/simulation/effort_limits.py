@@ -19,9 +19,9 @@ def effort_limits(m: Mechanism) -> Array:
 
 
 def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
-    """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if none are to act.
+    """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if nothing is clipped.
 
-    They do not act on `lw.feedback.drives`: drives have force limits of their own.
+    They do not act on `lw.feedback.drives`: drives have separate force limits.
     """
     if not isinstance(clip_effort, (bool, np.bool_)):
         raise LinkworkError(f"clip_effort must be True or False; got {clip_effort!r:.80}")
@@ -31,7 +31,7 @@ def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunctio
 
 
 def clipped_effort(force: Number, limit: float) -> Any:
-    """Return a joint force [N m or N], clipped to [-limit, limit]; a force that is not finite stays as it is."""
+    """Return a joint force [N m or N] clipped to [-limit, limit]; a force that is not finite is returned unchanged."""
     if not np.isfinite(limit):
         return force
     near = where(force > limit, limit, where(force < -limit, -limit, force))

@@ -1,9 +1,7 @@
-"""The energy balance: stored energy, work of forces that store none, and the difference between them.
+"""Energy balance of a run: the change of the stored energy, compared with the work of all other forces.
 
-| account | contents |
-|---|---|
-| stored | kinetic energy, gravity, springs of joints and between bodies |
-| work | controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
+| account | contents | |---|---| | stored | kinetic energy, gravity, springs of joints and between bodies | | work |
+controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
 
 The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
 includes both; the series "contact.energy" is the energy stored at one instant.
@@ -24,7 +22,7 @@ from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive_joint_forces import resistance, spring_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
+from linkwork.simulation.results.series_extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
 
 # Smallest scale of the balance, relative to the total energy: a mechanism at rest exchanges no energy, and the
@@ -33,7 +31,7 @@ LEAST_EXCHANGED = 1e-6
 
 
 class Stored(NamedTuple):
-    """Stored energies [J]: of one state, or arrays (..., T) for all samples of a run."""
+    """Kinetic energy and potential energies of gravity and springs [J], in one state, or (..., T) along a run."""
 
     kinetic: Number
     gravity: Number
@@ -46,12 +44,15 @@ class Stored(NamedTuple):
 
     @property
     def total(self) -> Number:
-        """Total energy [J]."""
+        """Total energy [J]: kinetic energy plus potential energy of gravity and springs."""
         return self.kinetic + self.gravity + self.elastic
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Return the stored energies [J] in one state q (nq,), v (nv,) of floats or traced numbers."""
+    """Return the kinetic energy and the potential energies [J] in one state q (nq,), v (nv,).
+
+    The state may have floats or traced numbers.
+    """
     tree = mechanism.tree
     position, speed = to_tree(mechanism, ("q", "v"), (q, v))
     gravity, springs = potential_energy(tree, position), spring_energy(tree, position)
@@ -59,7 +60,7 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 
 
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
-    """Return the stored energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions.
+    """Return the kinetic and potential energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions.
 
     `dynamics` are the compiled dynamics, and `parameters` values of varied parameters.
     """
@@ -68,7 +69,7 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
 
 
 def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None) -> Number:
-    """Return the power [W] of all forces that store no energy.
+    """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
     These are `forces` (nv,) [N m or N] of controllers and stops, `wrenches` (nbodies, 6) [N, N m] on the bodies,
     including contacts, and the mechanism's dampers, friction and force elements.
@@ -85,9 +86,9 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) of a run [J]: its largest `error` |E(t) - E(0) - work|, and the energy exchanged.
+    """Energy balance (*batch,) of a run [J]: the largest `error` |E(t) - E(0) - work|, and its `scale`.
 
-    The energy exchanged is the `scale` for relative errors.
+    The scale for relative errors is the energy exchanged.
     """
 
     error: Array

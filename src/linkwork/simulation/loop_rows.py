@@ -1,4 +1,4 @@
-"""The constraint rows of closed loops in single states: free motions, consistent velocities, singular positions."""
+"""Constraint rows of closed loops in single states: free motions, consistent velocities, singular positions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SINGULAR_RATIO = 1e-3
 
 
 class Tangent(NamedTuple):
-    """Orthonormal velocities `free` (nv, k) that satisfy the loops, and the pseudoinverse (nv, nc) of the rows."""
+    """Orthonormal velocities `free` (nv, k) that satisfy all loops, and the pseudoinverse (nv, nc) of the loop rows."""
 
     free: Array
     inverse: Array
 
 
 class LoopRows:
-    """The constraint rows of all loops of the first batch member, with the parameters at its start."""
+    """The loop constraints of the first batch member, with the parameters at its start, evaluated at any position."""
 
     def __init__(self, problem: Problem):
         m = problem.mechanism
@@ -39,13 +39,13 @@ class LoopRows:
             self._scales = row_scales(m, start.q)[: m.nc, None]
 
     def rows(self, q: Array) -> Array:
-        """Return the constraint rows (nc, nv) at q (nq,), each divided by the size of its terms at the start."""
+        """Return the loop Jacobian (nc, nv) at q (nq,), each row divided by the size of its terms at the start."""
         if self._dynamics is None:
             return np.zeros((0, self._nv))
         return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
 
     def tangent(self, q: Array) -> Tangent:
-        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the rows."""
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of loop rows."""
         J = self.rows(q)
         if not len(J):
             return Tangent(np.eye(self._nv), np.zeros((self._nv, 0)))

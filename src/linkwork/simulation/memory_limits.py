@@ -28,7 +28,7 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
 
 
 def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> None:
-    """Raise a LinkworkError if the memory is too small for states of `size` numbers for every batch member.
+    """Raise a LinkworkError if memory is too small for the states of all batch members, with `size` numbers each.
 
     `inputs` are arrays, each with the number of its own axes; the other, leading axes form the batch.
     """

@@ -1,4 +1,4 @@
-"""Choice of the integration method and the step, from the fastest rate of the motion."""
+"""Automatic choice of the integration method and the step of a run, from the fastest rate of the motion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
 # Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
-# limits in `report_limits`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
+# limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
 FINE_CONTACTS = 0.1  # product of step and rate of compliant contacts, for methods of order 2
 FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy
@@ -33,7 +33,7 @@ NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
 
 
 class Choice(NamedTuple):
-    """The method and step of a run, with the reason for the choice.
+    """The integration method and step chosen for a run, with the reason for the choice.
 
     `dt` [s] is the step; for adaptive methods the time between samples. `order` is the order to which steps are
     composed. `locate` is true if contact events are located within steps.
@@ -59,7 +59,7 @@ class Wanted(NamedTuple):
 
 
 def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial: Trial) -> Choice:
-    """Return the given method and step, or suitable ones where they were not given."""
+    """Return the integration method and step that the user gave, or suitable ones where none were given."""
     method, dt, _, duration = wanted
     if method in ADAPTIVE:
         return Choice(method, dt or duration / SAMPLES, "as given; adaptive steps")
@@ -89,14 +89,14 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
 
 
 def _smooth(problem: Problem) -> Problem:
-    """Return the problem without dry friction of joints."""
+    """Return the problem with the dry friction of all joints removed."""
     names = {f"{joint.name}.friction" for joint in problem.mechanism.joints}
     others = {name: values for name, values in problem.parameters.items() if name not in names}
     return replace(problem, mechanism=without_friction(problem.mechanism), parameters=others)
 
 
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
-    """Return a choice whose step is small enough for compliant contacts, given the rates of their springs."""
+    """Return method and step for compliant contacts: a step small enough for the rates of their springs."""
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if wanted.method == "auto" else wanted.method
@@ -128,7 +128,7 @@ def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choic
 
 
 def _round_step(reach: float, problem: Problem, duration: float) -> float:
-    """Return a round step of at most `reach` [s] that divides the duration and the period of a sampled controller."""
+    """Return a round step [s], at most `reach` [s], that divides the duration and a sampled controller's period."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
@@ -139,7 +139,7 @@ def _round_step(reach: float, problem: Problem, duration: float) -> float:
 
 
 def _denominator(ratio: float) -> int:
-    """Return n of the fraction k / n nearest to `ratio`, among fractions with n of at most MOST_PARTS."""
+    """Return the denominator n <= MOST_PARTS of the fraction k / n that is nearest to `ratio`."""
     from fractions import Fraction  # here: only sampled controllers need it
 
     return Fraction(ratio).limit_denominator(MOST_PARTS).denominator

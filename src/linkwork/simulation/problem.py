@@ -14,7 +14,7 @@ from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
-from linkwork.simulation.series_entry import RunFacts
+from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
@@ -57,16 +57,16 @@ class Problem:
 
     @property
     def values(self) -> dict[str, Array]:
-        """Parameters and gains by name, each (*batch, shape), or one value for all batch members."""
+        """Values of all parameters and gains by name, each (*batch, shape), or one value for all batch members."""
         return self.parameters | self.gains
 
     @property
     def first(self) -> tuple[int, ...]:
-        """The index of the first batch member."""
+        """Index of the first batch member, a tuple of zeros."""
         return (0,) * len(self.batch)
 
     def core(self, name: str) -> Shape:
-        """Return the shape of the parameter or gain `name` for one batch member."""
+        """Return the shape that the parameter or gain `name` has for one batch member."""
         if name in self.parameters:
             return self.mechanism.parameters[name].shape
         if name == CONSTANT:
@@ -76,7 +76,7 @@ class Problem:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """The properties of the problem that decide which series the run has."""
+        """Properties of the problem, such as the presence of contacts, that decide which series a run has."""
         return RunFacts(
             self.mechanism,
             controlled=self.control is not None or self.sampler is not None,
@@ -90,7 +90,7 @@ class Problem:
         )
 
     def system(self, values: Values) -> System:
-        """Return the system of one batch member, whose parameters and gains are `values`."""
+        """Return the mechanism with its forces for one batch member, whose parameters and gains are `values`."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -107,7 +107,7 @@ class Problem:
         )
 
     def _bound_guards(self, values: Values) -> Iterator[Guard]:
-        """Yield the guards of the schedule, bound to the gains in `values` of one batch member."""
+        """Yield the guards of the schedule for one batch member, with the member's gains from `values`."""
         guarded = [switch for switch in self.switches if switch.guarded]
         for guard, switch in zip(self.guards, guarded, strict=True):
             only = isinstance(switch.when, OneShot)
@@ -127,7 +127,7 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """Return the modes (m,) after the commands in a controller's `answer`; modes without a command stay."""
+        """Return the mode values (m,) after the commands in a controller's `answer`; modes without a command stay."""
         pairs = zip(self.switched, modes, strict=True)
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
@@ -190,9 +190,9 @@ class Problem:
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """Yield the results of all compiled user functions in the state `now` of one batch member at t [s].
+        """Yield the results of all compiled user functions, such as the controller, for one batch member at t [s].
 
-        `values` are the parameters and gains of the member.
+        `now` is the state of the member, and `values` are its parameters and gains.
         """
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:

@@ -34,7 +34,6 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.function_trials import try_once
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -48,12 +47,13 @@ from linkwork.simulation.state import (
     SolverState,
     StepState,
 )
+from linkwork.simulation.user_function_trials import try_once
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
 from linkwork.spatial.scalar import Array, Number
 
 
 class Continuation(NamedTuple):
-    """Data of the run to continue: mechanism, final state, parameters, step dt [s], end time [s], events, batch."""
+    """Data of a run that is continued: mechanism, final state, parameters, step dt [s], end time [s], events, batch."""
 
     mechanism: Mechanism
     final: MemberState
@@ -90,7 +90,7 @@ class Setup(NamedTuple):
 
 
 class Switches(NamedTuple):
-    """The switches of a schedule, and the names of all parameters that can be switched during the run."""
+    """Entries of a schedule, and the names of all parameters that can be switched during the run."""
 
     timeline: tuple[Switch, ...]
     names: tuple[str, ...]
@@ -108,7 +108,7 @@ class Functions(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """Checked arrays by name, their common batch shape, and the parameters among them."""
+    """Checked array arguments by name, their common batch shape, and the mechanism parameters among them."""
 
     values: dict[str, Array]
     batch: Shape
@@ -176,7 +176,7 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 
 
 def _mechanism(setup: Setup) -> Mechanism:
-    """Return the mechanism, with a brake added to every joint that the schedule or the controller locks."""
+    """Return the mechanism to simulate: a brake is added to every joint that the schedule or the controller locks."""
     m = setup.mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"mechanism must be a Mechanism, from lw.load, lw.example or Builder.build; got {m!r:.80}")
@@ -193,7 +193,7 @@ def _mechanism(setup: Setup) -> Mechanism:
 
 
 def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
-    """Return the joints without a brake that `parameters` names as "JOINT.engaged"; each gets a new brake."""
+    """Return the joints without a brake that are named as "JOINT.engaged" in `parameters`; each gets a new brake."""
     names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
     return [name for name in names if name in m.joints]
 
@@ -208,7 +208,7 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
 
 
 def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, ArrayLike]:
-    """Return by name all parameters that the user gave or that can be switched during the run."""
+    """Return the values of all parameters, by name, that the user gave or that can be switched during the run."""
     given: dict[str, ArrayLike] = {
         **({} if setup.continued is None else setup.continued.parameters),
         **(setup.parameters or {}),
@@ -232,7 +232,7 @@ def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], pa
 
 
 def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], UserFunction | None]:
-    """Return the gains by name, and the function that computes wrenches; constant wrenches become a gain."""
+    """Return the gains by name, and the user function that computes wrenches; constant wrenches become a gain."""
     gains = dict(setup.gains or {})
     clash = [name for name in gains if name in given or name == CONSTANT]
     if clash:
@@ -257,7 +257,7 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return (continuous controller, sampled controller, sampling); entries that do not apply are None."""
+    """Return the continuous controller, the sampled controller, and the sampling; those that do not apply are None."""
     if controller is None:
         return None, None, None
     if isinstance(controller, Sampled):
@@ -382,7 +382,10 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 
 
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
-    """Return the start state (*batch, ...) of a new or continued run; its modes are the parameters `switched`."""
+    """Return the start state (*batch, ...) of a new or continued run.
+
+    Its modes are the values of the parameters `switched`.
+    """
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
     if setup.continued is None:
@@ -424,7 +427,10 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
 
 
 def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
-    """Return the contact memory (*batch, n, columns) with all n pairs apart; `rigid` decides the number of columns."""
+    """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
+
+    `rigid` contacts have more columns if they have friction torques.
+    """
     size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
     found = np.zeros((*batch, len(m.contact_pairs), size))
     found[..., 0] = APART
@@ -432,7 +438,7 @@ def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:
-    """Return the final state of the run that is continued as a start state with the step dt [s].
+    """Return the start state of a continued run: the final state of the first run, for the step dt [s].
 
     Members that Ctrl-C stopped run again. With another dt the step count is converted; the end time of the old run must
     be a whole number of the new steps.
@@ -461,7 +467,7 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs at joint limits, critically damped with `time_constant` [s]; None if not used."""
+    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if not used."""
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None

@@ -1,4 +1,4 @@
-"""Memory for recorded series, allocated before the run starts."""
+"""Storage of recorded series: arrays that are allocated before the run starts and filled during it."""
 
 from __future__ import annotations
 
@@ -52,11 +52,14 @@ class Storage:
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Return views (*batch, samples left, ...) of the part of each series' array that is not filled yet."""
+        """Return, for each series, a view (*batch, samples left, ...) of the unfilled part of its array."""
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Return new arrays (*batch, count, ...) for `count` samples of each series; not all need to be recorded."""
+        """Return new arrays (*batch, count, ...) for `count` samples of each series, separate from the recording.
+
+        Not all of the samples need to be recorded.
+        """
         shapes = {name: array.shape for name, array in self.arrays.items()}
         return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}
 
@@ -70,11 +73,11 @@ class Storage:
         return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
-        """Discard the samples after step number `last`, at which all batch members had ended."""
+        """Discard the recorded samples after step number `last`, at which all batch members had ended."""
         self.samples = int(np.searchsorted(self.steps[: self.samples], last, side="right"))
 
     def recorded(self, ended: Array) -> dict[str, Array]:
-        """Return all samples so far, with nan after the end of a batch member.
+        """Return all samples recorded so far, by series name, with nan after the end of a batch member.
 
         `ended` (*batch,) is the step number at which each member ended; inf if it still runs.
         """
@@ -93,7 +96,7 @@ _MEMORY = Results()  # reuses the memory of a large run for the next one, once i
 
 
 def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Return arrays of these shapes in one contiguous block of memory."""
+    """Return uninitialized arrays of these shapes, by name, in one contiguous block of memory."""
     memory, begin = _MEMORY.new((sum(map(math.prod, shapes.values())),)), 0
     found: dict[str, Array] = {}
     for name, shape in shapes.items():
@@ -129,7 +132,10 @@ def _why_not(name: str, facts: RunFacts) -> str:
 
 
 def _every(every: int | None, count: int, sample: int) -> int:
-    """Return the number of steps between samples: `every` if given, else the smallest that the memory limit allows."""
+    """Return the number of steps between samples: `every` if given, else the smallest that the memory limit allows.
+
+    `count` is the number of steps of the run, `sample` the size of a sample.
+    """
     if every is None:
         return max(1, math.ceil(sample * count / COMFORTABLE))
     if not (isinstance(every, (int, np.integer)) and every >= 1):

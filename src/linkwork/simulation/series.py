@@ -1,4 +1,4 @@
-"""The registry of series: each entry has a name, a label, a shape and a formula.
+"""Registry of all series that a run can record or derive: each entry has a name, a label, a shape and a formula.
 
 Recording, kernels, `run[...]`, data sets, files, figures and error messages use it. Add a series of your own by one
 call:
@@ -20,7 +20,7 @@ from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
-from linkwork.simulation.series_entry import Axis, Family, Label, RunFacts, Sample, Series
+from linkwork.simulation.series_definition import Axis, Family, Label, RunFacts, Sample, Series
 from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
 from linkwork.spatial.scalar import Array, own_copy
 
@@ -50,7 +50,7 @@ def register(series: Series | Family) -> Series | Family:
 
 
 def unregister(name: str) -> None:
-    """Remove a user-defined series."""
+    """Remove a user-defined series from the registry."""
     if name in OWN or name not in SERIES:
         raise unknown_name("user-defined series", name, SERIES.keys() - OWN.keys())
     del SERIES[name]
@@ -106,7 +106,10 @@ def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[
 
 
 def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
-    """Return the label of a series; the entries of an unregistered series are numbered according to `shape`."""
+    """Return the label (title, axes, units) of a series; entries of an unregistered series are numbered.
+
+    `shape` is the shape of one sample of such a series.
+    """
     series = find(facts, name)
     if series is not None:
         return series.label(facts)
@@ -118,7 +121,10 @@ def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
 
 
 def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
-    """Return the formula of each recorded series for one state; results of user-defined formulas are checked."""
+    """Return the formula of each recorded series, by name, as a function of one `Sample`.
+
+    Results of user-defined formulas are checked.
+    """
     users, found = of_users(facts, names := list(names)), {}
     for name in names:
         series = find(facts, name)
@@ -135,7 +141,7 @@ def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
 
 
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
-    """Return those `names` that are user-defined series; their names do not identify their formulas."""
+    """Return the names of user-defined series among `names`; their names do not identify their formulas."""
     families = [one for one in OWN.values() if isinstance(one, Family)]
     others = (name for name in names if name not in OWN)
     return [name for name in others if not any(name in family.members(facts) for family in families)]

@@ -28,7 +28,7 @@ from linkwork.simulation.results.run_data import Settings
 from linkwork.simulation.runners.failure_diagnosis import outcomes
 from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
-from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.start_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState
@@ -44,7 +44,7 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 
 
 class Integration(NamedTuple):
-    """The arguments of `simulate` that decide how a problem is integrated, under the same names.
+    """Arguments of `simulate` that decide how a problem is integrated, under the same names.
 
     `required` is true if the user gave no method, and rigid contacts require `method`.
     """
@@ -90,7 +90,10 @@ class Integration(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """The series to record (None: default series), and the steps between samples (None: as memory allows)."""
+    """Arguments of `simulate` on recording: series to record (None: default series), and steps between samples.
+
+    The steps are None if memory decides.
+    """
 
     series: Sequence[str] | None = None
     every: int | None = None
@@ -264,9 +267,10 @@ def _continuation(run: Run) -> Continuation:
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """Build the problem from the setup, run it, and return the run.
+    """Build the problem from the arguments of `simulate`, run it, and return the run.
 
-    `how` and `recording` have the arguments of `simulate` on integration and recording; `progress` is its argument.
+    `setup`, `how` and `recording` have the arguments on the problem, on integration and on recording; `progress` is the
+    argument of this name.
     """
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
@@ -329,7 +333,7 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 
 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
-    """Return states along a trial run of the first batch member.
+    """Return states along a trial run of the first batch member, from which method and step are chosen.
 
     The list is empty if the controller runs in Python, because a trial would call it twice. `how` has the arguments of
     `simulate` on integration, and `choice` the method and step to try.
@@ -347,7 +351,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption.
+    """Execute a runner and return the resulting run; after Ctrl-C, the run up to the interruption.
 
     `progress` is the argument of `simulate`.
     """
@@ -384,9 +388,10 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 
 
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
-    """Repeat a run with half the step, or 1/100 of the tolerances; its samples include the times of the first run.
+    """Return a repetition of a run with half the step, or 1/100 of the tolerances, at the same sample times.
 
-    `made` are the settings of the first run. `setup` and `how` have the arguments of the first run.
+    Its samples include the times of the first run. `made` are the settings of the first run. `setup` and `how` have the
+    arguments of the first run.
     """
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt

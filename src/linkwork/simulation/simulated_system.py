@@ -1,4 +1,7 @@
-"""A mechanism with all forces on it; forces are summed only here. All functions take one state, floats or traced."""
+"""The simulated system: a mechanism and the sum of all forces on it, in one state of floats or traced numbers.
+
+No other module adds up forces.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `
 
 
 class ContactLoads(NamedTuple):
-    """Compliant contacts at one instant: state and force of each, wrenches (nbodies, 6) [N, N m], and body poses."""
+    """Loads of compliant contacts in one state: state and force of each contact, wrenches (nbodies, 6), body poses.
+
+    The wrenches are in [N, N m].
+    """
 
     contacts: list[ContactForce]
     wrenches: Array
@@ -51,7 +57,7 @@ class ContactLoads(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """External loads at one instant: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
+    """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
     `wrenches` (nbodies, 6) [N, N m] are the user's; `touching` are the loads of compliant contacts. Both are None if
     there are none.
@@ -64,7 +70,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """All external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; None if there are none."""
+        """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; or None."""
         if self.touching is None:
             return self.wrenches
         return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches
@@ -72,7 +78,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism, the controller of its joints, the wrenches (nbodies, 6) on its bodies, and its joint stops."""
+    """A mechanism with the forces on it: controller, wrenches (nbodies, 6) on bodies, joint stops, contacts."""
 
     mechanism: Mechanism
     control: ForceLaw | None = None
@@ -86,7 +92,7 @@ class System:
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
 
     def in_modes(self, modes: Array) -> System:
-        """Return the system with the parameters named in `System.modes` set to the values `modes` (m,)."""
+        """Return the system with its mode parameters (see `System.modes`) set to the values `modes` (m,)."""
         if not self.modes:
             return self
         named = dict(zip(self.modes, modes, strict=True))
@@ -95,7 +101,7 @@ class System:
     # --- forces ---
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """Return the external loads in a state.
+        """Return the external loads at time t [s], q (nq,), v (nv,): controller, stops, wrenches, contacts.
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller, after `clipped`, and those of slip.
         """
@@ -112,7 +118,7 @@ class System:
         return loads.control + loads.stops + for_mimic_joints(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
 
     def clipped(self, forces: Array) -> Array:
-        """Return the joint forces (nv,) [N m or N] of a controller, clipped to the effort limits if they are to act.
+        """Return a controller's joint forces (nv,) [N m or N], clipped to the effort limits if the run clips them.
 
         Their derivative is zero where they are clipped. Forces that are not finite stay, so that the run reports them.
         """
@@ -132,16 +138,20 @@ class System:
 
     @property
     def force_laws(self) -> list[ForceLaw]:
-        """Force laws (nv,) that implicit steps must differentiate: controller, joint stops, force elements.
+        """Functions of the state that return joint forces (nv,) [N m or N], which implicit steps differentiate.
 
-        The mechanism itself provides the derivatives of all other forces.
+        They are those of the controller, joint stops and force elements. The mechanism itself provides the derivatives
+        of all other forces.
         """
         control = None if self.control is None else self._clipped_control
         return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
     @property
     def element_law(self) -> ForceLaw | None:
-        """The force law (nv,) [N m or N] of force elements, which `joint_forces` includes; None if there are none."""
+        """The joint forces (nv,) [N m or N] of force elements as a function of the state; None if there are none.
+
+        `joint_forces` includes these forces.
+        """
         forces = for_mimic_joints(PASSIVE, element_forces, ("q", "v"))
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
@@ -168,10 +178,10 @@ class System:
     def contact_matrix(
         self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, ContactForce], Array]
     ) -> Array:
-        """Return the sum (nv, nv) of J^T C J over all contacts, with the Jacobian J of each contact.
+        """Return the sum (nv, nv) of J^T C J over all contacts: their matrices C, mapped to joint coordinates.
 
-        The function `of` returns the matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque. `touching`
-        are the contact loads at q (nq,).
+        J is the Jacobian of a contact. The function `of` returns the matrix C of a contact: (3, 3) for the force, or
+        (6, 6) with the torque. `touching` are the contact loads at q (nq,).
         """
 
         def of_tree(m: Mechanism, q: Array) -> Array:
@@ -198,7 +208,7 @@ class System:
         return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
-        """Return the damping matrix (nv, nv) of contact dampers and contact friction.
+        """Return the damping matrix (nv, nv) of all contacts, from their dampers and friction.
 
         `touching` are the contact loads at q (nq,).
         """
@@ -240,7 +250,7 @@ class System:
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the joint forces (nv,) [N m or N] that, with the wrenches of `loads`, produce the acceleration a."""
+        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,) with the wrenches `loads`."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
@@ -253,7 +263,7 @@ class System:
         return stored.kinetic, stored.potential
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Return the power [W] of all forces that store no energy.
+        """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
         These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
         state q, v.
@@ -274,7 +284,7 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
 
 
 def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
-    """Return the mass matrix (nv, nv) plus stiffness and damping terms of an implicit step.
+    """Return the mass matrix (nv, nv) plus the stiffness and damping terms of an implicit step.
 
     `extra` (tree.nv,) is added as armature of the joints; each spring between bodies adds weight * row row^T.
     """

@@ -1,4 +1,4 @@
-"""The state of a run: nested named tuples, and functions that select, flatten and rebuild them.
+"""State of a run as nested named tuples, and functions that select, flatten and rebuild them.
 
 A record is a NamedTuple whose fields are numbers, arrays or further records. Kernels and traced loops take flat
 sequences of leaves; all other code works on records.
@@ -25,14 +25,14 @@ Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """Events since the log was last read: one per line of `lines` (n, 7). Their number `count` may exceed n."""
+    """Events since the log was last read, one per line of `lines` (n, 7); the number of events `count` may exceed n."""
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
     count: Number = 0.0
 
 
 class SolverState(NamedTuple):
-    """Solver statistics of a batch member.
+    """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
 
     `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
     far. `residual` [m/s]: largest violation of the contact laws of rigid contacts so far.
@@ -44,7 +44,7 @@ class SolverState(NamedTuple):
 
 
 class StepState(NamedTuple):
-    """The part of the state that a step changes.
+    """The part of a batch member's state that an integration step changes: coordinates, velocities, contacts, modes.
 
     `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
     pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
@@ -85,21 +85,24 @@ class MemberState(NamedTuple):
 
     @property
     def q(self) -> Array:
-        """Coordinates (..., nq) [rad, m, quaternions]."""
+        """Coordinates (..., nq) [rad, m, quaternions] of this state."""
         return self.motion.q
 
     @property
     def v(self) -> Array:
-        """Velocities (..., nv) [rad/s, m/s]."""
+        """Velocities (..., nv) [rad/s, m/s] of this state."""
         return self.motion.v
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
-        """Return the state with the fields `changes` of `motion` (a `StepState`) replaced."""
+        """Return a copy of the state with new values for fields of `motion` (a `StepState`), such as q and v."""
         return self._replace(motion=self.motion._replace(**changes))
 
 
 def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
-    """Return `yes` where the condition is true, else `no`: numbers, arrays (also empty ones), or records."""
+    """Return `yes` where the condition is true, else `no`; both are numbers, arrays or nested named tuples.
+
+    Arrays may be empty.
+    """
     one, other = cast(Any, yes), cast(Any, no)
     if isinstance(one, tuple):
         return cast(Any, type(one))(*(select(condition, a, b) for a, b in zip(one, other, strict=True)))
@@ -107,12 +110,12 @@ def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
 
 
 def flatten(record: tuple[object, ...]) -> list[Value]:
-    """Return the leaves (numbers and arrays) of a nested record, in order."""
+    """Return the numbers and arrays of a nested named tuple as a flat list, in order."""
     return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
 def unflatten(like: Record, leaves: Sequence[Value]) -> Record:
-    """Return a record with the structure of `like` and these leaves."""
+    """Return a nested named tuple with the structure of `like` and the numbers and arrays `leaves`, in order."""
     values = iter(leaves)
     found = _rebuilt(like, values)
     assert next(values, None) is None
@@ -124,7 +127,7 @@ def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
 
 
 def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
-    """Return the names of the leaves of a record, such as 'motion.q'.
+    """Return the names of the numbers and arrays in a nested named tuple, such as 'motion.q'.
 
     `prefix` precedes every name.
     """
@@ -137,10 +140,13 @@ def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
 
 
 def mapped(function: Callable[[Value], Value], record: Record) -> Record:
-    """Return the record with a function applied to every leaf (number or array)."""
+    """Return a nested named tuple with a function applied to each of its numbers and arrays."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 
 
 def member(record: Record, index: tuple[int, ...]) -> Record:
-    """Return the record of the batch member at `index`; all leaves of `record` have batch axes in front."""
+    """Return the state of the batch member at `index`, from a nested named tuple for the whole batch.
+
+    All numbers and arrays of `record` have batch axes in front.
+    """
     return mapped(lambda leaf: np.asarray(leaf)[index], record)

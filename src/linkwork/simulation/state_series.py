@@ -1,11 +1,11 @@
-"""Recorded series of the state of a member and of its loads."""
+"""Recorded series of a member's state and loads: coordinates, velocities, forces, work, iterations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.simulation.series_entry import Axis, Family, RunFacts, Sample, Series
+from linkwork.simulation.series_definition import Axis, Family, RunFacts, Sample, Series
 from linkwork.spatial.scalar import Array
 
 WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
@@ -35,17 +35,17 @@ def _full(joint: Joint, name: str) -> str:
 
 
 def coordinates(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return a tuple with one axis, whose entries are all coordinates."""
+    """Return the axis of a series with one entry per coordinate (nq,), as a tuple of one `Axis`."""
     return (Axis("coordinate", coordinate_names(facts.mechanism)),)
 
 
 def velocities(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return a tuple with one axis, whose entries are all velocities."""
+    """Return the axis of a series with one entry per velocity (nv,), as a tuple of one `Axis`."""
     return (Axis("velocity", velocity_names(facts.mechanism)),)
 
 
 def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, ...]]:
-    """Return a function of `RunFacts` that returns the unit of a quantity for each velocity (nv,).
+    """Return a function of `RunFacts` that returns the units (nv,) of a series with one entry per velocity.
 
     The unit is `turning` for rotational velocities and `sliding` for translational ones.
     """
@@ -53,12 +53,12 @@ def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, .
 
 
 def bodies(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return two axes: over all bodies except the world, and over the six wrench components."""
+    """Return the two axes of a series of wrenches: bodies (without the world), and the six components."""
     return (Axis("body", facts.mechanism.bodies.names[1:]), WRENCH)
 
 
 def drives(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return a tuple with one axis, whose entries are all drives."""
+    """Return the axis of a series with one entry per drive (ndrives,), as a tuple of one `Axis`."""
     return (Axis("drive", facts.mechanism.actuators.names),)
 
 

@@ -147,7 +147,7 @@ SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected
 
 
 class Answer(NamedTuple):
-    """The result of a sampled controller: joint forces (nv,) [N m or N], memory (k,), and commanded modes by name."""
+    """Result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), and commanded modes by name."""
 
     forces: Array
     memory: Array
@@ -210,7 +210,7 @@ class UserFunction:
         )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """Return the function for one batch member, whose drives have the parameters of `mechanism`."""
+        """Return the user function for one batch member, with the parameters of its drives taken from `mechanism`."""
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self
@@ -220,7 +220,7 @@ class UserFunction:
 
     @property
     def motors(self) -> UserFunction | None:
-        """The function of the motor forces (ndrives,) [N m or N] if the controller commands drives, else None."""
+        """Function that returns motor forces (ndrives,) [N m or N], if the controller commands drives; else None."""
         function = getattr(self.function, "motors", None)
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 

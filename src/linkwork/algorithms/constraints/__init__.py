@@ -1,1 +1,1 @@
-"""Constraints on a tree: their rows, multipliers and projections."""
+"""Constraints of loops, clutches, brakes and contacts: Jacobian rows, multipliers, and projection of states."""

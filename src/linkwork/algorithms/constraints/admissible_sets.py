@@ -26,9 +26,10 @@ def length(x: Array) -> Number:
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """Return (size - radius) / size, the fraction of a vector outside a ball about zero; 0 if the vector is inside.
+    """Return the fraction (size - radius) / size of a vector outside a ball about zero; 0 if the vector is inside.
 
-    `size` is the length of the vector, `radius` the radius of the ball.
+    `size` is the length of the vector, `radius` the radius of the ball. A vector reduced by this fraction ends on the
+    surface of the ball.
     """
     return maximum(size - radius, 0.0) / maximum(size, TINY)
 

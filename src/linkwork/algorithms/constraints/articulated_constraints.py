@@ -37,7 +37,7 @@ RowNumbers = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class OpenRows:
-    """Constraint rows whose multipliers are not yet eliminated at a body.
+    """Constraint rows that pass through a body and whose multipliers are not yet eliminated there.
 
     For k rows with multipliers lambda (k,): E lambda is the rows' wrench on the body, with E (6, k). W lambda, with W
     (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body. `mobility`
@@ -50,7 +50,7 @@ class OpenRows:
     mobility: Array
 
     def at(self, rows: RowNumbers) -> OpenRows:
-        """Return E, W and mobility for another set of row numbers, with zeros for rows that were not there before."""
+        """Return E, W and mobility for another set of constraint row numbers, with zeros for additional rows."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
@@ -67,10 +67,10 @@ NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0)
 
 
 class Eliminated(NamedTuple):
-    """Constraint rows whose multipliers were eliminated at a body: l rows, with k rows `others` remaining.
+    """Constraint rows whose multipliers were eliminated at a body, with the matrices to recover these multipliers.
 
-    E (6, l) has the wrenches of the eliminated rows on the body, N the factors of their W (l, l) plus damping, and W
-    (l, k) couples them to the rows `others`; see `OpenRows`.
+    l rows were eliminated, and the k rows `others` remain. E (6, l) has the wrenches of the eliminated rows on the
+    body, N the factors of their W (l, l) plus damping, and W (l, k) couples them to the rows `others`; see `OpenRows`.
     """
 
     rows: RowNumbers
@@ -82,11 +82,11 @@ class Eliminated(NamedTuple):
 
 
 class JointFactors(NamedTuple):
-    """Factors of a joint with d velocities, motion subspace S and outboard articulated inertia P.
+    """Factors of one joint in the articulated-body algorithm, with the constraint rows that pass through the joint.
 
-    D factors S^T P S plus the armature, and G is P S D^-1 (6, d). B (k, d) has the rates of the constraint rows `rows`
-    per unit of each joint velocity. `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the
-    joint passes inward.
+    The joint has d velocities, the motion subspace S and the outboard articulated inertia P. D factors S^T P S plus the
+    armature, and G is P S D^-1 (6, d). B (k, d) has the rates of the constraint rows `rows` per unit of each joint
+    velocity. `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the joint passes inward.
     """
 
     D: LDLT
@@ -98,9 +98,9 @@ class JointFactors(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """Result of `factorize`: factors of all joints and of all eliminated rows, by body number.
+    """Factors of a tree with constraints, from `factorize`: those of all joints and of all eliminated constraint rows.
 
-    The factors do not depend on forces.
+    Both are lists by body number. The factors depend on the position only, not on forces.
     """
 
     eliminated: list[Eliminated | None]
@@ -108,9 +108,10 @@ class Factored(NamedTuple):
 
 
 def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Return the factors of a tree with the constraint rows J (nh, nv) and all rotors; J may have no rows.
+    """Factor the equations of motion of a tree with the constraint rows J (nh, nv), for later solution with any forces.
 
-    `motion` has the kinematics of the tree.
+    J may have no rows. The rotors of drives that turn with several joints are included. `motion` has the kinematics of
+    the tree.
     """
     rigid_count = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
@@ -145,10 +146,11 @@ def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
 def _eliminate(
     rows: RowNumbers, P: ArticulatedInertia, open_rows: OpenRows, rigid_count: int
 ) -> tuple[Eliminated, ArticulatedInertia, OpenRows]:
-    """Eliminate the multipliers of `rows` at a body; return their factors, and the inertia and rows that remain.
+    """Eliminate the multipliers of the constraint rows `rows` at a body.
 
-    P is the body's articulated inertia. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
-    `open_rows` are all rows that are not yet eliminated at the body.
+    Returns the factors of the eliminated rows, the articulated inertia of the body that remains, and the rows that
+    remain. P is the body's articulated inertia before. `open_rows` are all rows that are not yet eliminated at the
+    body. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
     """
     others = tuple(row for row in open_rows.rows if row not in rows)
     both = open_rows.at((*rows, *others))
@@ -166,17 +168,18 @@ def _eliminate(
 
 
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return, by body number, the rows whose paths contain the body's joint, and the rows eliminated at the body.
+    """Return two lists by body number: the rows that involve the body's joint, and the rows eliminated at the body.
 
-    `rigid_count` is the number of all rows of loops, clutches and brakes, or 0 to omit them; the rows of rotors follow.
+    Rows are constraint rows, as numbers. `rigid_count` is the number of all rows of loops, clutches and brakes, or 0 to
+    omit them; the rows of rotors follow.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return, by body number, the rows that involve the body's joint, and the rows eliminated at the body.
+    """Return two lists by body number: the rows that involve the body's joint, and the rows eliminated at the body.
 
-    The rows are those of the paths `along`, numbered in their order; see `rows_by_joint_and_body`.
+    The rows are those of the joint paths `along`, numbered in their order; see `rows_by_joint_and_body`.
     """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
@@ -210,11 +213,11 @@ def solve_damped(
     base: Motion,
     target: Array,
 ) -> Constrained:
-    """Return the accelerations (nv,) and multipliers (nc,) with J a = target (nc,), from the factors of a tree.
+    """Return the accelerations a (nv,) and multipliers (nc,) with J a = target (nc,), except for a small damping error.
 
-    `closed` are the factors, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration, `bias` the
-    velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows are damped: J a
-    differs slightly from `target`; see `refine_solution`. `motion` has the kinematics of the tree.
+    `closed` are the factors of the tree, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration,
+    `bias` the velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows J are
+    damped so that redundant rows can be solved; `refine_solution` removes the error. `motion` has the kinematics.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
@@ -267,7 +270,7 @@ def solve_damped(
 
 
 def _add(to: dict[int, Number], rows: RowNumbers, values: Sequence[Number] | Array) -> None:
-    """Add `values` to the entries of the dictionary `to` with the row numbers `rows`."""
+    """Add `values` to the entries of the dictionary `to` whose keys are the row numbers `rows`."""
     for row, value in zip(rows, values, strict=True):
         to[row] = to.get(row, 0.0) + value
 
@@ -289,10 +292,10 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """Return the solution `first` corrected for the damping of the rows, by iterative refinement.
+    """Return accelerations and multipliers without the error that the damping of the constraint rows causes.
 
-    `first` has accelerations a (nv,) and multipliers; the residual of each iteration is target - J a (nc,). `motion`
-    has the kinematics of the tree, and `closed` its factors.
+    Iterative refinement from `first`, the accelerations a (nv,) and multipliers of `solve_damped`; the residual of each
+    iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` its factors.
     """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):
@@ -304,10 +307,10 @@ def refine_solution(
 def solve_from_rest(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
 ) -> Constrained:
-    """Return accelerations and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
+    """Return accelerations a and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
 
-    The joint forces are tau (nv,), by default zero. With impulses instead of forces, the result is velocities and
-    impulses. `motion` has the kinematics of the tree, and `closed` its factors.
+    J are the constraint rows. The joint forces are tau (nv,), by default zero. With impulses instead of forces, the
+    result is velocities and impulses. `motion` has the kinematics of the tree, and `closed` its factors.
     """
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies

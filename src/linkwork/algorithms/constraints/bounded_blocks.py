@@ -1,4 +1,4 @@
-"""Blocks of bounded constraint rows: clutches, brakes and ratchets, rolling and spinning friction."""
+"""Constraint rows with bounded impulses: clutches, brakes and ratchets (Box), rolling and spinning friction (Ball)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ STEPS = 4  # projected gradient iterations in one visit to a block at its bound
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Constraint rows K (k, nv) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
+    """Constraint rows K (k, nv) of clutches, brakes and ratchets, with the impulse of each row in a given interval.
 
-    W (nv, k) are the velocity changes due to unit impulses. The impulse of a row that is not `engaged` (k,) is zero.
-    `free` (k,) is the mobility of each row without the other constraints; fractions of it regularize redundant rows.
+    The intervals from `lower` (k,) to `upper` (k,) contain zero. W (nv, k) are the velocity changes due to unit
+    impulses. The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the mobility of each row without
+    the other constraints; fractions of it regularize redundant rows.
     """
 
     K: Array
@@ -36,7 +37,7 @@ class Box:
 
     @property
     def mobility(self) -> Array:
-        """Mobility of the block: the product K W (k, k) of its rows K and their response W, regularized.
+        """Mobility (k, k) of clutches, brakes and ratchets: the change of their slip speeds per unit impulse, K W.
 
         A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
         """
@@ -44,15 +45,15 @@ class Box:
 
     @property
     def without_bounce(self) -> Box:
-        """The block itself, because it has no restitution."""
+        """Return this block itself, because clutches, brakes and ratchets have no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return the square root of the mobility of each row (k,), which makes impulses comparable."""
+        """Return factors (k,) that make impulses of different rows comparable: the square roots of the mobilities."""
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitudes (k,) of the impulses that would stop each row on its own, within the intervals."""
+        """Return the magnitude (k,) of the impulse that would stop each row alone, clipped to the row's interval."""
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
@@ -61,7 +62,7 @@ class Box:
         return 0.0
 
     def bounds(self) -> list[tuple[Number, Number]]:
-        """Return the interval of every row (k,); [0, 0] if the row is not engaged."""
+        """Return the impulse interval (lower, upper) of each of the k rows; (0, 0) if the row is not engaged."""
         rows = zip(self.engaged, self.lower, self.upper, strict=True)
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
@@ -96,7 +97,7 @@ class Box:
         return np.array(after)
 
     def sticking(self, p: Array) -> list[Number]:
-        """Return 1 for each row (k,) that sticks, else 0.
+        """Return, for each of the k rows, 1 if the row sticks, else 0.
 
         A row sticks if it is engaged and its impulse p is strictly inside its interval.
         """
@@ -121,10 +122,11 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """Constraint rows K (d, nv), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
+    """Rolling or spinning friction of a contact: one or two constraint rows with an impulse of bounded length.
 
-    W (nv, d) are the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row
-    of that block is the normal.
+    The length of the impulse is at most `coefficient` times the contact's normal impulse. K (d, nv) are the rows, and W
+    (nv, d) the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row of
+    that block is the normal.
     """
 
     acts: Any
@@ -138,7 +140,7 @@ class Ball:
 
     @property
     def mobility(self) -> Array:
-        """Mobility of the block: the product K W (d, d) of its rows K and their response W, regularized.
+        """Mobility (d, d) of rolling or spinning friction: the change of the row speeds per unit impulse, K W.
 
         A fraction of its trace is added to the diagonal, so that it can be factored.
         """
@@ -146,26 +148,26 @@ class Ball:
 
     @property
     def without_bounce(self) -> Ball:
-        """The block itself, because it has no restitution."""
+        """Return this block itself, because rolling and spinning friction have no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return the square root of the trace of the mobility G (d, d), for each row (d,)."""
+        """Return factors (d,) that make impulses of blocks comparable: the square root of the trace of G (d, d)."""
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitudes (d,) of the impulses that would stop each row on its own."""
+        """Return the magnitude (d,) of the impulse that would stop each row alone."""
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible impulse, from the normal impulse of the contact.
+        """Return the largest admissible length of this impulse: `coefficient` times the contact's normal impulse.
 
         p are the impulses of all blocks.
         """
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """Return the speed by which the block violates its complementarity condition.
+        """Return the speed by which rolling or spinning friction violates its complementarity condition.
 
         p and u (d,) are impulses and speeds of the rows, and `limit` is the largest admissible impulse.
         """
@@ -174,7 +176,7 @@ class Ball:
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return better impulses (d,): the exact solution if the rows stick, else that of a projected-gradient step.
+        """Return improved impulses (d,): those that make the rows stick, or else those after a projected-gradient step.
 
         p and u (d,) are the present impulses and speeds, G (d, d) is the mobility with its `factors`, and `limit` the
         largest admissible impulse.
@@ -188,9 +190,9 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return the mobility G (k, k) restricted to the rows (k,) marked 1.
+    """Return the mobility G (k, k) of the rows that are marked 1 in `rows` (k,), with the identity for all other rows.
 
-    Other rows and columns are those of the identity.
+    Equations with this matrix leave the other rows unchanged.
     """
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
@@ -215,7 +217,7 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Return the magnitudes (d,) of the impulses that would stop each row on its own.
+    """Return the magnitude (d,) of the impulse that would stop each constraint row alone.
 
     The rows have the mobility G (d, d) and the speeds u (d,).
     """
@@ -223,7 +225,7 @@ def stopping_impulses(G: Array, u: Array) -> Array:
 
 
 def largest_row_sum(G: Array) -> Number:
-    """Return the largest row sum of magnitudes of G (d, d): an upper bound of its eigenvalues."""
+    """Return the largest sum of absolute values in a row of G (d, d), which is an upper bound of its eigenvalues."""
     sums = []
     for row in G:
         total = abs(row[0])

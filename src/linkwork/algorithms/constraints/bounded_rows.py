@@ -1,4 +1,4 @@
-"""Solver for bounded constraint rows: impulses along velocity rows, each block of rows within an admissible set.
+"""Solver for constraint impulses with bounds, such as those of clutches, brakes, friction and rigid contacts.
 
 Impulses p change velocities v to v + W p. Block k has the speeds u_k = K_k v and the response W_k = M^-1 K_k^T, with
 loops, gears and other unbounded constraints eliminated. Every block satisfies one complementarity condition: its
@@ -43,11 +43,11 @@ HOPS = 3  # length of the chains of blocks through which impulses, and their rou
 
 
 class Block(Protocol):
-    """Constraint rows with impulses p (d,) in one admissible set: the interface that the solver uses."""
+    """A group of d constraint rows whose impulses p (d,) must be in one admissible set: the interface of the solver."""
 
     @property
     def acts(self) -> Any:
-        """Whether the block is active, a condition that may be traced."""
+        """Whether the block's constraint is active; the condition may be a traced number."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Block(Protocol):
 
     @property
     def bounce(self) -> Number:
-        """Smallest speed [m/s] of the first row after an impact."""
+        """Smallest speed [m/s] of the first row after an impact: the separation speed due to restitution."""
         ...
 
     @property
@@ -77,7 +77,7 @@ class Block(Protocol):
 
     @property
     def mobility(self) -> Array:
-        """Mobility of the block: the product K W (d, d) of its rows K and their response W.
+        """Mobility (d, d) of the block, the change of its row speeds per unit impulse: K W.
 
         It is regularized so that it can be factored.
         """
@@ -85,7 +85,7 @@ class Block(Protocol):
 
     @property
     def without_bounce(self) -> Block:
-        """The same block with a perfectly inelastic impact."""
+        """Return the same block without restitution: its impact is perfectly inelastic."""
         ...
 
     def weights(self, G: Array, /) -> Array:
@@ -93,11 +93,11 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Return the magnitudes (d,) of the impulses that would stop each row on its own, from speeds u (d,)."""
+        """Return the magnitude (d,) of the impulse that would stop each row alone, from speeds u (d,)."""
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """Return the bound on the block's impulse due to the impulses p of all blocks; 0 if there is none."""
+        """Return the largest admissible impulse of this block, from the impulses p of all blocks; 0 if not used."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
@@ -108,7 +108,7 @@ class Block(Protocol):
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return impulses (d,) that satisfy the block's condition, or nearly, with the other blocks fixed.
+        """Return impulses (d,) that satisfy this block's conditions, at least nearly, with the other blocks fixed.
 
         p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the mobility with its `factors`. With
         `caution` 1, the update never increases the distance from a solution. `limit` is the bound on the impulse that
@@ -118,10 +118,11 @@ class Block(Protocol):
 
 
 class ImpulseSolution(NamedTuple):
-    """Velocities v (nv,) after the impulses p, which have the shape of their first guess.
+    """Result of `solve_impulses`: the impulses p, and the velocities v (nv,) after them.
 
-    `iterations` is the number of iterations. `left` [m/s or rad/s] is the largest violation of a block's condition in
-    the last iteration. `agreed` is 1 if that is within round-off (converged), else 0.
+    p has the shape of the first guess. `iterations` is the number of iterations. `left` [m/s or rad/s] is the largest
+    violation of a block's condition in the last iteration. `agreed` is 1 if that is within round-off (converged), else
+    0.
     """
 
     v: Array
@@ -132,15 +133,15 @@ class ImpulseSolution(NamedTuple):
 
 
 def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
-    """Return the impulses (d,) of each block, from those of all blocks in any shape, such as (n,) or (n, 3)."""
+    """Return a list with the impulses (d,) of each block; the argument p has those of all blocks, as (n,) or (n, 3)."""
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
 class FactoredBlock(NamedTuple):
-    """A block with its mobility G (d, d), the factors of G, and its response W (nv, d).
+    """A block of constraint rows with its mobility G (d, d), the factors of G, and its response W (nv, d).
 
-    `also` (k, d), if given, is the change of the impulses of the eliminated sticking rows per impulse of this block; W
-    includes it.
+    W are the velocity changes per unit impulse. `also` (k, d), if given, is the change of the impulses of the
+    eliminated sticking rows per impulse of this block; W includes it.
     """
 
     block: Block
@@ -161,9 +162,10 @@ class Tolerance(NamedTuple):
 
 
 def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
-    """Return the convergence tolerance at velocities v (nv,), from the round-off of the row speeds.
+    """Return the convergence tolerance of the impulse solver at velocities v (nv,), from round-off of the speeds.
 
-    The speeds include those that impulses of other blocks cause. `known` are all blocks with their factors.
+    The speeds are those along the constraint rows, with those that impulses of other blocks cause. `known` are all
+    blocks with their factors.
     """
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
@@ -181,10 +183,10 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
 
 
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
-    """Return for each block the speed that impulses of other blocks may cause, directly or through further blocks.
+    """Return, for each block of constraint rows, the largest speed that impulses of other blocks may cause in it.
 
-    Pairs of blocks with `same_units` do not count. `known` are all blocks with their factors, and v (nv,) the
-    velocities.
+    They cause it directly, or through further blocks. Pairs of blocks with `same_units` do not count. `known` are all
+    blocks with their factors, and v (nv,) the velocities.
     """
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
@@ -200,10 +202,10 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
 
 
 class StickingElimination:
-    """Blocks from whose mobility the sticking rows of a box are eliminated, as if the rows were rigid connections.
+    """Blocks from whose mobility sticking clutches and brakes are eliminated, as if these were rigid connections.
 
-    A change of another block's impulse then changes the impulses of these rows too, so that they continue to stick.
-    Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
+    A change of another block's impulse then changes the impulses of the sticking rows too, so that they continue to
+    stick. Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
     """
 
     def __init__(self, known: Sequence[FactoredBlock]):
@@ -212,7 +214,10 @@ class StickingElimination:
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
     def among(self, p: Array, caution: Number) -> list[FactoredBlock]:
-        """Return all blocks, with the box rows that stick at impulses p (k,) eliminated; with `caution` 1, none."""
+        """Return all blocks of constraint rows, with the clutches and brakes eliminated that stick at impulses p (k,).
+
+        With `caution` 1, no row is eliminated.
+        """
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
         holding = np.array([x * (1.0 - caution) for x in box.sticking(p)])
@@ -225,10 +230,11 @@ class StickingElimination:
 
 
 def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> ImpulseSolution:
-    """Solve for the impulses of all blocks, from velocities v (nv,) and a first guess (n,) [N s].
+    """Return the impulses of all blocks that satisfy the conditions of every block, and the velocities after them.
 
-    The guess is used only if it is better than zero. If the solution is not `needed`, the solver stops after one
-    iteration. A box, if there is one, must be the first block.
+    v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
+    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. A box,
+    if there is one, must be the first block.
     """
     known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
@@ -276,10 +282,10 @@ def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any 
 
 
 def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
-    """Return the first guess (n,) of the impulses; blocks without impulses of the last step are solved one by one.
+    """Return the first guess (n,) of the impulses of all blocks: those of the last step where they are known.
 
-    `pushed` returns the velocities (nv,) for given impulses. `known` are all blocks with their factors, and p are the
-    impulses of each block from the last step.
+    Blocks without impulses of the last step are solved one by one. `pushed` returns the velocities (nv,) for given
+    impulses. `known` are all blocks with their factors, and p are the impulses of each block from the last step.
     """
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
@@ -289,7 +295,7 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
 
 
 def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
-    """Improve the impulses of block k in p, with the other blocks fixed; return the velocities (nv,) after it.
+    """Improve the impulses of block k in the list p, with the other blocks fixed; return the velocities (nv,) after it.
 
     The impulses of eliminated sticking rows, in p[0], change with those of the block. `one` is block k with its
     factors, `speeds` (nv,) are the velocities before the improvement, and `caution` is the argument of
@@ -306,7 +312,7 @@ def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, ca
 
 
 def _as_numpy_condition(condition: Any) -> Any:
-    """Return a condition to which the operator ~ applies: a Python bool becomes a NumPy bool."""
+    """Return a condition to which the operator ~ (not) applies: a Python bool becomes a NumPy bool."""
     return np.bool_(condition) if isinstance(condition, bool) else condition
 
 

@@ -60,7 +60,7 @@ class JointKinematics(Protocol):
 
 
 class LoopState(NamedTuple):
-    """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B.
+    """A loop in one position: pose X of its frame B in its frame A, closure errors (k,), and wrenches of its rows in B.
 
     Errors and wrenches of a disengaged loop are zero.
     """
@@ -101,7 +101,7 @@ def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
 
 
 def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
-    """Return the constraint Jacobian J (nc, nv) of the loops.
+    """Return the constraint Jacobian J (nc, nv) of the loops: J v are the rates of their closure errors.
 
     An entry is the power of the unit wrench of a row at a unit joint velocity. Rows that no joint moves, such as those
     of a loop parallel to a tree joint, are exactly zero.
@@ -111,9 +111,10 @@ def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) 
 
 
 def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> tuple[Array, Array]:
-    """Return J (nc, nv) with round-off, and the squared size (nc, nv) of the terms that each entry of J is the sum of.
+    """Return the constraint Jacobian J (nc, nv) of the loops, and the squared size (nc, nv) of the terms in J.
 
-    Terms are forces times lever arms. If they cancel, the entry is not zero but round-off of this size.
+    Each entry of J is a sum of terms, forces times lever arms. If they cancel, the entry is not zero but round-off of
+    this size.
     """
     J: list[list[Number]] = []
     squares: list[list[Number]] = []
@@ -142,12 +143,12 @@ def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[Lo
 
 
 def all_rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
-    """Return the rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
+    """Return the Jacobian rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
 def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
-    """Return values (nh,) of all rows: `values` (nc,) of the loop rows, then zeros for clutches and brakes."""
+    """Return values (nh,) of all constraint rows: the given values (nc,) of loops, zeros for clutches and brakes."""
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
@@ -157,7 +158,10 @@ def _squares(vectors: Array) -> Array:
 
 
 def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
-    """Return J (nc, nv) with zeros for rows that are only round-off of terms whose squares sum to `sizes` (nc,)."""
+    """Return the constraint rows J (nc, nv), with rows that are only round-off replaced by zeros.
+
+    A row is round-off if it is tiny relative to its terms, whose squares sum to `sizes` (nc,).
+    """
     squares = [sum((x * x for x in row), 0.0) for row in J]
     nonzero = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
     return np.array([row * one for row, one in zip(J, nonzero, strict=True)]).reshape(J.shape)
@@ -170,7 +174,7 @@ def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
 
 
 def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Array:
-    """Return gamma (nc,): the second time derivative of the closure errors at zero joint acceleration."""
+    """Return gamma (nc,): the second time derivative of the loop closure errors at zero joint acceleration."""
     acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
     found: list[Number] = []
     for one in loops:
@@ -185,7 +189,7 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Ar
 
 
 def _each(V: Motion, wrenches: Force) -> list[Number]:
-    """Return the power (k,) of each column of a matrix of wrenches along the motion V."""
+    """Return the power (k,) of each of k wrenches, the columns of `wrenches`, along the motion V."""
     return list(V.pair(wrenches))
 
 
@@ -203,7 +207,7 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
 
 
 class ActiveConstraints(NamedTuple):
-    """Constraints in one position: errors (nc,), rates J v (nc,) of velocities v (nv,), and the response to impulses.
+    """Constraints at one position: closure errors (nc,), row rates J v (nc,), and the response to impulses.
 
     `push(target)` returns the velocities (nv,) with J v = target and the smallest kinetic energy, and their impulses
     (nc,).
@@ -217,7 +221,7 @@ class ActiveConstraints(NamedTuple):
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> Constrained:
-    """Return the accelerations (nv,) and multipliers (nh,) of a tree with constraints.
+    """Return the accelerations (nv,) and constraint multipliers (nh,) of a tree with loops, clutches and brakes.
 
     tau (nv,) are joint forces; gravity and wrenches (nbodies, 6) act too. With a rate `baumgarte` [1/s], closure errors
     decay like critically damped springs.
@@ -235,7 +239,7 @@ def forward_dynamics(
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
+    """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s], projected onto the constraints."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     J = all_rows(mechanism, motion, loop_states(mechanism, motion.X))
     joined, none = factorize(mechanism, motion, J), np.zeros(len(J))
@@ -243,7 +247,7 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
-    """Return `target` (nc,), the second derivatives of the closure errors, plus Baumgarte's stabilization (1972).
+    """Return `target` (nc,), the second derivatives of the closure errors, with Baumgarte's stabilization added (1972).
 
     With the result, errors (nc,) and rates (nc,) decay at `rate` [1/s].
     """
@@ -251,7 +255,7 @@ def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array
 
 
 def active_constraints(mechanism: Mechanism, q: Array) -> ActiveConstraints:
-    """Return the constraints of a tree at the position q, solved in linear time."""
+    """Return errors, row rates and impulse response of the constraints of a tree at q, computed in linear time."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     loops = loop_states(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
@@ -264,20 +268,23 @@ def active_constraints(mechanism: Mechanism, q: Array) -> ActiveConstraints:
 
 
 def no_constraints(mechanism: Mechanism) -> ActiveConstraints:
-    """Return empty constraints, for a mechanism without loops, clutches and brakes."""
+    """Return the `ActiveConstraints` of a mechanism without loops, clutches and brakes: all its arrays are empty."""
     none = Constrained(np.zeros(mechanism.nv), np.zeros(0))
     return ActiveConstraints(np.zeros(0), lambda _: np.zeros(0), lambda _: none)
 
 
 class Reactions(NamedTuple):
-    """Wrenches of loops: on bodies (nbodies, 6) in the bodies' frames; through loops (nloops, 6), on b in b's frame."""
+    """Reaction wrenches [N, N m] of loops: the sum on each body (nbodies, 6), and that through each loop (nloops, 6).
+
+    Those on bodies are in the bodies' frames; those through loops act on body b, in b's frame.
+    """
 
     on_bodies: Array
     through_loops: Array
 
 
 def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
-    """Return the wrenches [N, N m] of loops on bodies at q, from the multipliers (nc,) of the loops."""
+    """Return the reaction wrenches [N, N m] of the loops at q, from the multipliers (nc,) of the loops."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     total = [Force.zero() for _ in mechanism.bodies]
     through, start = [], 0
@@ -291,9 +298,9 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
 
 
 class Projection(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) that satisfy the constraints, after projection.
+    """Coordinates q (nq,) and velocities v (nv,) after projection onto the constraints, which they satisfy.
 
-    `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
+    `error` is the largest remaining closure error [m or rad], `moved` the largest displacement of a joint [m or rad].
     """
 
     q: Array
@@ -326,7 +333,7 @@ def project_positions(
     constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
     iterations: int = PROJECTION_ITERATIONS,
 ) -> tuple[Array, Array]:
-    """Project coordinates (nq,) onto the loops; return them and the joint displacements (nv,)."""
+    """Project coordinates (nq,) onto the loops; return the projected coordinates and the joint displacements (nv,)."""
     moved = np.zeros(mechanism.nv)
     for _ in range(iterations if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
         loops = constraints_at(mechanism, q)

@@ -32,12 +32,12 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Return constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
+        """Return the constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
         return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), solve, symmetric)
 
     @staticmethod
     def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
-        """Return constraints on the rates of the rows `second` (k, nv), whose impulses act along `first` (k, nv)."""
+        """Return constraints on the rates of rows `second` (k, nv), whose impulses act along rows `first` (k, nv)."""
         return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 
     def multipliers(self, target: Array) -> Array:
@@ -45,15 +45,18 @@ class DenseConstraints:
         return smallest_solution(self.J @ self.response, target, self.symmetric) if len(self.J) else np.zeros(0)
 
     def solve_constrained(self, impulses: Array, target: Array) -> Constrained:
-        """Return the velocity changes (nv,) due to `impulses` (nv,) with rates J v = target (k,), and multipliers."""
+        """Return velocity changes v (nv,) with J v = target (k,), due to `impulses` (nv,) and constraint impulses.
+
+        The multipliers (k,) of the constraints are part of the result.
+        """
         free = self.solve(impulses)
         multipliers = self.multipliers(target - self.J @ free)
         return Constrained(free + self.change(multipliers), multipliers)
 
     def change(self, multipliers: Array) -> Array:
-        """Return the velocity changes (nv,) due to multipliers (k,)."""
+        """Return the velocity changes (nv,) that the constraint multipliers (k,) cause."""
         return self.response @ multipliers
 
     def without_rates(self, v: Array) -> Array:
-        """Return the velocities (nv,) nearest to v with J v = 0."""
+        """Return the velocities (nv,) nearest to v that satisfy the constraints, J v = 0."""
         return v - self.change(self.multipliers(self.J @ v)) if len(self.J) else v

@@ -14,13 +14,16 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
-    """Return the velocity rows (n, nv) of the clutches and brakes of a tree: rows @ v = 0; zero rows if disengaged."""
+    """Return the matrix (n, nv) of the velocity constraints of clutches and brakes of a tree: matrix @ v = 0.
+
+    The row of a disengaged element is zero.
+    """
     rows = [factors(mechanism, row) * row.engaged for row in mechanism.velocity_rows]
     return np.array(rows).reshape(len(rows), mechanism.nv)
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a tree's velocities in a `velocity_row`, a weighted sum of joint velocities."""
+    """Return the coefficients (nv,) of a velocity constraint, a weighted sum of joint velocities that must be zero."""
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor
@@ -28,7 +31,7 @@ def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
 
 
 class Path(NamedTuple):
-    """Joints of the tree that `size` constraint rows involve, and the body number `top` inboard of them all."""
+    """The joints that a constraint with `size` rows acts on, and the number `top` of the body inboard of them all."""
 
     size: int
     joints: tuple[Joint, ...]
@@ -36,7 +39,7 @@ class Path(NamedTuple):
 
 
 def paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield the joints on which constraint rows act: for each loop, then for each row of clutches and brakes."""
+    """Yield the joints on which each constraint acts: for each loop, then for each row of clutches and brakes."""
     for one in mechanism.frame_constraints:
         sides = to_common_ancestor(mechanism, one.to.body, one.at.body)
         yield Path(len(one.rows), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
@@ -45,13 +48,13 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield the path of joints of each rotor that turns with several joints."""
+    """Yield, for each rotor that turns with several joints, the path of these joints."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 
 
 def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
-    """Return the path of a row that acts on the velocities of the named joints."""
+    """Return the path of a constraint row on the velocities of named joints: all joints up to a common inboard body."""
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]
     shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))

@@ -1,7 +1,8 @@
-"""Equations of motion of systems of limbs (S0 sections 4 and 5): one loop over the limbs, with the matrices of a mode.
+"""Equations of motion of a mechanism as a system of limbs (S0 sections 4 and 5): the sum over its limbs.
 
-A body that belongs to several limbs contributes a share of its mass to each (38), (39), so that the equations of all
-limbs add up. The paper uses Euler angles for the base; here the velocity of the base is its twist, in its own frame.
+The locked and coupled joints of a mode enter by constant matrices (`limb_systems`). A body that belongs to several
+limbs contributes a share of its mass to each (38), (39), so that the equations of all limbs add up. The paper uses
+Euler angles for the base; here the velocity of the base is its twist, in its own frame.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
-from linkwork.algorithms.formulations.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
+from linkwork.algorithms.formulations.limb_velocity_maps import relative_to_absolute, with_base_position
+from linkwork.algorithms.formulations.single_limb_equations import (
+    Equations,
+    Limb,
+    applied_forces,
+    block_diagonal,
+    true_equations,
+)
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.model.mechanism import Mechanism
@@ -23,10 +30,10 @@ from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
 def system_equations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
 ) -> Equations:
-    """Return M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,).
+    """Return the equations of motion M alpha'' + h = forces of a system of limbs: M (k, k) and h (k,).
 
-    `wrenches` (nbodies, 6) [N, N m] act on the bodies. Joint forces tau (nv,) correspond to the forces velocity_map^T
-    tau.
+    The state is q (nq,) and the velocities alpha' = `rate` (k,). `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    Joint forces tau (nv,) correspond to the forces velocity_map^T tau.
     """
     poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
     T, drift = _base_velocities(system, poses, rate)
@@ -43,7 +50,10 @@ def system_equations(
 
 
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """Return the limb along a path of bodies, with its shares of their masses (39), (41), at given world poses."""
+    """Return one limb of a mechanism, the chain of bodies `path`, at given world poses of the bodies.
+
+    Its masses are its shares of the masses of bodies that several limbs contain (39), (41).
+    """
     m, S, I = [], [], []
     for number in path:
         inertia, part = mechanism.bodies[number].inertia, 1.0 / system.shares[number]
@@ -58,29 +68,32 @@ def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses
 def accelerations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
 ) -> Array:
-    """Return the accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at velocities `rate` (k,)."""
+    """Return the accelerations alpha'' (k,) of a limb system under joint forces tau (nv,) [N m, N].
+
+    The velocities alpha' are `rate` (k,).
+    """
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.velocity_map.T @ tau - h)
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint accelerations (nv,) [rad/s^2, m/s^2] without constraints."""
+    """Return the joint accelerations (nv,) [rad/s^2, m/s^2], without constraints, from the equations of all limbs."""
     return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
 
 
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,), without constraints."""
+    """Return the joint forces (nv,) [N m, N] for accelerations a (nv,), without constraints, by summing over limbs."""
     M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
     return M @ a + h
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix M (nv, nv), without constraints."""
+    """Return the mass matrix M (nv, nv) of a mechanism, without constraints, as the sum over its limbs."""
     return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """Return T (k, k) and drift (k,) that map `rate` to alpha' with inertial base velocities: alpha' = T rate.
+    """Return T (k, k) and drift (k,) of the map alpha' = T rate to velocities with R' in inertial axes.
 
     alpha' contains R' and omega of free bases; its time derivative is T rate' + drift. The linear velocity v of a free
     joint is in the base frame: R' = C v, and R'' = C (v' + omega x v).

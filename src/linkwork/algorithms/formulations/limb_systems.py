@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import constrained, true_to_relative, with_base_position
+from linkwork.algorithms.formulations.limb_velocity_maps import constrained, true_to_relative, with_base_position
 from linkwork.algorithms.tree_traversal import outward, to_root
 from linkwork.errors import LinkworkError
 from linkwork.model.joints import Free, Revolute
@@ -53,7 +53,7 @@ class LimbSystem:
 
 
 def why_not(mechanism: Mechanism) -> str:
-    """Return the reason why a mechanism cannot be represented by limbs; empty if it can."""
+    """Return the reason why the limb formulation does not apply to a mechanism; an empty text if it does."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
             return f"limbs have revolute joints, and free joints on the world; {j.name!r} is {type(j.kind).__name__}"
@@ -110,7 +110,7 @@ def _outermost(mechanism: Mechanism) -> Iterator[int]:
 
 
 def _path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
-    """Return the base of the limb that ends with the body `tip`, and the revolute joints between them."""
+    """Return the base body of the limb that ends with the body `tip`, and the revolute joints between base and tip."""
     joints = list(to_root(mechanism, tip))[::-1]
     return (joints[0].o, joints[1:]) if isinstance(joints[0].kind, Free) else (WORLD, joints)
 
@@ -134,7 +134,7 @@ def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) ->
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """Return a row (nv,): row v is the rate [rad/s] at which the parent of `joint` rotates relative to `body`.
+    """Return a row (nv,) such that row v is the rate [rad/s] at which the parent of `joint` rotates relative to `body`.
 
     The rotation is about the axis of `joint`.
     """
@@ -164,14 +164,18 @@ def _axis(joint: Joint) -> Array:
 
 
 def _turns(joints: Sequence[Joint]) -> Array:
-    """Return D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, with R' and omega of the base (14), (17)."""
+    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies: R' and Omega from the velocities (14), (17).
+
+    The velocities are R' and omega of the freely moving base, then the rates of the revolute joints.
+    """
     return with_base_position(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """Return the matrix D1: the coordinates are six for each free base, then the joints of all limbs (36), (37).
+    """Return the matrix D1, by which limbs on the same base share the velocities of that base (36), (37).
 
-    `paths` has the bodies of each limb, `bases` the numbers of the free bases. A fixed base has no column.
+    The coordinates are six for each free base, then the joints of all limbs. `paths` has the bodies of each limb,
+    `bases` the numbers of the free bases. A fixed base has no column.
     """
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)

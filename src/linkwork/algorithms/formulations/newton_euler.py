@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.formulations.factorization import adjoint_down
+from linkwork.algorithms.formulations.mass_matrix_factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.tree_traversal import outward
@@ -24,7 +24,7 @@ from linkwork.spatial.scalar import Array
 
 
 class NewtonEuler(NamedTuple):
-    """Local matrices of (10) to (13) and forces of (2), stacked over p bodies, for f joint velocities in all.
+    """Newton-Euler equations of all p bodies, with f joint velocities in all: local matrices (10) to (13), forces (2).
 
     `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
     joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
@@ -65,7 +65,7 @@ class NewtonEuler(NamedTuple):
 
 
 def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
-    """Return the local matrices of all bodies in one state, with the bodies separated from their joints."""
+    """Return the Newton-Euler equations of all bodies in one state, before the reactions are eliminated."""
     motion = kinematics(mechanism, q, v)
     X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)
     p, f = mechanism.nbodies, mechanism.nv
@@ -96,16 +96,19 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8).
+    """Return the equations of motion M y'' + k = q of f joint coordinates y: M (f, f), k (f,) and q (f,) (8).
 
-    y (f,) are the joint coordinates.
+    The reactions are eliminated by J_bar^T Q_bar = 0.
     """
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
 
 
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return N (r, r), q (r,), k (r,) of N g + q = k for the reactions g (r,), with accelerations eliminated (9)."""
+    """Return N (r, r), q (r,) and k (r,) of the equations N g + q = k of the r reactions g (9).
+
+    The accelerations are eliminated.
+    """
     Q = system.Q_bar
     inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
     N, q, k = np.split(Q.T @ inverse, [Q.shape[1], Q.shape[1] + 1], axis=1)
@@ -113,7 +116,10 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return lower triangular M (f, f), and k, q (f,), by Gaussian elimination of (8) from the last row up (16)."""
+    """Return the equations of motion M y'' + k = q with a lower triangular M (f, f), and k (f,) and q (f,) (16).
+
+    They follow from the minimal equations (8) by Gaussian elimination from the last row up.
+    """
     M, k, q = minimal_equations(system)
     rows = np.column_stack([M, k, q])
     for r in reversed(range(len(M))):
@@ -132,13 +138,13 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def response(system: NewtonEuler, forces: Array) -> Array:
-    """Return the joint accelerations y'' (f, k) that joint forces (f, k) add to those of `solve`."""
+    """Return the change (f, k) of the joint accelerations y'' due to additional joint forces (f, k), in k columns."""
     a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
     return system.T.T @ system.E_C @ a
 
 
 def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) -> tuple[Array, Array]:
-    """Return a (6p, ...) and g (6p - f, ...) of M a - Q_bar g = applied and Q_bar^T a = constrained."""
+    """Solve M a - Q_bar g = applied and Q_bar^T a = constrained for accelerations a (6p, ...) and reactions g."""
     Q = system.Q_bar
     n, r = Q.shape
     saddle = np.block([[system.M, -Q], [Q.T, np.zeros((r, r))]])

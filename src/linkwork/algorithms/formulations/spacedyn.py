@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array, hat
 
 
 class Links(NamedTuple):
-    """Geometry of every body in inertial axes, by number; `base` is the number of link 0.
+    """Geometry and masses of every link in inertial axes, by body number; `base` is the number of link 0.
 
     A[i] (3, 3) attitude, p[i] (3,) [m] joint, r[i] (3,) [m] centroid, m[i] [kg] mass, I[i] (3, 3) [kg m^2] inertia
     about the centroid, k[i] and u[i] (3, nv of the joint) angular and linear directions of the joint's velocities.
@@ -38,9 +38,9 @@ class Links(NamedTuple):
 
 
 class EquationsOfMotion(NamedTuple):
-    """Equations H x'' + c = force (3.18) in the paper's coordinates: x' = to_x v, x'' = to_x a + drift.
+    """Equations of motion H x'' + c = force (3.18) in SpaceDyn's coordinates x, and their relation to v and a.
 
-    H and to_x are (nv, nv), the others (nv,).
+    x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv), the others (nv,).
     """
 
     H: Array
@@ -73,9 +73,9 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 
 
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
-    """Return J_T[i] and J_R[i] (3, nv) of each link i: velocity of its centroid and angular velocity (3.25), (3.26).
+    """Return Jacobians J_T[i] and J_R[i] (3, nv) of the velocity of each link's centroid and its angular velocity.
 
-    They map the velocities of all joints except the base's own joint.
+    See (3.25), (3.26). They map the velocities of all joints except the base's own joint.
     """
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
@@ -89,9 +89,9 @@ def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list
 
 
 def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
-    """Return H_b (6, 6), H_bm (6, nv) and H_m (nv, nv), (3.19) to (3.28); columns of the base's own joint are zero.
+    """Return the blocks of SpaceDyn's inertia matrix: base H_b (6, 6), coupling H_bm (6, nv), joints H_m (nv, nv).
 
-    b is the base and m the joints of the manipulators; `link` has the positions and inertias of all links.
+    See (3.19) to (3.28). Columns of the base's own joint are zero. `link` has the positions and inertias of all links.
     """
     J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
@@ -107,7 +107,7 @@ def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, A
 
 
 class Motions(NamedTuple):
-    """Rates of every link in inertial axes, by number.
+    """Velocities and accelerations of every link in inertial axes, by body number.
 
     w (3,) [rad/s] angular velocity, dw (3,) [rad/s^2] angular acceleration, ddr (3,) [m/s^2] acceleration of the
     centroid.
@@ -146,7 +146,7 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the joint forces (nv,), and the force and moment (6,) required on the base, (3.30) to (3.39).
+    """Return the joint forces (nv,), and the force and moment (6,) that must act on the base, (3.30) to (3.39).
 
     The moment is about the base's centroid.
     """
@@ -175,9 +175,10 @@ def inverse_dynamics(
 def equations_of_motion(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> EquationsOfMotion:
-    """Return H, c and force of (3.18) in one state, base rows first (none for a fixed base).
+    """Return SpaceDyn's equations of motion H x'' + c = force (3.18) in one state.
 
-    `c` has the velocity terms, gravity and the external wrenches, all from one inverse dynamics (step 3 of 3.6).
+    The rows of the base come first; a fixed base has none. `c` has the velocity terms, gravity and the external
+    wrenches, all from one inverse dynamics (step 3 of 3.6).
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
@@ -206,7 +207,7 @@ def equations_of_motion(
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint accelerations (nv,) from (3.29).
+    """Return the joint accelerations (nv,) by SpaceDyn's equation (3.29).
 
     Those of the base are converted to the rate of its body twist.
     """
@@ -215,7 +216,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix (nv, nv) in the velocities v: to_x^T H to_x."""
+    """Return the mass matrix (nv, nv) for the velocities v, from SpaceDyn's inertia matrix H: to_x^T H to_x."""
     rest = np.zeros(mechanism.nv)
     eom = equations_of_motion(mechanism, q, rest, rest)
     return eom.to_x.T @ eom.H @ eom.to_x

@@ -1,4 +1,4 @@
-"""The interface between kernels and hardware targets.
+"""The interface that a hardware target implements so that kernels can be compiled and run on it.
 
 A kernel plans its graph, has a target build the code and launches it over a batch. Everything specific to an
 instruction set, vector width, code format, address or device is inside the target's folder, in which
@@ -42,10 +42,11 @@ class Program(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The states of one launch, in C-ordered float64 arrays, one state after another.
+    """Arguments of one kernel launch: the input and result arrays of a batch of states, and the loop counts.
 
-    `strides` are the distances between successive states of each input in doubles, 0 for an input that all states
-    share. `counts` are the iteration counts of the program's loops.
+    The arrays are C-ordered float64, one state after another. `strides` are the distances between successive states of
+    each input in doubles, 0 for an input that all states share. `counts` are the iteration counts of the program's
+    loops.
     """
 
     nstates: int
@@ -56,7 +57,7 @@ class Batch(NamedTuple):
 
 
 class OneStateCall(NamedTuple):
-    """A Python function of one state: its name, its docstring, and the shapes of its arguments and its result.
+    """Description of a Python function of one state: name, docstring, and shapes of its arguments and its result.
 
     `general` computes the same for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
     """
@@ -79,7 +80,7 @@ class Code(Protocol):
         ...
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """Return the function described by `call` with the least overhead for one state.
+        """Return a Python function that runs the code on one state with the least overhead, as described by `call`.
 
         Return `call.general` if the target has no faster function.
         """
@@ -94,7 +95,7 @@ class Target(Protocol):
         ...
 
     def has_fused_multiply_add(self) -> bool:
-        """Return whether the target has fused multiply-add, so that the graph should use it."""
+        """Return whether the hardware has fused multiply-add instructions; if so, graphs use them."""
         ...
 
     def variant(self, count: int) -> str:
@@ -112,13 +113,13 @@ class Target(Protocol):
         ...
 
     def load(self, code: bytes) -> Code:
-        """Load code that `build` returned."""
+        """Load machine code that `build` returned, and return it ready to run."""
         ...
 
 
 @cache
 def target_named(name: str) -> Target:
-    """Return the target in the folder `name` beside this file.
+    """Return the hardware target `name`, defined in the folder of that name beside this file.
 
     The target is imported at the first call, because code generators are large libraries.
     """

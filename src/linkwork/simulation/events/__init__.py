@@ -1,1 +1,1 @@
-"""Event location, event sources, impulses and the event log."""
+"""Events of a run: event location within steps, event sources, impulses, schedules and the event log."""

@@ -18,7 +18,7 @@ NEVER = -1e300  # in place of -AGAIN for one-shot guards: no value is below it
 
 
 class OneShot(NamedTuple):
-    """A guard that fires at most once per run."""
+    """A schedule guard (a function of time and state) that fires at most once per run."""
 
     function: StateFunction
 
@@ -72,24 +72,24 @@ class Guard(NamedTuple):
     what: str
 
     def applied(self, modes: Sequence[Number]) -> Number:
-        """Return the value of the mode after the guard fires, given the values `modes` (m,) of all modes before."""
+        """Return the value of the guard's mode after it fires, given the values `modes` (m,) of all modes before."""
         return -modes[self.mode] if self.value is None else self.value
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the modes that elements switch by themselves, such as `engaged` of latches."""
+    """Return the names of the modes that elements switch without a schedule, such as `engaged` of latches."""
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """Return the position of the joint of each latch minus its latching position [rad or m], at coordinates q (nq,)."""
+    """Return, for each latch, its joint position minus its latching position [rad or m], at coordinates q (nq,)."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """Return the updated arming state (g,) of all latches and guards, in a state with coordinates q (nq,).
+    """Return the updated arming state (g,) of the g latches and guards at coordinates q (nq,): which can fire again.
 
     For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed, else
     the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,) is the

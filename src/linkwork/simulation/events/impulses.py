@@ -1,4 +1,4 @@
-"""Impulses that engage constraints: velocity jumps, and projection of small loop closure errors."""
+"""Impulses when constraints engage: velocity jumps, and projection of small loop closure errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PULL = 1e-9  # tolerance for pulling impulses of ratchets, relative to the large
 
 
 class Impact(NamedTuple):
-    """The result of switching modes: coordinates q (nq,), velocities v (nv,) and slip directions (k,) after it.
+    """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions (k,).
 
     `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or not removed, or if
     couplings contradict each other. The other fields have one entry per constraint, loops first, then velocity
@@ -55,7 +55,7 @@ class Impact(NamedTuple):
 
 
 class ConstraintImpulses(NamedTuple):
-    """Simultaneous constraint impulses: velocities v (nv,) after them; impulse (n,) and energy (n,) per constraint."""
+    """Simultaneous constraint impulses: impulse (n,) and energy (n,) per constraint, velocities v (nv,) after them."""
 
     v: Array
     impulses: Array
@@ -70,11 +70,11 @@ def impact(
     iterations: int = ITERATIONS,
     decided: Sequence[Condition] | None = None,
 ) -> Impact:
-    """Return the impact that makes the state satisfy all engaged constraints.
+    """Return the state after the impulses that make it satisfy all engaged constraints.
 
-    Impulses along the constraint rows remove the velocities that violate them; small loop closure errors are removed
-    by projection. Momentum is conserved in all directions that the constraints leave free (S0 3.1.1). Ratchets without
-    a force limit only push: a ratchet that would pull is released, and one that would run backward engages, one change
+    Impulses along the constraint rows remove the velocities that violate them; small loop closure errors are removed by
+    projection. Momentum is conserved in all directions that the constraints leave free (S0 3.1.1). Ratchets without a
+    force limit only push: a ratchet that would pull is released, and one that would run backward engages, one change
     per iteration (Murty 1974, least index). Constraints with a capacity receive no impulse; their slip directions
     follow from the speeds after the impact, except where `decided` (k,) is true: there `slip` stays.
     """
@@ -123,7 +123,10 @@ def impact(
 
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
-    """Return the impulses that make all constraint rates zero, with the smallest velocity change in kinetic energy."""
+    """Return the impulses that make all constraint rates zero, and the velocities after them.
+
+    The velocity change is the smallest in the metric of kinetic energy.
+    """
     rows = active_constraints(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
@@ -148,16 +151,17 @@ def by_constraint(
 
 
 def size_of(rows: Sequence[Number]) -> Number:
-    """Return the value of a constraint with a single row, or the norm over its rows if it has several."""
+    """Return the size of a constraint's values: the value itself for one row, the norm for several rows."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips.
+    """Return the force (n,) [N m or N] of each loop and velocity constraint; 0 for constraints that slip.
 
-    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    The modes of `system` are set. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
+    controller.
     """
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))

@@ -18,7 +18,7 @@ from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
-    """Return a step that runs `step` in substeps between located events.
+    """Return a step function that makes `step` in substeps, which end at located events.
 
     Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
     middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
@@ -51,7 +51,7 @@ class _Events:
         self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
 
     def switching(self, t: Number) -> Switching:
-        """Return the functions that the event search calls, for a step that begins at time t [s]."""
+        """Return the functions for the event search in a step from time t [s]: substep, event functions, effects."""
         return Switching(
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,
@@ -59,12 +59,12 @@ class _Events:
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """Return the state at the start t [s] of the step, with its event functions."""
+        """Return the state at the start t [s] of the step, with the values of its event functions."""
         now = self.touching.begin(now)
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
-        """Return the state at the end t [s] of the step, with changes of contact states.
+        """Return the state at the end t [s] of the step, after updates of the contact states.
 
         `moved` is the state after the last substep.
         """

@@ -25,7 +25,7 @@ EXACT, EXACT_TRIALS = 4e-16, 200  # `first_event`: largest delay as a fraction o
 
 
 class Switching(NamedTuple):
-    """The motion within a step, its event functions, and the effect of its events.
+    """Functions that the event search calls: make a substep, evaluate the event functions, apply the events.
 
     `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
     step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
@@ -39,7 +39,7 @@ class Switching(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """The interval that contains the first event of a step; times are fractions of the step.
+    """Search interval that contains the first event of a step; times are fractions of the step.
 
     No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
     are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
@@ -53,7 +53,7 @@ class Bracket(NamedTuple):
     side: Number
 
     def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
-        """Return the bracket after a trial step to the time `to`, where the event functions are `functions` (k,).
+        """Return the smaller bracket after a trial step to the time `to`, with event functions `functions` (k,) there.
 
         `solved` is 1 if the equations of the trial step were solved, else 0.
         """
@@ -66,7 +66,10 @@ class Bracket(NamedTuple):
         return Bracket(low, over, high, under, where(late, 1.0, -1.0))
 
     def root(self) -> Number:
-        """Return the false-position estimate of the first zero; the midpoint if the trial to `high` was not solved."""
+        """Return the estimated time of the first zero by false position, or the midpoint if the trial to `high` failed.
+
+        Times are fractions of the step. A trial fails if its equations are not solved.
+        """
         root, lowest = self.high, np.inf
         for a, b in zip(self.over, self.under, strict=True):
             crosses, lowest = b < 0.0, minimum(lowest, b)
@@ -76,7 +79,10 @@ class Bracket(NamedTuple):
         return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
 
     def following(self, root: Number, behind: Number) -> Number:
-        """Return the next trial time: just behind the root, at least `behind` after `low`, at most `high`."""
+        """Return the next trial time: just after the estimate `root`, at least `behind` after `low`, at most `high`.
+
+        All times are fractions of the step.
+        """
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
@@ -88,7 +94,7 @@ def _least(values: Array) -> Number:
 
 
 class Search(NamedTuple):
-    """The progress of a step with events: number of trials, whether all substeps were `solved` (1 or 0), next substep.
+    """Progress of a step with events: number of trials, whether all substeps were `solved` (1 or 0), next substep.
 
     The next substep begins in the state `begin` at the time `elapsed`, and is tried up to the time `to`; both are
     measured from the start of the step as fractions of it.

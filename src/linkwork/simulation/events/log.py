@@ -1,4 +1,4 @@
-"""The event log: lines that compiled programs write into the state, and the events read from them."""
+"""The event log: fixed-size lines that compiled programs write into the state, and the events read from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an
 
 
 class Line(NamedTuple):
-    """One event: number of its source, resulting slip direction or mode, time [s], and data of the impulse.
+    """One line of the event log: event source, resulting slip direction or mode, time [s], energy and impulse.
 
     `energy` [J] gained, `impulse` [N s or N m s] and `carried`, the constraint force [N or N m], are those of the
     constraint that was switched. `gap` [m or rad] is the loop closure error that was removed.
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
-    """Return the log with those `lines` appended for which `which` is true; lines that do not fit are only counted.
+    """Return the event log with `lines` appended where `which` is true; lines that do not fit are only counted.
 
     Contact events write source, result and time only; the other columns keep their old values.
     """
@@ -66,7 +66,7 @@ def events_of(text: Callable[[int, float], str], log: Array, count: int, member:
 def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
-    """Return an event whose text includes the loop closure error `gap` [m or rad] removed and the energy [J] gained.
+    """Return an `Event`; its text reports the loop closure error `gap` [m or rad] removed and the energy [J] gained.
 
     `what` is the text without these, `impulse` [N s or N m s] the constraint impulse, and `carried` [N or N m] the
     constraint force.

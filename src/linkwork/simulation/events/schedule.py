@@ -32,7 +32,7 @@ LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
 class Switch(NamedTuple):
-    """One entry of a schedule: `parameter` gets the value `value` at `when`, a time [s], times (*batch,), or a guard.
+    """One entry of a schedule: sets the mode `parameter` to `value` at `when`, a time [s], times (*batch,), or a guard.
 
     With `value` None the parameter changes its sign. `what` is the text of the event.
     """
@@ -49,12 +49,12 @@ class Switch(NamedTuple):
         return callable(self.when) or isinstance(self.when, OneShot)
 
     def applied(self, now: Value) -> Value:
-        """Return the new value of the parameter, given its present value `now`."""
+        """Return the value of the parameter after the switch, given its value `now` before."""
         return -now if self.value is None else self.value
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """Return the verbs of schedules: verb to element section to the mode that the verb sets and its new value."""
+    """Return all schedule verbs: a dict from verb to kind of element to the mode that it sets and the new value."""
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
         for verb, change in kind.switches.items():
@@ -63,7 +63,7 @@ def verbs() -> dict[str, dict[str, Change]]:
 
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
-    """Return the names of all modes of a mechanism with the values in its model."""
+    """Return all modes (switchable parameters) of a mechanism by name, with their values in the model."""
     return {name: float(mechanism.parameters[name]) for name in mechanism.modes}
 
 
@@ -83,9 +83,9 @@ def locked_names(schedule: Sequence[object]) -> list[str]:
 
 
 def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch, ...]:
-    """Return the switches of a schedule [(time or guard, verb, name), ...]; raise an error that names an invalid entry.
+    """Return a schedule [(time or guard, verb, name), ...] as checked `Switch` objects.
 
-    "shift" takes a fourth item: the new ratio, or the number of a gear.
+    "shift" takes a fourth item: the new ratio, or the number of a gear. Raise an error that names an invalid entry.
     """
     return tuple(
         switch_of(mechanism, f"entry {number} of the schedule", entry) for number, entry in enumerate(schedule)
@@ -93,7 +93,7 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch,
 
 
 def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
-    """Return the switch of one entry (time or guard, verb, name); raise an error that names the invalid item.
+    """Return one schedule entry (time or guard, verb, name) as a `Switch`; raise an error that names an invalid item.
 
     `where_` is the entry's name in messages.
     """
@@ -135,7 +135,10 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return those element sections whose names an error message lists: linkwork's, and user-defined ones in use."""
+    """Return the kinds of elements that an error message lists: linkwork's own, and user-defined ones in use.
+
+    `sections` are the names of the kinds.
+    """
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
@@ -161,7 +164,7 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
-    """Return the switch of a continued run without those members that the first run already switched.
+    """Return a switch for a continued run, without the batch members that the first run already switched.
 
     `end` (*batch,) [s] is the end of the first run, `dt` [s] its step, and `events` are its events.
     """
@@ -175,7 +178,7 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item.
+    """Return time or guard, verb, name and ratio of a schedule entry; raise an error that names an invalid item.
 
     `where_` is the entry's name in messages.
     """
@@ -226,9 +229,9 @@ def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the slip speeds (...) [rad/s or m/s] of engaged constraints that must not slip, by label.
+    """Return the slip speeds (...) [rad/s or m/s] of engaged constraints that cannot slip, by label.
 
-    `v` has shape (..., nv); `given` are parameters that differ from the model.
+    Nonzero speeds violate the constraints. `v` has shape (..., nv); `given` are parameters that differ from the model.
     """
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):

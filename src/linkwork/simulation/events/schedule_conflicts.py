@@ -60,7 +60,7 @@ def _owner(parameter: str) -> str:
 
 
 def _released(modes: Mapping[str, Value], names: Iterable[str]) -> dict[str, Value]:
-    """Return a copy of `modes` in which the elements called `names` are released."""
+    """Return a copy of the mode values `modes` in which the elements called `names` are released."""
     free = {f"{name}.{key}" for name in names for key in ("engaged", "selected")}
     return {name: np.zeros(()) if name in free else value for name, value in modes.items()}
 

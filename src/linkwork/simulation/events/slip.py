@@ -1,4 +1,4 @@
-"""Slip: a constraint row whose multiplier is at its bound.
+"""Slip of clutches, brakes and ratchets: constraint rows whose multiplier is at its bound.
 
 Every constraint with a bounded multiplier (clutch, brake, ratchet) has a slip direction in the state: 0 while it holds,
 else -1 or 1, the sign of its slip speed. A slipping constraint applies its bound against the slip. A holding constraint
@@ -32,28 +32,32 @@ def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
 
 
 def unbounded(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with all bounded constraints released, so that the remaining multipliers have no bound."""
+    """Return the mechanism with all clutches, brakes and ratchets of bounded force released.
+
+    The remaining constraints have multipliers without bounds.
+    """
     released = {f"{item.name}.engaged": 0.0 for item in mechanism.bounded}
     return mechanism.varied(released) if released else mechanism
 
 
 def slip_rows(mechanism: Mechanism) -> Array:
-    """Return the constraint rows (n, nv) of all bounded constraints, engaged or not; rows @ v are the slip speeds."""
+    """Return the rows (n, nv) of all constraints with bounded force, engaged or not; rows @ v are the slip speeds."""
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(len(tree), mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """Return the slip speed (n,) [rad/s or m/s] of each bounded constraint at velocities v (nv,)."""
+    """Return the slip speeds (n,) [rad/s or m/s] of all clutches, brakes and ratchets at velocities v (nv,)."""
     return slip_rows(mechanism) @ v
 
 
 def slip_multipliers(
     mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
 ) -> list[Value]:
-    """Return the multiplier [N m or N] of each bounded constraint: at its bound if it slips, 0 if it holds.
+    """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound if it slips, else 0.
 
-    Constraints that are not engaged are treated as engaged. `given` are parameters by name.
+    Constraints that are not engaged are treated as engaged. `slip` are the slip directions, and `given` parameters by
+    name.
     """
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=True):
@@ -65,7 +69,10 @@ def slip_multipliers(
 
 
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] that slipping constraints exert; `slip` (n,) are their directions."""
+    """Return the joint forces (nv,) [N m or N] of slipping clutches, brakes and ratchets.
+
+    `slip` (n,) are the slip directions.
+    """
     pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
     return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
@@ -73,9 +80,10 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
 def slip_of_speeds(
     bounded: Sequence[VelocityConstraint], speeds: Iterable[Value], slip: Iterable[Value]
 ) -> list[Value]:
-    """Return the slip direction of each bounded constraint at the given speeds; `slip` where the speed is zero.
+    """Return the slip direction (-1, 0, 1) of each bounded constraint at given slip speeds.
 
-    A constraint without a bound in the direction of its speed holds.
+    Where the speed is zero, the direction `slip` remains. A constraint without a bound in the direction of its speed
+    holds.
     """
     found = []
     for item, w, s in zip(bounded, speeds, slip, strict=True):
@@ -85,7 +93,7 @@ def slip_of_speeds(
 
 
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
-    """Return two event functions per bounded constraint (2n,), not negative while it continues to slip or hold.
+    """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
 
     The first belongs to backward slip, the second to forward slip: it is negative where slip in that direction begins
     or ends. `carried` are the constraint forces [N m or N].
@@ -102,7 +110,7 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 
 
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
-    """Return the slip events `which` (2n,) with at most one constraint that begins to slip, the first.
+    """Return the slip events `which` (2n,), reduced so that at most one constraint, the first, begins to slip.
 
     All multipliers change when one constraint begins to slip, so that the others may hold. They are checked again.
     """
@@ -116,7 +124,10 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 
 
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
-    """Return the slip direction of each bounded constraint, from `slip` before, after the events `which` (2n,)."""
+    """Return the slip direction (-1, 0, 1) of each bounded constraint after the slip events `which` (2n,).
+
+    `slip` are the directions before.
+    """
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [
         where(backward, where(s == 0.0, -1.0, 0.0), where(forward, where(s == 0.0, 1.0, 0.0), s))
@@ -127,9 +138,10 @@ def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
 def row_speeds(
     mechanism: Mechanism, v: Array, given: Mapping[str, Array]
 ) -> Iterator[tuple[str, VelocityConstraint, Array]]:
-    """Yield label, constraint with the parameter values `given`, and slip speed of every velocity constraint row.
+    """Yield label, constraint and slip speed of every row of clutches, brakes and other velocity constraints.
 
-    The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied.
+    The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied. The
+    constraints have the parameter values `given`.
     """
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:

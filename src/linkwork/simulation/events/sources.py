@@ -1,4 +1,4 @@
-"""Event sources: clutches and brakes that begin to slip or hold, latches and guards.
+"""Event sources within a step: slip of clutches and brakes, latches, and guards of schedules.
 
 Each source has event functions that are not negative before the event. `watch` evaluates them. `apply_events` changes
 modes, slip directions and velocities at an event and writes the event log.
@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
-    """An event source: its event texts by resulting slip direction (-1, 0, 1), and the number of its constraint."""
+    """An event source: its event texts, by resulting slip direction (-1, 0, 1), and the number of its constraint."""
 
     what: tuple[str, ...]
     constraint: int
@@ -49,7 +49,7 @@ def sources(system: System) -> list[Source]:
 
 
 def has_events(system: System) -> bool:
-    """Return whether the system has events within a step that must be located."""
+    """Return whether events can occur within a step (slip, latches or guards), so that they must be located."""
     m = system.mechanism
     return bool(m.self_switching or system.guards or (m.bounded and not system.rigid))
 
@@ -70,7 +70,7 @@ def any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
-    """Return a message that names a guard with the value nan in one of the (time [s], state) pairs; else ""."""
+    """Return a message that names a guard whose value is nan in one of the (time [s], state) pairs, or ""."""
     for t, now in states:
         for guard in system.guards:
             if np.isnan(guard.function(t, now.q, now.v)):
@@ -79,10 +79,10 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """Return the state with `watched`: event functions (k,), constraint forces (n,), and 1 if the run can continue.
+    """Return the state with the values of its event functions (k,) and constraint forces (n,), stored in `watched`.
 
-    The last entry is 0 if the last event was not `possible` or a guard is nan. `held` (nv,) are the joint forces of a
-    sampled controller.
+    The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is
+    nan. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -130,9 +130,10 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """Return the state `after` the events with one log line for each event in `which`; `end` is the state before.
+    """Return the state `after` the events with one line in the event log for each event in `which`.
 
-    Round-off impulses of elements with a capacity are logged as 0. `found` is the impact of the events.
+    `end` is the state before the events. Round-off impulses of elements with a capacity are logged as 0. `found` is the
+    impact of the events.
     """
     known = sources(system)
     count, bounded = len(known), len(end.slip)

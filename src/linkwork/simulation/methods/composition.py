@@ -19,7 +19,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):
-    """A composed step: the lengths `parts` of its substeps, as fractions of the step with the sum 1, and its order."""
+    """Substeps of a composed step: their lengths `parts`, as fractions of the step with the sum 1, and its order."""
 
     name: str
     order: int
@@ -27,14 +27,17 @@ class Composition(NamedTuple):
 
 
 class Substep(NamedTuple):
-    """One substep: the offset of its start from the start of the step, and its length, in the unit of the step."""
+    """One substep of a composed step: its start, counted from the start of the step, and its length.
+
+    Both are in the unit in which the step is given.
+    """
 
     offset: Number
     h: Number
 
 
 def _symmetric(*first: float) -> tuple[float, ...]:
-    """Return the symmetric coefficients that begin with `first`; the middle one makes their sum 1."""
+    """Return symmetric composition coefficients that begin with `first`; the middle one makes their sum 1."""
     return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
 
 
@@ -59,7 +62,7 @@ COMPOSITIONS = (
 
 
 def composition(order: int) -> Composition:
-    """Return the composition of order 2 (the method itself), 4 or 6."""
+    """Return the coefficients that compose a method of order 2 to order 2 (the method itself), 4 or 6."""
     for one in COMPOSITIONS:
         if one.order == order:
             return one
@@ -87,7 +90,7 @@ def substeps(order: int, h: Number) -> list[Substep]:
 
 
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
-    """Return a step composed of substeps; `parts` are their lengths as fractions of the step, some of them negative.
+    """Return a step function that makes `step` in substeps of lengths `parts`, fractions of the step, some negative.
 
     Each substep evaluates the forces at its own time.
     """

@@ -44,15 +44,15 @@ CONTACT_EVENTS = {
 
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
-    """Return the text of a contact event; sources count down from -1, one per contact pair.
+    """Return the text of a contact event, such as a landing: contact pair number -1 - `source`, new state `result`.
 
-    `result` is the new contact state.
+    Sources count down from -1, one per contact pair.
     """
     return f"{mechanism.contact_pairs[-1 - source].name} {CONTACT_EVENTS[result]}"
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
-    """Return a step that also updates the states of compliant contacts at its end.
+    """Return a step function that makes `step` and then updates the states of compliant contacts.
 
     The states follow from the kinematics at the end of the step. With `in_the_middle` they follow from the kinematics
     at the middle of the step, for methods whose equations hold there; which pairs are in contact is then predicted from
@@ -80,10 +80,11 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
 
 class ContactSwitching:
-    """The contact events of one step that begins at `t` [s]. Contact forces have no kink within a substep.
+    """Located contact events of one step that begins at `t` [s]: landing, sliding, sticking, leaving.
 
-    A contact that lands and does not slide sticks at once. Changes without a zero crossing of an event function, such
-    as a contact that has begun to slip and is still slow, take effect at the end of the whole step (S4 section 5.2).
+    Contact forces have no kink within a substep. A contact that lands and does not slide sticks at once. Changes
+    without a zero crossing of an event function, such as a contact that has begun to slip and is still slow, take
+    effect at the end of the whole step (S4 section 5.2).
     """
 
     def __init__(self, mechanism: Mechanism, t: Number):
@@ -92,15 +93,19 @@ class ContactSwitching:
         self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state at the start of the step; transitional contact states are replaced by lasting ones."""
+        """Return the state at the start of the step, with every contact apart, sliding or sticking.
+
+        Transitional contact states are replaced by lasting ones.
+        """
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode.
+        """Make a substep h [s] from the state `begin` at t [s] in which no contact changes its mode; return the state.
 
-        `step` makes the substep, and `held` (nv,) are the joint forces of a sampled controller.
+        The second result is whether the equations were solved. `step` makes the substep, and `held` (nv,) are the joint
+        forces of a sampled controller.
         """
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _contact_kinematics(m, begin.q, begin.v)
@@ -139,7 +144,7 @@ class ContactSwitching:
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
-        """Return the event log with one line per contact whose state changed.
+        """Return the event log with one line appended for each contact whose state changed.
 
         `before` and `after` are the states before and after the change at time t [s].
         """
@@ -163,16 +168,16 @@ class ContactSwitching:
 
 
 class NoSwitching:
-    """The interface of `ContactSwitching` for steps without located contact events."""
+    """Replacement of `ContactSwitching` for steps without located contact events: it changes nothing."""
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state unchanged."""
+        """Return the state at the start of the step unchanged."""
         return now
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make the step without changes of contacts."""
+        """Make the substep and return its state; there are no contact events."""
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
@@ -180,21 +185,21 @@ class NoSwitching:
         return np.zeros(0)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state unchanged."""
+        """Return the state unchanged, because there are no contact events."""
         return end
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state unchanged."""
+        """Return the state at the end of the step unchanged."""
         return moved
 
 
 def _changed(
     memory: Memory, number: list[Number], rolled: list[Array], end: list[ContactKinematics], at: Number
 ) -> Memory:
-    """Return the new contact memory for contact states `number` at time `at` [s]; `memory` is the one before.
+    """Return the contact memory (states, anchors, times) after the contact states change to `number` at time `at` [s].
 
-    Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
-    `end` has the kinematics of all contact pairs.
+    `memory` is the one before. Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an
+    anchor at their present point. `end` has the kinematics of all contact pairs.
     """
     anchor = [
         where(n == STOPPING, last.point, before + path)

@@ -57,10 +57,11 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu,
 
 
 class MotionEvaluation(NamedTuple):
-    """The evaluation of a guess of the joint motion: increments of joints and bodies, second position, loads, residual.
+    """Residual, momentum and loads of the discrete equations, evaluated at a guess of the joint motion in a step.
 
-    `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the momentum at
-    its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if there is no momentum.
+    `joints` and `bodies` are their pose increments, `second` is the position at the end. `residual` (nv,) [N s, N m s]
+    is the momentum residual at the start of the step, `momentum` (nv,) the momentum at its end. `impulse_sum` [N s] is
+    the sum of all impulses, which is the scale of the residual if there is no momentum.
     """
 
     joints: list[Increment]
@@ -73,7 +74,7 @@ class MotionEvaluation(NamedTuple):
 
 
 class Interval:
-    """The discrete equations of one step h [s] of a system from the state `now`; evaluates guesses of the joint motion.
+    """The discrete equations of motion of one step h [s] from the state `now`; evaluates guesses of the joint motion.
 
     With `at_ends` springs act at the ends of the step instead of at its middle. `rotation` gives the angular momenta of
     the bodies.
@@ -102,18 +103,18 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return forces (nv,) of the independent joints, from those of all joints (tree.nv,) with mimic joints."""
+        """Return the forces (nv,) of the independent joints, from those of all joints with mimic joints (tree.nv,)."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """Return the joint increments of a motion dv (nv,), and the position at its end."""
+        """Return the pose increments of the joints for a joint motion dv (nv,), and the position at its end."""
         tree_motion = self.mechanism.tree_velocity(dv)
         joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
     def evaluate(self, dv: Array) -> MotionEvaluation:
-        """Evaluate the residual, the momentum and the loads of a joint motion dv (nv,) through the step."""
+        """Return the residual, the momentum and the loads for a joint motion dv (nv,) through the step."""
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
@@ -135,7 +136,7 @@ class Interval:
         return MotionEvaluation(joints, bodies, second, loads, residual, momentum, self.impulse_sum(loads, own_before))
 
     def impulse_sum(self, loads: Loads, own: Array) -> Number:
-        """Return the sum of impulses [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
+        """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         contacts = [] if loads.touching is None else loads.touching.contacts
         found = self.weight + sum(
@@ -146,7 +147,7 @@ class Interval:
         return found * abs(self.h) + largest(own)  # h < 0 in composed steps
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
-        """Return a function of the body number: half the impulses of gravity, wrenches and springs on that body.
+        """Return a function that gives half the impulses of gravity, wrenches and springs on body number k.
 
         It returns two wrench impulses, at the pose of the body before and after the step. X are the joint poses after
         it.
@@ -202,7 +203,10 @@ class Interval:
         return change
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
-        """Return the momenta (tree.nv,) of rotors, springs, dampers and friction in joints, before and after a step."""
+        """Return the terms (tree.nv,) of rotors, joint springs, dampers and friction in the two momentum equations.
+
+        The equations are those of the momentum before and after the step.
+        """
         half, rate = 0.5 * self.h, dv / self.h
         rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
@@ -253,7 +257,7 @@ class Interval:
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
     ) -> Callable[[Array, Array], Constrained]:
-        """Return the solver for Newton's equations.
+        """Return the solver of Newton's linear equations at a guess of the joint motion.
 
         It maps a residual (nv,) and the changes (nh,) of constraint errors to changes of the motion and multipliers.
         """
@@ -272,7 +276,10 @@ class Interval:
         return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
-        """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
+        """Return minus the derivative (nv, nv) of half the controller and stop impulses by the motion dv (nv,).
+
+        The forces are `System.force_laws`: those of controllers, joint stops and force elements.
+        """
 
         def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
             at = self.t + 0.5 * self.h
@@ -283,7 +290,7 @@ class Interval:
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[CompliantRow]:
-        """Return the rows of Newton's matrix for rotors that couple several joints and springs between bodies."""
+        """Return rows for Newton's matrix: of rotors that turn with several joints, and of springs between bodies."""
         found = [
             compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
         ]
@@ -293,12 +300,12 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """Return the derivative (tree.nv,) of the residual by the motion dv, due to joint springs and dampers."""
+        """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix at a motion dv."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """Return the solver for Newton's matrix if mimic joints or contacts couple bodies.
+        """Return the dense solver of Newton's equations, for mimic joints or contacts that couple bodies.
 
         The inertia is that at the start of the step. `by_motion` (nv, nv) is the negative derivative of the impulses of
         force laws.
@@ -314,7 +321,7 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return for each body the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""
+        """Return, for each body, the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
             return found
@@ -329,19 +336,22 @@ class Interval:
 
 
 def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
-    """Return the rows that couple tree joints through force derivatives `by_motion` (nv, nv), one per coupled force."""
+    """Return compliant rows for Newton's matrix, from force derivatives `by_motion` (nv, nv) that couple joints.
+
+    There is one row for each force that depends on the motion of other joints.
+    """
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
     return [compliant_row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) from a body twist to the twist at its point `arm` (3,) [m], with axes rotated by R."""
+    """Return the matrix (6, 6) from a body's twist to that of its point `arm` (3,) [m], in axes rotated by R (3, 3)."""
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 
 def _point(poses: list[Transform], place: Place) -> Array:
-    """Return the world position (3,) [m] of a place on a body, for the poses of all bodies."""
+    """Return the world position (3,) [m] of a point fixed on a body, from the poses of all bodies."""
     return poses[place.body].point(place.pose.p)
 
 

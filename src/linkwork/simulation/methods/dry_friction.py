@@ -35,7 +35,7 @@ def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
 
 
 def friction_limits(mechanism: Mechanism) -> Array:
-    """Return the largest friction force (nv,) [N m or N] of each velocity, with the friction of its mimic joints."""
+    """Return the largest dry friction force (nv,) [N m or N] of each velocity, with that of its mimic joints."""
     own = np.concatenate([np.zeros(0), *(j.friction for j in outward(mechanism.tree))])
     return np.abs(mechanism.spread).T @ own
 
@@ -47,20 +47,23 @@ def without_friction(mechanism: Mechanism) -> Mechanism:
 
 
 class Friction(NamedTuple):
-    """An iterate of the friction of a step: impulses p (nv,) [N m s or N s], and `sticks` (nv,), 1 or 0."""
+    """Dry friction of a step during the iteration: impulses p (nv,) [N m s or N s], and which velocities stick.
+
+    `sticks` (nv,) is 1 for sticking velocities, else 0.
+    """
 
     p: Array
     sticks: Array
 
     @classmethod
     def at(cls, v: Array, limits: Array) -> Friction:
-        """Return the first guess for velocities v (nv,): those that are zero stick, the others slip."""
+        """Return the first guess of the friction at velocities v (nv,): zero velocities stick, the others slip."""
         p = [where(w > 0.0, limit, where(w < 0.0, -limit, 0.0)) for w, limit in zip(v, limits, strict=True)]
         sticks = [where(w == 0.0, where(limit > 0.0, 1.0, 0.0), 0.0) for w, limit in zip(v, limits, strict=True)]
         return cls(np.array(p), np.array(sticks))
 
     def after(self, v: Array, limits: Array, negligible: Number, one_by_one: Condition) -> tuple[Friction, Number]:
-        """Return the next iterate for velocities v (nv,) after a correction, and 1 if it differs in `sticks`, else 0.
+        """Return the next friction iterate for corrected velocities v (nv,), and 1 if `sticks` has changed, else 0.
 
         Velocities below `negligible` [rad/s or m/s] do not count as reversed. If `one_by_one`, only the first velocity
         that violates Coulomb's law changes.
@@ -79,7 +82,7 @@ class Friction(NamedTuple):
 
 
 def coulomb(v: Array, needed: Array, limits: Array) -> Array:
-    """Return the friction impulses (nv,) at velocities v (nv,): `needed` where v is zero, else the limit against v."""
+    """Return the friction impulses (nv,) by Coulomb's law: `needed` where v (nv,) is zero, else the limit against v."""
     return np.array(
         [
             where(w > 0.0, limit, where(w < 0.0, -limit, where(abs(x) < limit, x, where(x > 0.0, limit, -limit))))

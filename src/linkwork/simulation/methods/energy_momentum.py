@@ -1,4 +1,4 @@
-"""Steps that conserve momenta and energy: a variational step with one more unknown that balances the energy."""
+"""Energy-momentum method: a variational step with one more unknown that balances the energy. Conserves momenta too."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class EnergyMomentum(Variational):
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns: joint motion, multipliers, and the kick."""
+        """Return the number of unknowns of a step: joint motion, multipliers, and the kick."""
         return mechanism.nv + mechanism.nh + 1
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
@@ -98,11 +98,11 @@ class EnergyMomentum(Variational):
         return tried._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the unknown (n,): motion dv (nv,), multipliers (nh,) and kick."""
+        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,), multipliers (nh,) and kick."""
         return *super().split(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) at an unknown."""
+        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) for the unknowns (n,)."""
         dv, multipliers, kick = self.split(unknown)
         balance = self.tried(dv, multipliers, kick).balance
         gained, scale = self.energy.gained(dv, *self.arrived(dv, balance.momentum), balance)
@@ -233,7 +233,7 @@ class EnergyBalance:
         return STALLED * (1.0 + self.closing / scale)
 
     def _given(self) -> Number:
-        """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
+        """Return the energy [J] that all forces would add in a step without constraints; used in the energy scale."""
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
@@ -247,7 +247,7 @@ class EnergyBalance:
 
 
 class Internal:
-    """Internal motion at one position: joint motion without the rigid motion of symmetries.
+    """Internal motion at one position: joint motion minus the rigid motion of the whole mechanism along its symmetries.
 
     `twists` (k, 6) are the world twists of the symmetries.
     """
@@ -266,7 +266,7 @@ class Internal:
             self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the momenta (nv,) of velocities u (nv,) without the part due to the rigid motion of symmetries."""
+        """Return the momenta (nv,) of the internal part of velocities u (nv,), without motion along symmetries."""
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
         return (
             p - self.symmetry_momenta.T @ self.inertia.solve(self.symmetry_momenta @ u)

@@ -19,7 +19,7 @@ Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Con
 
 
 class Solution(NamedTuple):
-    """The solution of a step's equations: unknown (n,), state after the step, and whether the equations were solved."""
+    """Solution of a step's equations: unknowns (n,), state after the step, and whether the equations were solved."""
 
     unknown: Array
     moved: StepState
@@ -27,11 +27,11 @@ class Solution(NamedTuple):
 
 
 class OutOfTime(Exception):
-    """Raised when a diagnosis or a trial run has used its time."""
+    """Raised when a failure diagnosis or a trial run has used its time limit."""
 
 
 class IterationHistory:
-    """The relative residual after every iteration of a solver that runs on floats.
+    """Convergence history of one implicit step: the relative residual after every iteration, for floats.
 
     `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate. An iteration that ends after the
     `deadline` [s], a time of `time.perf_counter`, raises OutOfTime.
@@ -52,7 +52,7 @@ class IterationHistory:
 
 
 def changing(mechanism: Mechanism) -> str:
-    """Return the label of the first element that can change its state within a step; empty if there is none."""
+    """Return the label of the first contact, clutch or other element that can change state within a step, or ""."""
     contacts = (pair.contact for pair in mechanism.contact_pairs)
     return next((one.label for one in (*contacts, *mechanism.bounded, *mechanism.self_switching)), "")
 
@@ -64,11 +64,11 @@ class Equations(Protocol):
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns for a mechanism."""
+        """Return the number of unknowns in the equations of a step of a mechanism."""
         ...
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of the step.
+        """Return the solution of the equations of the step.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
@@ -79,12 +79,12 @@ class Equations(Protocol):
         ...
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution `unknown` (n,)."""
+        """Return the state at the end of the step, given the solution `unknown` (n,) of its equations."""
         ...
 
 
 def solving(equations: type[Equations]) -> Step:
-    """Return a step function that solves these equations."""
+    """Return an integration step function that solves equations of the given class."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         found = equations(system, t, now, h, held).solve()

@@ -58,7 +58,7 @@ SHORTEST = 1e-3  # fraction of a correction below which the line search accepts 
 
 
 class ContactGuess(NamedTuple):
-    """The iterate of Newton's method with contacts: best velocities (nv,) and impulses (nh,), and the next correction.
+    """State of Newton's method for a step with contacts: best velocities (nv,) and impulses (nh,), next correction.
 
     The next trial applies the fraction `part` of the correction, `move` (nv,) of the velocities and `more` (nh,) of the
     impulses. `least` is the relative residual of the best iterate.
@@ -77,19 +77,19 @@ ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
 
 
 def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
-    """Return the dense solver with constraint rows, from the solver `solve` of Newton's equations without them."""
+    """Return a dense solver of Newton's equations with constraint rows; `solve` solves the equations without them."""
     return lambda rows, r, target: DenseConstraints.of_two(*rows, solve).solve_constrained(r, target)
 
 
 class StepConstraints(NamedTuple):
-    """Constraint rows (nh, nv) `along` which impulses act, rows at the `end` of a step, and mean `rates` of errors."""
+    """Constraints of a step: rows (nh, nv) `along` which impulses act, rows at its `end`, and mean error `rates`."""
 
     along: Array
     end: Array
     rates: Array
 
     def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
-        """Return Newton's corrections of velocities (nv,) and impulses (nh,), to be subtracted.
+        """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,), which are to be subtracted.
 
         `solve` solves Newton's equations with constraint rows; `residual` (nv,) is the one without `impulses` (nh,).
         """
@@ -98,7 +98,7 @@ class StepConstraints(NamedTuple):
 
 
 class Midpoint:
-    """The equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
+    """Equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.limits = None  # of friction impulses (nv,) [N m s or N s] that obey Coulomb's law
@@ -111,21 +111,24 @@ class Midpoint:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns, velocities and constraint impulses."""
+        """Return the number of unknowns of a step: velocities and constraint impulses."""
         return mechanism.nv + mechanism.nh
 
     def _middle(self, v: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) at mid-step and mean velocity (nv,), for velocities v (nv,) at the end."""
+        """Return coordinates (nq,) at mid-step and mean velocity (nv,), for velocities v (nv,) at the step's end."""
         mean = (self.now.v + v) * 0.5
         return integrate(self.mechanism, self.now.q, mean * (0.5 * self.h)), mean
 
     def _imbalance(self, q: Array, mean: Array, v: Array) -> Array:
-        """Return the impulse residual (nv,) [N s, N m s] of the equations of motion, for v (nv,) at the end."""
+        """Return the residual (nv,) [N s, N m s] of the equations of motion, for velocities v (nv,) at the end."""
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
 
     def _force_jacobian(self, v: Array) -> Array:
-        """Return the negative derivative (nv, nv) of impulses of force laws by the velocities v (nv,) at the end."""
+        """Return minus the derivative (nv, nv) of controller and stop impulses by the velocities v at the end.
+
+        The forces are `System.force_laws`: those of controllers, joint stops and force elements.
+        """
 
         def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
             return lambda v: force_law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
@@ -151,7 +154,10 @@ class Midpoint:
         return StepConstraints(along, end, rates)
 
     def residual(self, unknown: Array) -> Array:
-        """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
+        """Return the residual (nv,) of the equations of motion and the constraint rates (nh,), for unknowns (nv + nh,).
+
+        The unknowns are the velocities at the end and the constraint impulses.
+        """
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
         constraints = self._constraints(q, mean)
@@ -160,7 +166,7 @@ class Midpoint:
         return np.concatenate([left, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution (nv + nh,)."""
+        """Return the state at the end of the step, from the solution (nv + nh,): velocities and impulses."""
         v = unknown[: self.mechanism.nv]
         q, mean = self._middle(v)
         power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
@@ -173,7 +179,7 @@ class Midpoint:
         return moved._replace(work=moved.work - p @ mean)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of a step.
+        """Return the solution of the equations of a step.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
@@ -184,7 +190,7 @@ class Midpoint:
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _stiffness(self) -> tuple[Array, list[Number]]:
-        """Return the stiffness and damping terms of joints (tree.nv,) and of springs between bodies in M."""
+        """Return what springs and dampers add to M: for joints (tree.nv,), and a list for springs between bodies."""
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
         (speed,) = to_tree(m, ("v",), (self.now.v,))
@@ -192,11 +198,11 @@ class Midpoint:
         return extra, [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
 
     def _matrix(self) -> Array:
-        """Return the matrix M + h/2 D + h^2/4 K (nv, nv) at the start of the step."""
+        """Return Newton's matrix M + h/2 D + h^2/4 K (nv, nv) at the start of the step: inertia, damping, stiffness."""
         return stiffened_matrix(self.mechanism, self.now.q, *self._stiffness())
 
     def _solvers(self) -> Callable[[Array], ConstrainedSolver]:
-        """Return the function that makes the solver of Newton's equations, given a matrix (nv, nv) to add to M."""
+        """Return a function that makes a solver of Newton's equations, given a matrix (nv, nv) to add to M."""
         m = self.mechanism
         if m.constrained and not m.mimics:
             return self._recursive()
@@ -209,7 +215,7 @@ class Midpoint:
         return solver
 
     def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step without contacts, by Newton's method with one matrix for all iterations."""
+        """Solve the equations of a step without contacts or friction, by Newton's method with one matrix."""
         m, now = self.mechanism, self.now
         solve = self._solvers()(self._force_jacobian(now.v))
 
@@ -262,7 +268,10 @@ class Midpoint:
         return np.concatenate([v, impulses]), iterations, solved
 
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
-        """Return `_solvers` in linear time, by a recursion over the tree for each set of constraint rows."""
+        """Return a function that makes a linear-time solver of Newton's equations, by recursion over the tree.
+
+        It replaces `_solvers`; each set of constraint rows needs one recursion.
+        """
         m, now = self.mechanism, self.now
         at = Position(joint_poses(m, now.q), subspaces(m, now.q))
         extra, weights = self._stiffness()
@@ -310,7 +319,7 @@ class Midpoint:
         return np.concatenate([v, impulses]), iterations, solved
 
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
-        """Return the relative residual, and the corrections of velocities (nv,) and impulses (nh,).
+        """Return the relative residual, and Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
         They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints.
         """
@@ -330,10 +339,11 @@ class Midpoint:
 
 
 def _converged(size: Number, last: Number, scale: Number) -> Condition:
-    """Return whether a correction of this size ends the iteration; `last` is the size of the one before, 0 if none.
+    """Return whether Newton's iteration has converged, from the sizes of the present and the last correction.
 
-    `scale` [rad/s or m/s] is the size of the velocities. The corrections decrease by a constant factor, so that the
-    next would be size^2 / last. Corrections that no longer decrease have reached round-off.
+    `last` is 0 if there is no last correction. `scale` [rad/s or m/s] is the size of the velocities. The corrections
+    decrease by a constant factor, so that the next would be size^2 / last. Corrections that no longer decrease have
+    reached round-off.
     """
     ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
     ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)

@@ -95,7 +95,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class Middle:
-    """The state at the middle of a step h [s], with all quantities that do not depend on the velocities at the end.
+    """The system at the middle of a step h [s]: all quantities that do not depend on the velocities at the end.
 
     `q` (nq,) are the coordinates at mid-step. `solve` maps impulses (nv,) [N s, N m s] to velocities (nv,), with
     dampers included. `project` removes velocity components (nv,) that violate loops.
@@ -143,10 +143,11 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
 
 
 class MidStepContact(NamedTuple):
-    """A contact pair at the middle of a step: `distance` [m], contact axes (3, 3) in the world, and impulse blocks.
+    """A contact pair at mid-step: `distance` [m], contact axes (3, 3) in the world, and impulse blocks.
 
-    `facing` is the block of the contact force; `rolling` and `spinning` are blocks of friction torques, or None.
-    `number` is the number of its first block in the list of all blocks.
+    A block is a group of rows for the impulse solver. `facing` is the block of the contact force; `rolling` and
+    `spinning` are blocks of friction torques, or None. `number` is the number of its first block in the list of all
+    blocks.
     """
 
     distance: Number
@@ -158,22 +159,22 @@ class MidStepContact(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """The blocks of the contact: force, then rolling and spinning friction if it has them."""
+        """The contact's blocks for the impulse solver: force, then rolling and spinning friction if it has them."""
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
-        """Return the impulse (3,) [N s] of the contact in contact axes; p are the impulses of all blocks."""
+        """Return the contact's impulse (3,) [N s] in contact axes, from the impulses p of all blocks."""
         return p[self.number]
 
     def torque(self, p: Sequence[Array]) -> Array:
-        """Return the angular impulse (3,) [N m s] of the contact in contact axes; p are the impulses of all blocks."""
+        """Return the contact's angular impulse (3,) [N m s] in contact axes, from the impulses p of all blocks."""
         roll = np.zeros(2) if self.rolling is None else p[self.number + 1]
         spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
         return np.concatenate([spin, roll])
 
 
 def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
-    """Return all contact pairs at the middle of a step; their blocks are numbered from `number` on."""
+    """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = contact_kinematics(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
@@ -269,7 +270,10 @@ def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array
 
 
 def _slow(m: Mechanism, h: Number) -> Number:
-    """Return the speed [m/s] that gravity adds in a step: slower bounces would last less than two steps."""
+    """Return the speed [m/s] that gravity adds in a step h [s]: slower contacts come to rest instead of bouncing.
+
+    Their bounces would last less than two steps.
+    """
     return np.sqrt(dot(m.gravity, m.gravity)) * h
 
 
@@ -279,7 +283,7 @@ def _may_bounce(contact: ContactLaw) -> bool:
 
 
 class PushOut(NamedTuple):
-    """Coordinates q (nq,) after penetration was removed, and the work [J] of this correction."""
+    """Coordinates q (nq,) after contact penetration was removed, and the work [J] of this correction."""
 
     q: Array
     work: Number
@@ -304,10 +308,11 @@ def _push_out_distances(
 
 
 def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[RigidContact, Number]]:
-    """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
+    """Return the rows of ratchets without a force limit, each with its smallest allowed motion in the push-out.
 
-    These ratchets must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield,
-    as in an impact. `bounded` are the bounded constraints, and `box` has their rows.
+    The push-out moves contacts out of penetration. These ratchets must not move back by more than they advanced in the
+    step h [s]. Constraints with a capacity yield, as in an impact. `bounded` are the bounded constraints, and `box` has
+    their rows.
     """
     found = []
     for k, item in enumerate(bounded):
@@ -318,9 +323,10 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
 
 
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
-    """Move q (nq,) by at least the given distances [m or rad] along constraint rows; velocities v (nv,) do not change.
+    """Return the coordinates q (nq,) moved out of penetration, by at least given distances [m or rad] along rows.
 
-    The motion is the smallest one in the kinetic-energy metric. `pushes` are pairs of constraint rows and a distance.
+    `pushes` are pairs of constraint rows and a distance. The motion is the smallest one in the kinetic-energy metric.
+    The velocities v (nv,) do not change.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
@@ -330,11 +336,12 @@ def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContac
 def _contact_state(
     one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
 ) -> Array:
-    """Return the memory (5,) of a contact: state number, force (3,) [N] in world axes, start time [s] of the state.
+    """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s].
 
-    If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m] follows: shape (8,). `one`
-    is the contact at mid-step, `impulses` are those of all blocks, `before` is its memory before the step, v (nv,) the
-    velocities after it, and `at` [s] the time at its end.
+    The force is in world axes; the time is that at which the state began. If any contact of the mechanism has rolling
+    or spinning friction, the torque (3,) [N m] follows: shape (8,). `one` is the contact at mid-step, `impulses` are
+    those of all blocks, `before` are its stored values before the step, v (nv,) the velocities after it, and `at` [s]
+    the time at its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v

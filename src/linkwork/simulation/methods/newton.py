@@ -27,7 +27,7 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Round-off thresholds of Newton corrections.
+    """Round-off thresholds for the size of Newton corrections; smaller corrections end the iteration.
 
     A correction that decreased ends the iteration if it is at most `sure` (plus CLOSE times the unknown). After a full
     step, a correction of at most `stalled` ends the iteration even if it did not decrease.
@@ -38,7 +38,7 @@ class Floor(NamedTuple):
 
 
 def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, most: int = ITERATIONS) -> Root:
-    """Return the root near the guess `unknown` (n,), `multipliers` (m,).
+    """Return the root of equations by Newton's method, from the guess `unknown` (n,) and `multipliers` (m,).
 
     The iteration ends when corrections are smaller than CLOSE times the unknown, or at round-off. Each iteration tries
     a fraction of the last correction. If the correction at the new point is smaller, the point is accepted, else half

@@ -35,10 +35,10 @@ class FailedStep(NamedTuple):
 
 
 class Unsolved(NamedTuple):
-    """Diagnosis of a step whose equations were not solved.
+    """Diagnosis of a step whose equations were not solved: its residuals, and the joint or loop with the largest.
 
     `history` has the relative residual after every iteration; if not `complete`, only of the first iterations. `worst`
-    names the joint or loop with the largest residual.
+    names the joint or loop.
     """
 
     history: tuple[float, ...]
@@ -58,10 +58,10 @@ class Unsolved(NamedTuple):
 
 
 def unsolved(step: FailedStep) -> Unsolved | None:
-    """Return the diagnosis of a step that was not solved, after at most HISTORY_SECONDS.
+    """Return the diagnosis of a step that may not be solved: its convergence history and the joint at fault.
 
-    None if the step is solved, the method is explicit, or events can occur within the step. `held` (nv,) are the joint
-    forces of a sampled controller.
+    None if the step is solved, the method is explicit, or events can occur within the step. The function stops after
+    HISTORY_SECONDS. `held` (nv,) are the joint forces of a sampled controller.
     """
     if not step.method.implicit or changing(step.system.mechanism):
         return None
@@ -73,7 +73,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 
 
 def solved_step(step: FailedStep) -> float | None:
-    """Return a step h / 2^k [s] with which the interval of a failed step h is solved in plain Python.
+    """Return a smaller step h / 2^k [s] that solves the interval of a failed step h, tried in plain Python.
 
     None if none was found in SHORTER_SECONDS.
     """
@@ -89,7 +89,7 @@ def solved_step(step: FailedStep) -> float | None:
 
 
 def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
-    """Divide a step into `count` equal steps; return the iteration history of the first that is not solved, or None.
+    """Divide a failed step into `count` equal steps; return the history of the first that is not solved, or None.
 
     The second result is whether this is known: it is false if the deadline was reached.
     """

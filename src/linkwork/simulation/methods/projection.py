@@ -12,7 +12,7 @@ from linkwork.tolerances import CLOSURE_OPEN
 
 
 def projected(step: Step) -> Step:
-    """Return a step that makes `step` and then projects the state onto the constraints."""
+    """Return a step function that makes `step` and then projects the state onto the constraints."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         moved, solved = step(system, t, now, h, held)

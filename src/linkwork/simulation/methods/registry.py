@@ -41,12 +41,12 @@ class Method:
 
     @property
     def title(self) -> str:
-        """A text that distinguishes methods in kernel names: name, order, and whether contact events are located."""
+        """Text that distinguishes methods in kernel names: name, order, and whether contact events are located."""
         return f"{self.name}, order {self.order}{', located' if self.locates else ''}"
 
     @cached_property
     def equations(self) -> type[Equations] | None:
-        """The equations of an implicit step; None for explicit steps."""
+        """The class of equations that an implicit step solves; None for explicit steps."""
         return self._defined() if self.implicit else None
 
     @cached_property

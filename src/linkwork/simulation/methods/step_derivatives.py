@@ -1,4 +1,4 @@
-"""Derivatives of a step as a map of states, exact to round-off; for control design on the discrete map.
+"""Derivatives of an integration step by state and joint forces, exact to round-off; for control design.
 
 The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0 the
 iteration is not differentiated: at the solution dz = -(dR/dz)^-1 dR, by the implicit function theorem. Both need only
@@ -43,7 +43,7 @@ class StepDerivatives(NamedTuple):
 
 
 class StepMap:
-    """One step of a method as a map of states (nq + nv,) under joint forces (nv,), with its derivatives.
+    """One integration step as a map of states (nq + nv,) under joint forces (nv,), with its derivatives.
 
     `system(*changes)` returns the system to step; `changes` has the shapes of its arguments. `name` distinguishes this
     system in kernel names.
@@ -82,7 +82,7 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by joint forces (2 nv, nv).
+        """Return the derivatives of one substep: by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
 
         `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
         step size and the arguments of `system`.
@@ -101,10 +101,10 @@ class StepMap:
     # --- compiled functions ---
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
-        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved.
+        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of the step's equations.
 
-        x (nq + nv,) is the state before the step, tau (nv,) are joint forces, and `changes` are the arguments of
-        `system`.
+        The state is nan if the equations were not solved. x (nq + nv,) is the state before the step, tau (nv,) are
+        joint forces, and `changes` are the arguments of `system`.
         """
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
@@ -121,10 +121,10 @@ class StepMap:
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
 
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
-        """Return the derivative (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
+        """Return the directional derivative (2 nv + n,) of the next state and of the residual of a step h [s].
 
-        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order. `rest` are
-        the arguments of `system`, the unknown (n,) and the direction.
+        The direction (3 nv + n,) is a change of q in the tangent space, of v, of tau, and of the unknown, in this
+        order. `rest` are the arguments of `system`, the unknown (n,) and the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
@@ -160,7 +160,7 @@ class StepMap:
 
 
 def _solved(matrix: Array, right: Array, terms: Array) -> Array:
-    """Return the smallest x (n, k) with matrix (n, n) @ x = right (n, k), found after scaling rows and columns.
+    """Return the smallest x (n, k) with matrix (n, n) @ x = right (n, k), after scaling of rows and columns.
 
     Rows and columns are nv of motion, nh of constraints, and possibly others. Constraint rows may be redundant or zero,
     so they are scaled by `terms` (nh, nv), the squared sizes of the terms that they are sums of.

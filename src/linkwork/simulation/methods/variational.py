@@ -1,4 +1,4 @@
-"""Variational steps, which conserve momenta and the symplectic form.
+"""Variational methods (variational, RATTLE, SHAKE): their steps conserve momenta and the symplectic form.
 
 All of them solve the equations of `discrete_equations` by Newton's method with a line search.
 """
@@ -96,7 +96,10 @@ class Tried(NamedTuple):
 
 
 class Variational:
-    """The discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic: energy oscillates, but does not drift."""
+    """Equations of a variational step: discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic.
+
+    The energy oscillates, but does not drift.
+    """
 
     at_ends, projected = False, True
     rotation: ClassVar[RotationRule] = EXPONENTIAL
@@ -110,14 +113,15 @@ class Variational:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns: joint motion and multipliers."""
+        """Return the number of unknowns of a step: joint motion and multipliers."""
         return mechanism.nv + mechanism.nh
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
-        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`.
+        """Return the residuals of the step's equations for a motion dv (nv,) with multipliers (nh,).
 
         The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
         J(q_1), and no impulses along J(q_0) keep the loops closed. If `singular` is 1, they act along J(q_1) instead.
+        Only subclasses use `kick`.
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
@@ -132,14 +136,14 @@ class Variational:
         return Tried(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
+        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum (nv,)."""
         q = integrate(self.mechanism, self.now.q, dv)
         return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 
     # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the unknown (n,): motion dv (nv,) and multipliers (nh,)."""
+        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
@@ -157,7 +161,7 @@ class Variational:
     # --- Newton's method ---
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of the step.
+        """Return the solution of the equations of the step.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
@@ -186,8 +190,8 @@ class Variational:
     def first_motion(self) -> Array:
         """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
 
-        The guess treats joint springs and dampers implicitly, as Newton's matrix does, so that it is useful for stiff
-        ones.
+        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
+        dampers implicitly, as Newton's matrix does, so that it is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -269,13 +273,13 @@ class Variational:
 
 
 class Rattle(Variational):
-    """The equations of RATTLE: a variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
+    """Equations of a RATTLE step: a variational step with springs evaluated at both ends (S4 2.33 to 2.37)."""
 
     at_ends = True
 
 
 class Shake(Rattle):
-    """The equations of SHAKE: the positions of RATTLE, with velocities that satisfy loops to second order only.
+    """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
     Velocities are not projected (S4 2.31, 2.32). The impulses of the constraints at both ends of a step have the same
     multipliers, up to a common factor that makes them equally large; RATTLE solves for those at the end. The resulting

@@ -17,9 +17,9 @@ from linkwork.model.bodies import Body
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.problem_setup import start_of
+from linkwork.simulation.results.drawing_shapes import Solid, solids_of
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run_data import RunData
-from linkwork.simulation.results.solids import Solid, solids_of
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ Place = tuple[int, Array]  # body number and a point (3,) [m] in its frame
 
 
 class View(NamedTuple):
-    """The view of a drawing: world vectors (3,) that point right and up in it, and their names if they are axes."""
+    """Direction of view of a drawing: world vectors (3,) that point right and up, and their names if they are axes."""
 
     right: Array
     up: Array
     names: tuple[str, str] | None
 
     def of(self, points: Array) -> Array:
-        """Return points (..., 3) [m] of the world projected to the drawing plane (..., 2) [m]."""
+        """Return world points (..., 3) [m] projected to the plane of the drawing (..., 2) [m]."""
         return points @ np.column_stack([self.right, self.up])
 
 
 class Skeleton(NamedTuple):
-    """The elements of a drawing, given in body frames, so that they do not depend on the position."""
+    """Points and lines of a mechanism to draw, given in body frames, so that they do not depend on the position."""
 
     shapes: list[tuple[int, Array]]  # for each body except the world: points (n, 3) [m] in its frame
     pins: list[Place]  # joints, on their outboard bodies
@@ -132,7 +132,7 @@ def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.Path
 
 
 def skeleton(m: Mechanism) -> Skeleton:
-    """Return the skeleton of a mechanism: its joints, loops, springs, centres of mass and frames."""
+    """Return the points and lines of a mechanism to draw: joints, loops, springs, centres of mass and frames."""
     points: list[list[Array]] = [[] for _ in m.bodies]
     found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
@@ -167,9 +167,10 @@ def skeleton(m: Mechanism) -> Skeleton:
 
 
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
-    """Return the centre of mass of a body; if the body has a single joint, also the far end of an equivalent bar.
+    """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and the end of a bar.
 
-    The bar is thin and has the same inertia. `points` (3,) [m] are the joints of the body, in its frame.
+    The end of the bar is added if the body has a single joint; the bar is thin and has the same inertia. `points` (3,)
+    [m] are the joints of the body, in its frame.
     """
     if not body.mass > 0.0:
         return []
@@ -186,7 +187,7 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
 
 
 def view_of(points: Array, gravity: Array) -> View:
-    """Return the view of points (n, 3) [m] with gravity downward.
+    """Return the direction of view for drawing points (n, 3) [m], with gravity downward.
 
     If all points are in a plane normal to a coordinate axis, the view is along that axis, else it is oblique.
     """
@@ -211,7 +212,7 @@ def view_of(points: Array, gravity: Array) -> View:
 
 
 def _not_collinear(points: Array) -> bool:
-    """Return whether points (n, 3) are not all on one line; then they define a view without the visual shapes."""
+    """Return whether points (n, 3) are not all on one line, so that they define a view without the visual shapes."""
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
 
@@ -224,7 +225,7 @@ def outline(points: Array) -> Array:
         return np.array(ordered) * size
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return one side of the hull: the corners with a left turn (Andrew's monotone chain).
+        """Return one side of the convex hull: the corners with a left turn (Andrew's monotone chain).
 
         `along` are the points in order.
         """
@@ -365,7 +366,7 @@ def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
 
 
 def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
-    """Set up the axes in metres for a planar view; hide them for an oblique view.
+    """Set up the axes of a drawing, in metres for a planar view; hide them for an oblique view.
 
     `middle` (2,) and `span` (2,) [m] are centre and size of the drawing.
     """
@@ -385,9 +386,9 @@ def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
 
 
 def _color(bones: Skeleton, number: int) -> Color:
-    """Return the colour of body `number` in the skeleton: that of its visual shapes, or the next default colour.
+    """Return the colour of body `number` in a drawing: that of its visual shapes, or the next default colour.
 
-    `bones` is the skeleton.
+    `bones` is the skeleton of the mechanism.
     """
     body, _ = bones.shapes[number]
     own = [solid.color for solid in bones.solids if solid.body == body and solid.color is not None]
@@ -396,7 +397,10 @@ def _color(bones: Skeleton, number: int) -> Color:
 
 
 def _at(X: Array, place: Place) -> Array:
-    """Return the world position (3,) [m] of a place (body number, point), for body poses X (nbodies + 1, 4, 4)."""
+    """Return the world position (3,) [m] of a point on a body, given as (body number, point).
+
+    X (nbodies + 1, 4, 4) are the body poses.
+    """
     body, point = place
     return X[body, :3, :3] @ point + X[body, :3, 3]
 

@@ -1,4 +1,4 @@
-"""Outcomes of the members of a run, and events during it."""
+"""Outcomes of a run, which say how each batch member ended, and events during the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event: time [s], index of the member in the batch, and text.
+    """An event of a run: time [s], index of the member in the batch, and text.
 
     For an element that was switched, `energy` [J] is the energy gained by the velocity jump, `impulse` [N s or N m s]
     the constraint impulse, and `carried` [N or N m] the constraint force after the event; if that is 0, for example

@@ -1,7 +1,7 @@
 """The report on a run: checks of energy balance, momenta, constraints and joint limits, each with its limit.
 
 `energy` defines the energy balance, `report_momenta` checks momenta, `symplecticity` computes the symplectic defect,
-and `report_limits` has all limits.
+and `report_tolerances` has all limits.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.energy import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
-from linkwork.simulation.results import report_limits as limits
-from linkwork.simulation.results.extremes import largest_magnitude, relative
+from linkwork.simulation.results import report_tolerances as limits
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
-from linkwork.simulation.results.report_resolution import step_resolution
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
+from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
@@ -93,7 +93,7 @@ def _outcomes(run: RunData) -> Row:
 
 
 def _finite(run: RunData) -> Row:
-    """Return the row that checks whether all samples of each batch member, until its end, are finite."""
+    """Return the report row that checks whether all samples of each batch member, until its end, are finite."""
     ended = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(*run.batch, 1)
     before_end = run.t <= ended + limits.SAME_TIME * np.abs(ended)
     for name, values in run.recorded.items():
@@ -153,7 +153,7 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the row for the largest slip speed of engaged elements that must not slip: those without a capacity."""
+    """Yield the report row for the largest slip speed of engaged elements without a capacity, which cannot slip."""
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
@@ -169,7 +169,7 @@ def _slips(run: RunData) -> Iterator[Row]:
 
 
 def _singular(run: RunData, J: Array) -> Row:
-    """Return the row for the worst conditioning of the loops, from their constraint rows J (*batch, T, nc, nv)."""
+    """Return the report row for the worst conditioning of the loops, from their Jacobians J (*batch, T, nc, nv)."""
     name, flat = "loop conditioning", J.reshape(-1, *J.shape[-2:])
     times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
@@ -188,7 +188,7 @@ def _singular(run: RunData, J: Array) -> Row:
 
 
 def _joint_limits(run: RunData) -> Row:
-    """Return the row for the largest violation of a joint limit, relative to the range of the joint.
+    """Return the report row for the largest violation of a joint limit, relative to the range of the joint.
 
     Violations occur because joint stops are stiff springs.
     """
@@ -242,7 +242,7 @@ def _contact_residual(run: RunData) -> Row:
 
 
 def _symplectic(run: RunData) -> Row:
-    """Return the row for the symplectic defect of steps from some samples of the first batch member."""
+    """Return the report row for the symplectic defect of steps from some samples of the first batch member."""
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
         return Row(name, "unknown", note=why_not, not_checked=why_not)
@@ -259,7 +259,7 @@ def _speed(run: RunData) -> Row:
 
 
 def _state_error(run: RunData) -> Row:
-    """Return the row for the error of q and v, estimated by Richardson extrapolation from a run with half the step.
+    """Return the report row for the error of q and v, by Richardson extrapolation from a run with half the step.
 
     At order p, half the step leaves 1 / 2^p of the error.
     """

@@ -1,4 +1,4 @@
-"""Rows of the report on velocity limits and effort limits of joints; they inform and are no checks."""
+"""Report rows on velocity limits and effort limits of joints. They give information and do not fail a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDED = "tau.commanded"
 
 
 def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
-    """Yield rows on velocities and controller forces beyond the limits of joints, and on clipped forces."""
+    """Yield report rows on velocities and controller forces beyond the limits of joints, and on clipped forces."""
     m = run.mechanism
     speeds = np.concatenate([np.zeros(0), *(joint.velocity_limit for joint in m.leaders)])
     if "v" in run.recorded and np.isfinite(speeds).any():
@@ -31,14 +31,17 @@ def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
 
 
 def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, remark: str) -> Row:
-    """Return the row that says whether a series (*batch, T, nv) exceeds the limits (nv,), and where most."""
+    """Return the report row that says whether a series (*batch, T, nv) exceeds the joint limits `bound` (nv,).
+
+    Its note names the joint with the largest ratio.
+    """
     note = f"{_worst(run, series, bound, unit)}; {remark}"
     exceeded = _beyond(series, bound).any()
     return Row(title, "exceeded" if exceeded else "not exceeded", note=note if exceeded else "")
 
 
 def _clipped(run: RunData, bound: Array) -> Row:
-    """Return the row that says how often and how much the forces of the controller were clipped."""
+    """Return the report row that says how often and by how much the forces of the controller were clipped."""
     known = COMMANDED in run.recorded
     found = run[COMMANDED] if known else run.tau
     clipped = _beyond(found, bound) if known else np.abs(found) >= bound
@@ -55,7 +58,7 @@ def _beyond(series: Array, bound: Array) -> Array:
 
 
 def _worst(run: RunData, series: Array, bound: Array, unit: str, what: str = "") -> str:
-    """Return the text on the joint whose value is largest relative to its limit."""
+    """Return a text that names the joint whose value is largest relative to its limit, with value and limit."""
     m = run.mechanism
     largest = np.nanmax(np.abs(series).reshape(-1, m.nv), axis=0, initial=0.0)
     ratios = np.where(largest > 0.0, largest / bound, 0.0)

@@ -1,4 +1,4 @@
-"""Momentum conservation in the report: which momenta a mechanism conserves, and why others are not checked.
+"""Momentum checks of the report: which momenta a mechanism conserves, and why others are not checked.
 
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
 centre of mass, and its linear momentum changes by the impulse of gravity. Other mechanisms may have symmetries, such as
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.simulation.results.extremes import largest_magnitude, relative
-from linkwork.simulation.results.report_limits import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.report_tolerances import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
@@ -25,7 +25,7 @@ NOT_CONSERVED = "not conserved"
 
 
 def momenta(run: RunData) -> Iterator[Row]:
-    """Yield a row for each conserved momentum, or one row with the reason why momentum is not checked."""
+    """Yield a report row for each conserved momentum, or one row with the reason why momentum is not checked."""
     names = "momentum", "angular momentum"
     why_not = _what_changes_momentum(run)
     if why_not:
@@ -46,7 +46,7 @@ def momenta(run: RunData) -> Iterator[Row]:
 
 
 def _of_symmetries(run: RunData) -> Iterator[Row]:
-    """Yield a row for each momentum that a symmetry conserves in a mechanism connected to the world."""
+    """Yield a report row for each momentum that a symmetry conserves in a mechanism connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
     m = run.varied((0,) * len(run.batch))
@@ -106,7 +106,7 @@ def _what_changes_momentum(run: RunData) -> str:
 
 
 def _what_pushes(run: RunData) -> str:
-    """Return which wrench or controller acts on the mechanism from the world; empty if none does."""
+    """Return a text that names the wrench or controller that acts on the mechanism from the world, or ""."""
     if run.settings.pushed:
         return "wrenches act"
     if run.settings.controlled and "tau" not in run.recorded:
@@ -132,7 +132,7 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
 
 
 def _weight(run: RunData) -> Array:
-    """Return mass times gravity (..., 3) [N] of the mechanism for every batch member."""
+    """Return the weight, mass times gravity, (..., 3) [N] of the mechanism for every batch member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
         if name.endswith(".mass"):
@@ -141,7 +141,7 @@ def _weight(run: RunData) -> Array:
 
 
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
-    """Return the scales of linear and angular momentum (*batch,).
+    """Return the sizes of linear and angular momentum (*batch,) to which drifts of momenta are relative.
 
     Each is the sum of the momenta of single joint velocities, at the sample where it is largest; at least a small part
     of the other one, which differs by a length: the largest radius of gyration.

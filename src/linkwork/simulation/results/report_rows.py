@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwork.errors import unknown_name, visible
-from linkwork.simulation.results.report_limits import BALANCE, BALANCE_FIRST_ORDER
+from linkwork.simulation.results.report_tolerances import BALANCE, BALANCE_FIRST_ORDER
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
@@ -61,11 +61,11 @@ class Report:
 
     @property
     def not_checked(self) -> dict[str, str]:
-        """The checks that were left out: name to reason."""
+        """The checks that were left out, as a dict from the name of the check to the reason."""
         return {row.name: row.not_checked for row in self.rows if row.not_checked} | dict(self.left_out)
 
     def __getitem__(self, name: str) -> Row:
-        """Return the row of this name."""
+        """Return the row of the check called `name`."""
         named = {row.name: row for row in self.rows}
         if name not in named:
             raise unknown_name("row", name, named)
@@ -108,7 +108,7 @@ class Report:
 
 
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
-    """Return a row that checks the largest of `values` (*batch,) against `bound`.
+    """Return a report row that checks the largest of `values` (*batch,) against `bound`.
 
     Without a bound it is the limit for energy and momenta.
     """
@@ -126,7 +126,10 @@ def _balance(run: RunData) -> float:
 
 
 def member_name(run: RunData, number: int) -> str:
-    """Return the text "member 3: " for the batch member with the flat number `number`; empty for a single run."""
+    """Return the text that names a batch member in a message, such as "member 3: "; empty for a single run.
+
+    `number` is the flat number of the member.
+    """
     if not run.batch:
         return ""
     index = [int(k) for k in np.unravel_index(number, run.batch)]
@@ -134,5 +137,5 @@ def member_name(run: RunData, number: int) -> str:
 
 
 def verdict(good: bool | np.bool_) -> str:
-    """Return the verdict text for a check that is `good` (passed) or not."""
+    """Return the verdict text of a check: "ok" if it is `good` (passed), else "bad"."""
     return PASSED if good else FAILED

@@ -116,7 +116,7 @@ class Run(RunData):
         (('time', 'coordinate'), 'J')
 
         """
-        from linkwork.simulation.results.datasets import to_xarray
+        from linkwork.simulation.results.xarray_dataset import to_xarray
 
         return to_xarray(self, series)
 
@@ -150,7 +150,7 @@ class Run(RunData):
         ['positions', 'energies']
 
         """
-        from linkwork.simulation.results.figures import plot_run
+        from linkwork.simulation.results.series_plots import plot_run
 
         return plot_run(self, series, path)
 

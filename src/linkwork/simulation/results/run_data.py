@@ -160,7 +160,7 @@ class RunData:
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
-        """Return `formula(self)`; the result is computed once and shared by all derived series that use it."""
+        """Return `formula(self)`, which is computed once and cached for all derived series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return cast("Value", self._known[formula])
@@ -176,17 +176,17 @@ class RunData:
         return found
 
     def varied(self, index: tuple[int, ...]) -> Mechanism:
-        """Return the mechanism with the parameters of the batch member at `index`."""
+        """Return the mechanism with the parameter values of the batch member at `index`."""
         core = self.mechanism.parameters
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
         return self.mechanism.varied(own) if own else self.mechanism
 
     def __getstate__(self) -> Mapping[str, object]:
-        """Return the state for pickles: the fields, without derived series and user functions."""
+        """Return the data to pickle: the fields of the run, without derived series and user functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """Return a deep copy; unlike a pickle it keeps user functions."""
+        """Return a deep copy of the run; unlike a pickle it keeps user functions."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- text ---
@@ -206,7 +206,7 @@ class RunData:
 
 
 def refuse_large_series(run: RunData, names: Iterable[str]) -> None:
-    """Raise a LinkworkError if the recorded series, and those of `names` that must be derived, exceed memory."""
+    """Raise a LinkworkError if the recorded series and the derived series among `names` need too much memory."""
     new = [name for name in names if name not in run.recorded and SERIES.get(name, name) not in run._known]
     shapes = [series.shape(run.facts) for name in new if (series := find(run.facts, name)) is not None]
     sample = math.prod(run.batch) * sum(map(math.prod, shapes))  # numbers

@@ -28,9 +28,9 @@ from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.faults import raise_first
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.registry import RIGID
-from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
+from linkwork.simulation.results.xarray_dataset import batch_axes, to_xarray
 from linkwork.simulation.series import label_of
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,
@@ -162,7 +162,7 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
 
 
 def _described(path: Path, text: str) -> About:
-    """Return the parsed JSON text; raise a LinkworkError if the file is no run file or of a newer version."""
+    """Return the parsed JSON text of a run file; raise a LinkworkError if it is no run file or of a newer version."""
     try:
         about = json.loads(text)
     except ValueError:
@@ -357,12 +357,15 @@ def _plain(dataset: h5py.Dataset) -> Array:
 
 
 def _seal(checksum: int) -> bytes:
-    """Return the line with the checksum that ends a netCDF file; HDF5 ignores it."""
+    """Return the line with a checksum that is appended to a netCDF file; HDF5 ignores it."""
     return f"\nlinkwork run, crc32 {checksum:08x}\n".encode()
 
 
 def _refuse_unsealed(path: Path) -> None:
-    """Raise a ValueError if the final checksum of the file is wrong or missing: HDF5 may hang on a damaged file."""
+    """Raise a ValueError if the checksum at the end of a netCDF file is wrong or missing.
+
+    HDF5 may hang on a damaged file.
+    """
     size, checksum = path.stat().st_size - len(_seal(0)), 0
     with open(path, "rb") as stream:
         while left := max(0, size - stream.tell()):
@@ -373,7 +376,7 @@ def _refuse_unsealed(path: Path) -> None:
 
 
 def _needed(package: str) -> ModuleType:
-    """Return a package that netCDF needs; raise a LinkworkError if it is not installed."""
+    """Return an imported package that netCDF files need; raise a LinkworkError if it is not installed."""
     try:
         return import_module(package)
     except ImportError:

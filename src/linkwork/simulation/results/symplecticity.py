@@ -43,10 +43,11 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 
 
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
-    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of the next step of the simulator `sim`.
+    """Return the relative error |A^T Omega_1 A - Omega_0| / |Omega_0| with which a step preserves the symplectic form.
 
-    A is the derivative of the step; Omega_0 and Omega_1 are the matrices of `symplectic_form` before and after the
-    step, restricted to changes that satisfy the loops. The simulator makes this step. `d` are the compiled dynamics.
+    The step is the next one of the simulator `sim`, which makes it. A is the derivative of the step; Omega_0 and
+    Omega_1 are the matrices of `symplectic_form` before and after the step, restricted to changes that satisfy the
+    loops. `d` are the compiled dynamics.
     """
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
@@ -93,7 +94,7 @@ def without_form(run: RunData) -> str:
 
 
 def _bends(kind: JointKind) -> bool:
-    """Return whether the velocities of a kind of joint are not rates of coordinates, as for rotations in space."""
+    """Return whether the velocities of a joint kind are not the rates of its coordinates, as for rotations in space."""
     x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
     return bool((kind.tangent_rate(x, y) != y).any())
 

@@ -1,4 +1,4 @@
-"""The runner for SciPy's adaptive methods; it integrates one batch member after the other."""
+"""Runner for SciPy's adaptive integration methods; it integrates one batch member after the other."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Solver(Protocol):
 
 
 class Adaptive:
-    """A run by one of SciPy's methods, one batch member after the other."""
+    """A run by one of SciPy's adaptive methods, one batch member after the other."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Adaptive:
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of one batch member in plain Python, so that its error is raised."""
+        """Evaluate the state derivative of a failed batch member in plain Python, so that its error is raised."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         held = self.problem.system(values).clipped(now.control)
@@ -121,7 +121,7 @@ class Adaptive:
 
 
 class Member:
-    """One batch member of an adaptive run."""
+    """One batch member of an adaptive run: its state, solver, events and samples."""
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
@@ -157,7 +157,7 @@ class Member:
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return, by time [s], the calls of the sampled controller and the switches of the schedule."""
+        """Return, by time [s], the calls of the sampled controller and the scheduled switches that act at that time."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -176,11 +176,11 @@ class Member:
         return dict(sorted(found.items()))
 
     def _when(self, switch: Switch) -> float:
-        """Return the time [s] at which a switch acts on this member."""
+        """Return the time [s] at which an entry of the schedule acts on this batch member."""
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Apply the switches of the schedule at time t [s]."""
+        """Apply the entries of the schedule that act at time t [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -188,7 +188,7 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Set the modes to `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
+        """Set the modes to the values `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -213,7 +213,7 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
+        """Integrate from `begin` to `end` [s]: smooth motion between events, and the effects of the events."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
@@ -224,17 +224,17 @@ class Member:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """Return the step state of `now` with its event functions evaluated."""
+        """Return the state `now` with its event functions evaluated, as a `StepState`."""
         return self.runner.kernels.watched(self.values, now, self.watched)
 
     def _functions(self, now: MemberState) -> Array:
-        """Return the event functions (k,) in a state: slip, latches, guards, and the stop condition."""
+        """Return the event functions (k,) in the state `now`: slip, latches, guards, and the stop condition."""
         watched = self._watched(now).watched[: self.watched] if self.watched else ()
         stop = self.problem.stop_function(self.values, float(now.step) * self.runner.dt, now.q, now.v)
         return np.array([*watched, stop], dtype=float)
 
     def _apply_events(self, t: float) -> None:
-        """Apply the events at time t [s] whose functions are negative, and update the arming states."""
+        """Apply the events at time t [s] whose event functions are negative, and update the arming states."""
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)
@@ -254,7 +254,7 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Return joint forces (nv,), with those of slipping constraints, and parameters that release the latter."""
+        """Return the joint forces (nv,) of controller and slip, and parameters that release slipping constraints."""
         slip = self.now.motion.slip
         system = self.problem.system(self.values)
         m, held = system.in_modes(self.now.motion.modes).mechanism, system.clipped(self.now.control)
@@ -288,7 +288,7 @@ class Member:
     def _solver(
         self, rates: Callable[[float, Array], Array], begin: float, end: float, step: float | None = None
     ) -> Any:
-        """Return SciPy's solver from the present state at `begin` to `end` [s].
+        """Return a SciPy solver that integrates from the present state at `begin` [s] to `end` [s].
 
         `step` [s] is its first step if it is a one-step method: LSODA starts with order one, and so with short steps.
         """
@@ -356,7 +356,7 @@ class Member:
 
 
 def _is_smooth(problem: Problem) -> bool:
-    """Return whether the motion has no events, user functions or joint stops: the solver may then step over samples.
+    """Return whether the motion has no events, user functions or joint stops, so that steps may span several samples.
 
     Functions of users may have pulses in time, and event functions several zeros, which longer steps would miss.
     """

@@ -1,4 +1,4 @@
-"""The compiled program of a run: control, steps and recording of one batch member, compiled for any batch."""
+"""Compiled program of a run: control, integration steps and recording of one batch member, for any batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from linkwork.spatial.traceable_loops import record, repeat
 
 @dataclass(frozen=True, eq=False)
 class MemberProgram:
-    """The program of one batch member: problem, method, recorded series, and number of steps between samples (`every`).
+    """Program of one batch member: problem, method, recorded series, and number of steps between samples (`every`).
 
     A sampled controller is called every `tick` steps.
     """
@@ -51,7 +51,10 @@ class MemberProgram:
     tick: int = 1
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Make one step dt [s]; a member that has ended keeps its last valid state, and `status` is the reason."""
+        """Return the state after one step dt [s]; a member that has ended keeps its last valid state.
+
+        `status` of the state is then the reason for the end.
+        """
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)
@@ -73,7 +76,7 @@ class MemberProgram:
         )
 
     def steps(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> MemberState:
-        """Make `count` steps dt [s] without recording."""
+        """Return the state after `count` steps dt [s] without recording."""
 
         def one(_: Number, *state: Value) -> Leaves:
             after = self.step(values, dt, unflatten(now, state))
@@ -119,14 +122,14 @@ class MemberProgram:
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
-        """Return the `Sample` of the state `now`, which the formulas of recorded series take."""
+        """Return the `Sample` of the state `now`: the argument of the formulas of recorded series."""
         t, problem = now.step * dt, self.problem
         return Sample(
             t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
         )
 
     def series_values(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
-        """Return one sample of every recorded series in the state `now`."""
+        """Return one sample of every recorded series, evaluated in the state `now`."""
         sample = self.sample(values, dt, now)
         return tuple(formula(sample) for formula in self.formulas.values())
 
@@ -186,7 +189,7 @@ class MemberProgram:
 
 
 def _repeated(count: int, body: Callable[..., Leaves], *state: Value) -> Leaves:
-    """Repeat a loop body `count` times; a single repetition needs no traced loop."""
+    """Return the state after `count` repetitions of a loop body; a single repetition needs no traced loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
 
@@ -198,7 +201,7 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """The effects of switching modes on every batch member and constraint, each (*batch, n).
+    """Effects of switching modes, for every batch member and constraint, each (*batch, n).
 
     `energies` [J] gained, `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors
     `gaps` [m or rad] that were removed.
@@ -214,11 +217,11 @@ RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "
 
 
 class NotCompiled(Exception):
-    """Raised by a program that uses the kernels of another program if it needs a kernel that was not compiled."""
+    """Raised by a trial run, which compiles no kernels, if it needs a kernel that the first run did not compile."""
 
 
 class BatchProgram:
-    """The program of one member applied to a whole batch, compiled or in plain Python.
+    """Program of a run for all members of a batch, compiled or in plain Python.
 
     A program with `kernels` uses the kernels of another program of the same problem, and compiles no others.
     """
@@ -236,7 +239,7 @@ class BatchProgram:
         self._compiles = kernels is None
 
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` samples, which are written to `places`.
+        """Return the state (*batch, ...) after `count` samples, and write the samples to the arrays `places`.
 
         `places` has for each series a view that begins at its first sample, in an array (*batch, capacity, ...) in C
         order.
@@ -244,7 +247,7 @@ class BatchProgram:
         return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
-        """Return the state and one sample (*batch, 1, ...) of each series.
+        """Return the state (*batch, ...), and one sample (*batch, 1, ...) of each series by name.
 
         With `control`, the sampled controller is called first.
         """
@@ -258,12 +261,15 @@ class BatchProgram:
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Set the modes to `modes` (*batch, m); return the state (*batch, ...) and the effects of switching."""
+        """Set the modes to `modes` (*batch, m); return the state (*batch, ...), and the impulses of the switch.
+
+        The second result also has the energies gained.
+        """
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
 
     def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
-        """Run the program `what` for one batch member; return the leaves of its state and its results.
+        """Run the program named `what` for one batch member; return its state and its results as flat lists.
 
         Inputs are the leaves of its state, the step dt [s], its parameters and gains, and the count of samples or
         steps, or the new modes.
@@ -317,7 +323,7 @@ class BatchProgram:
         return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 
     def _results(self, what: str) -> dict[str, Shape]:
-        """Return name and shape, for one batch member, of the results that the program `what` has beside the state."""
+        """Return the names and shapes, for one batch member, of the results of the program `what` besides the state."""
         problem = self.program.problem
         if what == STEPS:
             return {}
@@ -337,7 +343,7 @@ class BatchProgram:
 
 
 def series_name(program: MemberProgram) -> str:
-    """Return a text that identifies the recorded series: their names, and a digest of the formulas of users."""
+    """Return a text that identifies the recorded series: their names, and a hash of user-defined formulas."""
     users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
     formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
     return f"{program.series} {formulas or ''}"
@@ -350,7 +356,7 @@ def _in_plain_python(
     batch: Shape,
     counts: tuple[int, ...],
 ) -> list[Array]:
-    """Run the program on floats, one batch member after the other; the reference for compiled programs."""
+    """Run a compiled program's function on floats, one batch member after the other, as a reference for its results."""
     size = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]
     with np.errstate(all="ignore"):

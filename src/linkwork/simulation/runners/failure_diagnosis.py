@@ -10,7 +10,7 @@ from linkwork.errors import LinkworkError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
-from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
 from linkwork.spatial.scalar import Array
 
@@ -71,7 +71,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 
 
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return a text that names joints whose common motion moves almost no inertia any more; empty if there are none.
+    """Return a text that names joints whose common motion has almost no inertia in the last state, or "".
 
     An example is gimbal lock: three revolute joints with massless links between them, two of which become parallel.
     """

@@ -1,4 +1,4 @@
-"""The fixed-step runner: it runs in pieces, to show progress, to stop on Ctrl-C, and to call Python between them."""
+"""Runner for methods with fixed steps. It runs in pieces, to show progress, stop on Ctrl-C, and call Python code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class Pieces(NamedTuple):
-    """Size of the pieces of a run: the computing time of a piece in `seconds`, and the size of the `first` piece.
+    """Size of the pieces into which a run is divided: computing time `seconds` of a piece, and size of the `first`.
 
     Ctrl-C takes effect after at most one piece. The size of a piece is its steps times batch members; that of each
     later piece follows from the computing time of the last.
@@ -107,7 +107,10 @@ class FixedSteps:
         watch(1.0)
 
     def _stops(self) -> list[int]:
-        """Return the step numbers at which the compiled program stops for Python code, and the last step."""
+        """Return the step numbers after which the compiled program returns to Python, and the last step.
+
+        Python then calls a controller or applies the schedule.
+        """
         last = self.storage.count
         calls = range(self.tick, last, self.tick) if self.in_python else ()
         return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
@@ -122,7 +125,7 @@ class FixedSteps:
     def _wanted(self, steps: Array) -> Array: ...
 
     def _wanted(self, steps: int | Array) -> bool | Array:
-        """Return whether the sample after `steps` steps is recorded."""
+        """Return whether a sample is recorded after the given number of steps."""
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
     def _advance(self, stop: int, watch: Watch) -> None:
@@ -142,7 +145,10 @@ class FixedSteps:
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
-        """Run `piece`, which makes `steps` steps; if its log overflows, undo it and make later pieces shorter."""
+        """Run one piece of `steps` steps; if its event log overflows, undo it and make later pieces shorter.
+
+        `piece` runs it. Returns whether it was completed.
+        """
         before = self.now, self.done, self.storage.samples
         piece()
         length, log = self.program.every, self.now.motion.log
@@ -159,14 +165,14 @@ class FixedSteps:
         return False
 
     def _steps_that_fit(self, log: EventLog, steps: int) -> int:
-        """Return how many of `steps` steps would not overflow the log: those before the time of its last line."""
+        """Return how many of `steps` steps fit into the event log: those before the time of its last line."""
         full = np.asarray(log.count) > log.lines.shape[-2]
         times = log.lines[..., -1, Line._fields.index("time")]
         fits = int(np.asarray(np.floor(times / self.dt) - self.now.step)[full].min())
         return max(1, fits if fits < steps else steps // 2)
 
     def _read_log(self) -> None:
-        """Convert the log lines of all batch members to events, and clear the logs."""
+        """Convert the event log lines of all batch members to events, and clear the logs."""
         log = self.now.motion.log
         counts = np.asarray(log.count)
         if counts.any():
@@ -208,7 +214,10 @@ class FixedSteps:
     # --- actions of Python between pieces ---
 
     def _act(self) -> None:
-        """Call a controller in Python and apply the schedule at the present step; replace the sample of this step."""
+        """Call a controller that runs in Python and apply the schedule, between two pieces of the run.
+
+        The recorded sample of the present step is replaced.
+        """
         called = self.in_python and self.done % self.tick == 0
         if called:
             self._call()
@@ -235,7 +244,10 @@ class FixedSteps:
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
 
     def _switch_to(self, modes: Array, changes: Sequence[tuple[str, str, Array]]) -> None:
-        """Set the modes to `modes` (*batch, m); `changes` are (parameter, event text, switched members (*batch,))."""
+        """Set the modes to `modes` (*batch, m) and log the events.
+
+        `changes` are (parameter, event text, switched members (*batch,)).
+        """
         if not changes:
             return
         batch = self.problem.batch
@@ -287,7 +299,7 @@ class FixedSteps:
     # --- failures ---
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Make one step of one batch member in plain Python, so that its error is raised."""
+        """Make one step of a failed batch member in plain Python, so that its error is raised."""
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, system.clipped(now.control))
 
@@ -298,13 +310,16 @@ class FixedSteps:
         return failed_step_text(self, index, now)
 
     def trial(self, problem: Problem, dt: float, duration: float) -> FixedSteps:
-        """Return a runner of another problem and step dt [s] that uses the kernels of this one, in short pieces."""
+        """Return a runner for a trial run of another problem with the step dt [s], which compiles no kernels.
+
+        It uses the kernels of this runner, and runs in short pieces.
+        """
         choice = self.choice._replace(dt=dt)
         storage = Storage(problem, choice, self.storage.series, self.storage.every, duration)
         return FixedSteps(problem, choice, storage, self.target, 1, TRIAL_PIECES, self.batch_program)
 
     def _last_sample(self) -> None:
-        """Record the last state of a single run that ended between samples."""
+        """Record the last state of a single run that ended between two samples."""
         storage = self.storage
         step = np.asarray(self.now.step)
         if step.ndim == 0 and storage.samples < len(storage.steps) and step > storage.steps[storage.samples - 1]:
@@ -313,7 +328,10 @@ class FixedSteps:
 
 
 def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state with an event log that has space for one event per contact pair, if these are located."""
+    """Return the start state with an event log; it has lines for contact events if these are located.
+
+    There is space for one event per contact pair.
+    """
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
     if not pairs:
@@ -323,7 +341,7 @@ def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Return the batch members of `yes` where the condition (*batch,) is true, else those of `no`.
+    """Return a batch state that has the members of `yes` where `condition` (*batch,) is true, else those of `no`.
 
     `axes` is the number of batch axes.
     """

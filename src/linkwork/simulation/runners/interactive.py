@@ -27,7 +27,7 @@ from linkwork.spatial.scalar import Array
 
 
 class State(NamedTuple):
-    """Time t [s], coordinates q (nq,) and velocities v (nv,)."""
+    """State of a simulator: time t [s], coordinates q (nq,) and velocities v (nv,)."""
 
     t: float
     q: Array
@@ -119,7 +119,7 @@ class Simulator:
         self._changed = StepKernel(self, changed=True)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state for copies and pickles, without machine code; a copy loads or builds it when it steps."""
+        """Return the data for copies and pickles, without machine code; a copy loads or builds it when it steps."""
         state = {name: value for name, value in vars(self).items() if name not in ("_free", "_changed")}
         return state | {"_method": self._method.locates, "_pushes": list(self._pushes), "_modes": dict(self._modes)}
 
@@ -470,7 +470,7 @@ class Simulator:
         return float(found.energy)
 
     def _changes(self) -> tuple[Array, Array]:
-        """Return the sum of all active pushes (nbodies, 6) [N, N m], and the values of all modes (k,)."""
+        """Return the sum of all active pushes on bodies (nbodies, 6) [N, N m], and the values of all modes (k,)."""
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench

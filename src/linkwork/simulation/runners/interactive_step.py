@@ -1,4 +1,4 @@
-"""The compiled step of the interactive simulator, its state as one array, and the diagnosis of a failed step."""
+"""Compiled step of the interactive simulator, its state as one array, and the diagnosis of a failed step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return a step state as one array: q, v, contact memory, slip directions, latch modes, arming states."""
+    """Return the state of a step as one array: q, v, contact memory, slip directions, latch modes, arming states."""
     return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 
@@ -40,9 +40,10 @@ def state_of(m: Mechanism, x: Array) -> StepState:
 
 
 class StepKernel:
-    """The compiled step of a simulator; inputs that are not float64 arrays of the right shape are converted first.
+    """Compiled integration step of a simulator, as a fast function of the state and the joint forces.
 
-    With `changed` the step also takes wrenches (nbodies, 6) [N, N m] and modes (k,).
+    Inputs that are not float64 arrays of the right shape are converted first. With `changed` the step also takes
+    wrenches (nbodies, 6) [N, N m] and modes (k,).
     """
 
     def __init__(self, simulator: Simulator, changed: bool):
@@ -50,7 +51,7 @@ class StepKernel:
         self.step: Callable[..., Array] = self._build
 
     def system(self, *changes: Array) -> System:
-        """Return the system that a step integrates.
+        """Return the mechanism with its forces that a step integrates.
 
         `changes` are wrenches (nbodies, 6) and modes (k,) if `changed`, else empty.
         """
@@ -65,7 +66,7 @@ class StepKernel:
 
     @cached_property
     def map(self) -> StepMap:
-        """The step as a map of states, which computes the derivatives of the step."""
+        """The step as a `StepMap`, a map of states that also computes the derivatives of the step."""
         sim = self.simulator
         name = repr(list(sim._modes)) if self.changed else ""
         return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
@@ -78,7 +79,10 @@ class StepKernel:
         return [sim._x.shape, (sim.mechanism.nv,), *changes]
 
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """Return the flat state after one step from the flat state x; nan if its equations were not solved."""
+        """Return the state array after one step from the state array x; nan if the step's equations were not solved.
+
+        `flat_state` defines the arrays; tau (nv,) are joint forces.
+        """
         sim, system = self.simulator, self.system(*changes)
         moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(tau))
         found = flat_state(moved)
@@ -92,7 +96,7 @@ class StepKernel:
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Convert the inputs and make the step; if it fails, raise an error that names the cause."""
+        """Return the state after one step for inputs of any type; raise an error that names the cause if it fails."""
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
             raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")

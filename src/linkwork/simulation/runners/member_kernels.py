@@ -24,7 +24,7 @@ MANY = 500
 
 
 class Projected(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) projected onto the constraints.
+    """Coordinates q (nq,) and velocities v (nv,) after projection onto the constraints.
 
     `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
     """
@@ -36,9 +36,10 @@ class Projected(NamedTuple):
 
 
 class MemberKernels:
-    """Projection, event functions and recorded series of a member: functions of flat arrays, compiled at first use.
+    """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series.
 
-    Samples are computed in plain Python if the run has only a few.
+    They are functions of flat arrays, compiled at first use. Samples are computed in plain Python if the run has only a
+    few.
     """
 
     def __init__(self, program: MemberProgram, dt: float, target: str, samples: int):
@@ -47,7 +48,7 @@ class MemberKernels:
         self._functions: dict[str, Callable[..., Array]] = {}
 
     def projection(self, values: Values, slip: Array) -> Callable[[Array], Projected]:
-        """Return the projection of q and v onto the constraints, as a function of an array that begins with q and v.
+        """Return a function that projects q and v onto the constraints; its argument is an array that begins with q, v.
 
         `values` are the parameters and gains; constraints whose `slip` (k,) is not zero are released.
         """
@@ -62,14 +63,14 @@ class MemberKernels:
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the step state of `now` with `count` event functions, constraint forces and arming states."""
+        """Return the state `now` with `count` event functions, constraint forces and arming states evaluated."""
         x, armed = _flat((*flatten(now), *values.values())), len(now.motion.armed)
         results = armed + count + len(self.problem.mechanism.constraints) + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
 
     def sample(self, values: Values, now: MemberState) -> list[Array]:
-        """Return one sample of every recorded series in the state `now`."""
+        """Return one sample of every recorded series, evaluated in the state `now`."""
         if not (self.compiled and self.many):
             return list(self.program.series_values(values, self.dt, now))
         x, more = _flat((*flatten(now), *values.values())), (series_name(self.program), repr(self.dt))
@@ -96,7 +97,7 @@ class MemberKernels:
         return np.concatenate([found.armed, found.watched])
 
     def _unpacked(self, x: Array) -> tuple[Values, MemberState]:
-        """Return parameters and gains, and the state, from the array x (n,) of the state's leaves and the values."""
+        """Return the parameters and gains, and the state, that an array x (n,) contains."""
         leaves = [np.shape(leaf)[len(self.problem.batch) :] for leaf in flatten(self.problem.start)]
         parts = _parts(x, [*leaves, *map(self.problem.core, self.problem.values)])
         values = dict(zip(self.problem.values, parts[len(leaves) :], strict=True))
@@ -115,9 +116,9 @@ class MemberKernels:
         more: tuple[str, ...],
         compiled: bool,
     ) -> Callable[..., Array]:
-        """Return `function` of flat arrays with these sizes, and `results` numbers; compiled if `compiled`.
+        """Return a function of flat arrays, compiled if `compiled` is true, else `function` itself.
 
-        `name` and `more` identify its kernel.
+        `sizes` are the sizes of its arrays, and `results` is that of its result. `name` and `more` identify its kernel.
         """
         if not compiled:
             return lambda *arrays: np.asarray(function(*arrays), dtype=float)
@@ -133,11 +134,11 @@ class MemberKernels:
 
 
 def _flat(parts: Sequence[Value]) -> Array:
-    """Return all numbers of several numbers and arrays in one array (n,)."""
+    """Return several numbers and arrays concatenated to one array (n,)."""
     return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
 
 
 def _parts(x: Array, shapes: Sequence[Shape]) -> list[Value]:
-    """Return the numbers and arrays with these shapes that `_flat` put into x (n,)."""
+    """Return the numbers and arrays with the given shapes that `_flat` concatenated to x (n,)."""
     ends = np.cumsum([0, *map(math.prod, shapes)])
     return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar at a terminal, or a user function that receives the completed fraction."""
+"""Progress of a run: a bar at a terminal, or calls of a user function with the completed fraction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Watch = Callable[[float], None]
 
 @contextmanager
 def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
-    """Provide the function that receives the completed fraction: the user's, one that draws a bar, or an empty one."""
+    """Provide, as a context manager, a function to be called with the completed fraction of a run.
+
+    It is the user's function, one that draws a bar, or one that does nothing.
+    """
     if callable(progress):
         yield progress
     elif progress or (progress is None and sys.stderr.isatty()):

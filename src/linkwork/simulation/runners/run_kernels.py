@@ -1,4 +1,4 @@
-"""Kernels of runs, and their cache keys.
+"""Compiled kernels of runs, and the keys under which they are cached.
 
 A problem determines its program except for the user's functions: the source text of a function does not reveal its
 dependencies. User functions are therefore traced alone for every run, and their graphs are part of the key. The whole
@@ -36,10 +36,10 @@ def kernel_of(
     results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """Return the kernel of a program, cached if possible; `name` distinguishes the programs of a problem.
+    """Return the compiled kernel of a program of a run, such as its steps, from the cache if possible.
 
-    `shapes` are those of its inputs, `results` those of its outputs, and `counts` is the number of loop counts it
-    takes.
+    `name` distinguishes the programs of a problem. `shapes` are those of its inputs, `results` those of its outputs,
+    and `counts` is the number of loop counts it takes.
     """
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
@@ -64,7 +64,7 @@ def _key(problem: Problem, *name: str) -> str | None:
 
 
 def _functions_digest(problem: Problem) -> str:
-    """Return a digest of all user functions of a problem: which exist, and their traced graphs."""
+    """Return a hash of all user functions of a problem: which exist, and their traced graphs."""
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
@@ -93,7 +93,7 @@ def _functions_digest(problem: Problem) -> str:
 def formula_digest(
     problem: Problem, formulas: Callable[[dict[str, Array], Number, MemberState], tuple[Array, ...]]
 ) -> str:
-    """Return a digest of the traced graphs of user-defined series.
+    """Return a hash of the traced graphs of user-defined series.
 
     `formulas(values, dt, now)` returns one sample of these series for a batch member.
     """
@@ -108,14 +108,14 @@ def formula_digest(
 
 
 def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) -> str:
-    """Return the traced graph of a function, for inputs of these shapes, as text."""
+    """Return the traced graph of a function, for inputs of the given shapes, as text."""
     from linkwork.compiler import description, trace  # imported here: runs without user functions do not trace
 
     return description(trace(function, shapes))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """Yield the fingerprints of contacts and surfaces, which `mechanism_digest` leaves out."""
+    """Yield texts that identify the contacts and surfaces of a mechanism, which `mechanism_digest` leaves out."""
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:
@@ -124,5 +124,5 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 
 @cache
 def _package_digest() -> str:
-    """Return a digest of the source text of the package `simulation`."""
+    """Return a hash of the source text of the package `simulation`, part of the cache key."""
     return text_digest(Path(__file__).parents[1])

@@ -19,7 +19,7 @@ from linkwork.simulation.methods.method import OutOfTime
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
-from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
 from linkwork.spatial.scalar import Array
@@ -34,7 +34,7 @@ QUICKLY_COMPILED = 8  # degrees of freedom up to which compiling the state deriv
 
 
 class TriedRunner(Runner, Protocol):
-    """A fixed-step runner that can make trial runs.
+    """Interface of a fixed-step runner that can make trial runs.
 
     `advised` is the index of the batch member whose failure was diagnosed with trial runs, if any.
     """
@@ -44,7 +44,10 @@ class TriedRunner(Runner, Protocol):
     advised: tuple[int, ...] | None
 
     def trial(self, problem: Problem, dt: float, duration: float) -> Runner:
-        """Return a runner of another problem and step dt [s] that uses the kernels of this one, in short pieces."""
+        """Return a runner for a trial run of another problem with the step dt [s], which compiles no kernels.
+
+        It uses the kernels of this runner, and runs in short pieces.
+        """
         ...
 
 
@@ -74,7 +77,7 @@ def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberSta
 
 
 def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the text of a remedy that worked in a trial run, or a text that no remedy was found."""
+    """Return the text of a remedy, such as a smaller step, that worked in a trial run, or that none was found."""
     if runner.problem.in_python:
         return f"try dt={runner.dt / 4:g} (not tried, because a trial would call the controller in Python)"
     farthest: Trial | None = None
@@ -94,7 +97,7 @@ def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> st
 
 
 class Trial(NamedTuple):
-    """A trial run: its step dt [s], the time [s] that it reached, and the advice to the user, empty if it failed."""
+    """A trial run with a smaller step: step dt [s], time [s] reached, and advice to the user ("" if it failed)."""
 
     dt: float
     time: float
@@ -131,14 +134,14 @@ def _trials(runner: TriedRunner, index: tuple[int, ...], now: MemberState, deadl
 
 
 def _end(reached: float, end: float) -> str:
-    """Return the time that a trial run `reached` [s], as text; `end` [s] is its planned end."""
+    """Return a text for the time that a trial run `reached` [s]; `end` [s] is its planned end."""
     return "reached the end" if reached >= end * (1.0 - 1e-9) else f"passed this time and reached {reached:.4g} s"
 
 
 def _reached(runner: TriedRunner, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
-    """Run a problem without batch towards `end` [s], with the step of `runner` halved some times.
+    """Make a trial run towards `end` [s] with the step of `runner` halved some times; return the time it reached.
 
-    None if this is impossible: a kernel is missing, or the recording would be too large.
+    The problem has no batch. None if the trial is impossible: a kernel is missing, or the recording would be too large.
     """
     dt, parts = runner.dt / 2**halvings, 2.0**halvings
     start = problem.start._replace(status=np.zeros(()), step=np.asarray(problem.start.step) * parts)
@@ -171,7 +174,7 @@ def _reached(runner: TriedRunner, problem: Problem, halvings: int, end: float, d
 
 
 def _solved_by_rk4(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> float | None:
-    """Return a step [s] with which "rk4" integrates the interval of the failed step from the state `now`.
+    """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`.
 
     None if none was found in RK4_SECONDS, or the mechanism is too large to compile its state derivative quickly.
     """

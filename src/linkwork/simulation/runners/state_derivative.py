@@ -1,4 +1,4 @@
-"""The state derivative for SciPy's methods, and for estimating the fastest rate of a motion."""
+"""Compiled time derivative of the state, for SciPy's methods and for estimates of the fastest rate of a motion."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class StateDerivative:
         return self.bound(held, values)(t, x)
 
     def bound(self, held: Array, values: Values) -> Callable[[float, Array], Array]:
-        """Return the derivative as a function of time t [s] and state x (nq + nv + 1,), for fixed forces and values."""
+        """Return the derivative as a function of time t [s] and state x (nq + nv + 1,) only.
+
+        The joint forces `held` and the parameters and gains `values` are fixed.
+        """
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
 
         def rates(t: float, x: Array) -> Array:
@@ -65,7 +68,7 @@ class StateDerivative:
         return rates
 
     def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
-        """Return `one` as machine code for arrays of these shapes; `quick` adds an entry point with little overhead."""
+        """Return the function `one` as machine code for arrays of these shapes; `quick` reduces the call overhead."""
         name = ("rates", repr(list(self.problem.parameters)))
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 

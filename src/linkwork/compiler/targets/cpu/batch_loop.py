@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from linkwork.compiler.code_deduplication import SharedChunk, shared_chunks
 from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.result_buffers import LARGE_BYTES
-from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
-from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
-from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
+from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter, whole_numbers
+from linkwork.compiler.targets.cpu.state_transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
@@ -53,7 +53,7 @@ def emit(program: Program, width: int) -> KernelText:
 
 
 class _BatchLoop:
-    """Prints the function `run` of one program, and the functions that it calls."""
+    """Prints the LLVM IR of a program's function `run`, and of the functions that it calls."""
 
     def __init__(self, program: Program, width: int):
         self.plan, self.arguments, self.results = program
@@ -74,9 +74,9 @@ class _BatchLoop:
         return KernelText(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
-        """Return the number of blocks per panel: the group of blocks for which `run` executes each chunk in turn.
+        """Return the number of blocks per panel; `run` executes each chunk for all blocks of a panel in turn.
 
-        Code for one state (width 1) has no loops over blocks.
+        A block has one state per SIMD lane. Code for one state (width 1) has no loops over blocks.
         """
         block = 8 * self.width * max(1, self.plan.total)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
@@ -142,7 +142,7 @@ done:
     # --- steps ---
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
-        """Return the lines of `run` that execute the steps for the blocks of a panel."""
+        """Return the IR lines of `run` that execute the given plan steps for the blocks of a panel."""
         lines: list[str] = []
         for step in steps:
             if isinstance(step, LoopStep):
@@ -154,7 +154,7 @@ done:
         return lines
 
     def _moves(self, moves: Moves) -> list[str]:
-        """Return the lines of `run` that copy numbers, and print the functions that do this.
+        """Return the IR lines of `run` that copy numbers in the workspace, and print the functions that do this.
 
         Copies to slots that no move reads come first, as a loop over a table if there are many. The other copies are
         simultaneous.
@@ -175,7 +175,7 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the functions of all chunks; return the line that calls each chunk's function, by its `id`."""
+        """Print the IR functions of all chunks; return the line that calls each function, by the `id` of the chunk."""
         calls: dict[int, str] = {}
         for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
@@ -188,12 +188,12 @@ done:
         return calls
 
     def _scaled(self, shared: SharedChunk) -> list[int]:
-        """Return the table of a shared chunk as one list, with slot numbers converted to offsets in doubles."""
+        """Return the table of a shared chunk as one list, with slot numbers converted to memory offsets in doubles."""
         constants = set(shared.constants.values())
         return [x if i in constants else x * self.width for row in shared.rows for i, x in enumerate(row)]
 
     def _loop(self, step: LoopStep) -> list[str]:
-        """Return the lines of `run` that execute a loop for all blocks of a panel."""
+        """Return the IR lines of `run` that execute a loop of the program for all blocks of a panel."""
         loop, name = step.loop, f"loop{len(self.counters)}"
         self.counters.append(f"{name}.p")
         k, most = f"%{name}.k", f"%{name}.most"
@@ -235,7 +235,7 @@ done:
         ]
 
     def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
-        """Return the lines of `run` that write the recorded values of iteration `k` to the results.
+        """Return the IR lines of `run` that write the values recorded in iteration `k` to the results.
 
         `most` is the loop's number of iterations; `k` and `most` are names of IR values.
         """
@@ -254,14 +254,14 @@ done:
         return lines
 
     def _count(self, name: str, count: Count) -> list[str]:
-        """Return the lines of `run` that load an iteration count given by the caller as value `name`."""
+        """Return the IR lines of `run` that load an iteration count given by the caller, as the IR value `name`."""
         return [
             f"  {name}.p = getelementptr inbounds i64, ptr %counts, i64 {count.number}",
             f"  {name} = load i64, ptr {name}.p",
         ]
 
     def _watch(self, slot: int) -> str:
-        """Print a function that returns whether a slot is nonzero in any lane of any block; return its name."""
+        """Print an IR function that returns whether a slot is nonzero in any lane of any block; return its name."""
         name, printer = self._name("watch"), self.printer
         printer.start()
         value = printer.load(slot)
@@ -277,7 +277,7 @@ done:
     # --- between the arrays of the caller and the workspaces ---
 
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
-        """Return the lines of `run` that copy argument `number` of the panel's states to the slots from `first`.
+        """Return the IR lines of `run` that copy argument `number` of the panel's states to the slots from `first` on.
 
         Copying begins `offset` doubles after the start of each state.
         """
@@ -296,7 +296,7 @@ done:
         ]
 
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
-        """Return the lines of `run` that write result `number` of the panel's states from `slots`.
+        """Return the IR lines of `run` that write result `number` of the panel's states from workspace slots.
 
         They also accumulate the check for finite numbers. `stride` and `offset`, names of IR values or numbers, are
         those of `TransferPrinter`.

@@ -35,7 +35,7 @@ def processor() -> Processor:
 
 
 def identity(host: Processor) -> str:
-    """Return a text with all properties of the computer on which object code depends, besides its graph.
+    """Return a text with all properties of the computer on which generated code depends, for the cache key.
 
     These are the processor `host`, its vector width, and the versions of LLVM and llvmlite.
     """
@@ -81,7 +81,7 @@ _numbers = count()  # serial numbers, for unique library names
 
 
 class Loaded:
-    """Object code in memory; `address` is the address of its function `symbol`.
+    """Object code loaded in memory; `address` is the address of its function `symbol`.
 
     The address is valid as long as this object exists. `imports` are the addresses, by name, of functions that the code
     calls besides those of the C library.

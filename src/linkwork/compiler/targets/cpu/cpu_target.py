@@ -10,7 +10,7 @@ ONE, MANY = "one state", "batch"  # the variants of a program's code
 
 
 class CpuTarget:
-    """The `Target` for the CPU of this process."""
+    """Target that compiles and runs kernels on the CPU of this process; implements the interface `Target`."""
 
     def digest(self) -> str:
         """Return a text that identifies the processor, its vector width, LLVM and llvmlite."""
@@ -21,14 +21,14 @@ class CpuTarget:
         return processor().has_fma
 
     def variant(self, count: int) -> str:
-        """Return the name of the code variant for `count` states.
+        """Return the name of the code variant for `count` states: code for single states, or SIMD code for batches.
 
         A single state has separate code, without loops over blocks.
         """
         return ONE if count == 1 else MANY
 
     def build(self, program: Program, variant: str) -> bytes:
-        """Return the object code of a program with its header (see `packed`).
+        """Return the object code of a program, with a header (see `packed`).
 
         `variant` is a name that `CpuTarget.variant` returned.
         """
@@ -39,7 +39,7 @@ class CpuTarget:
         return packed(width, text.workspace, object_code(text.text))
 
     def load(self, code: bytes) -> MachineCode:
-        """Load object code into memory."""
+        """Load object code into memory and return it as callable `MachineCode`."""
         return MachineCode(code)
 
 

@@ -206,7 +206,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _Owner(tuple[Any, ...]):
-    """Tuple that keeps alive all objects whose addresses a fast function uses; it is the `__self__` of the function.
+    """Tuple of all objects whose addresses a fast function uses, which keeps them alive; the function's `__self__`.
 
     Its pickle is the object whose method the fast function replaces, so that the function is unpickled as that method.
     """
@@ -216,20 +216,20 @@ class _Owner(tuple[Any, ...]):
 
 
 def _same(item: Any) -> Any:
-    """Return `item`; pickles of `_Owner` call this function with the object whose method a fast function replaces."""
+    """Return `item` unchanged; used to unpickle `_Owner` as the object whose method a fast function replaces."""
     return item
 
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """Return the loaded entry function, which all kernels share, and its address; its code is cached on disk."""
+    """Return the machine-code entry function that all kernels share, and its address; its code is cached on disk."""
     code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
     loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address
 
 
 def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:
-    """Return a built-in function that runs machine code on one state, or else calls `call.general`.
+    """Return a built-in function that runs machine code on one state, and calls `call.general` for other arguments.
 
     `run` is the address of the code, valid as long as `owner` exists. Calls can share one workspace, because they hold
     the GIL.

@@ -28,7 +28,7 @@ MIN_POOL_THREADS = 8  # smallest size of the thread pool, so that a user may use
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
-    """Return object code with a header, the vector width and the workspace size in doubles, for `MachineCode`."""
+    """Return object code with a header for `MachineCode`: the vector width and the workspace size in doubles."""
     return HEADER.pack(width, workspace) + object_code
 
 
@@ -42,7 +42,7 @@ class MachineCode:
         self._run = RUN(self.address)
 
     def new_workspace(self) -> Array:
-        """Allocate the workspace of one thread, aligned to a cache line."""
+        """Return a new workspace (temporary memory) for one thread, aligned to a cache line."""
         return aligned(self._workspace)
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
@@ -64,7 +64,7 @@ class MachineCode:
         return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """Return a built-in function for one state; `call.general` if an argument is not supported."""
+        """Return a built-in function that runs the code on one state; `call.general` if arguments do not fit."""
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
         return fast_call(call, self.address, self.new_workspace(), self)

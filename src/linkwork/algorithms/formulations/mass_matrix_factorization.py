@@ -18,7 +18,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Factorization(NamedTuple):
-    """Operators of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
+    """Matrices of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
 
     The twists of all bodies are V = phi H v, the wrenches through their joints F = phi^T (M^b dV/dt + b), and the joint
     forces tau = H^T F. `a` are velocity-dependent accelerations with gravity, `b` gyroscopic minus external wrenches.
@@ -52,7 +52,7 @@ def adjoint_down(X: Transform) -> Array:
 
 
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
-    """Return the operators of (3.21) to (3.33) in one state, with external wrenches (nbodies, 6)."""
+    """Return the matrices of the factorization (3.21) to (3.33) in one state, with external wrenches (nbodies, 6)."""
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)
     n, nv = mechanism.nbodies, mechanism.nv

@@ -48,7 +48,7 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a dimension: the axis name, preceded by the name of the series if the axis name is taken.
+    """Return the name of a data set dimension: the axis name, with the series name in front if it is taken.
 
     `taken` has the axes of other series.
     """

@@ -1,4 +1,4 @@
-"""Extremes of series over time, for each member."""
+"""Largest magnitude and range of a recorded series over time, for each batch member."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def range_over_time(series: Array) -> Array:
 
 
 def relative(error: Array, scale: Array) -> Array:
-    """Return error / scale (*batch,); 0 where the error is 0, inf where only the scale is 0."""
+    """Return the relative error error / scale (*batch,); 0 where the error is 0, inf where only the scale is 0."""
     with np.errstate(all="ignore"):
         found = np.asarray(error) / np.asarray(scale)
     return np.where(np.asarray(error) == 0.0, 0.0, np.nan_to_num(found, nan=np.inf, posinf=np.inf))

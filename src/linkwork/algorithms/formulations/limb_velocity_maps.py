@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limbs import block_diagonal
+from linkwork.algorithms.formulations.single_limb_equations import block_diagonal
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.spatial.scalar import Array, Number
 
@@ -36,7 +36,10 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
 
 
 def with_base_position(matrix: Array) -> Array:
-    """Return the matrix extended to (3 + r, 3 + c) by an identity block for the base position R (17)."""
+    """Return a matrix (r, c) extended to (3 + r, 3 + c) by an identity block for the velocity R' of the base (17).
+
+    The given matrix maps angular velocities: C^R or D.
+    """
     return block_diagonal([np.eye(3), matrix])
 
 
@@ -60,11 +63,11 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 
 
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
-    """Return D (k, k'), which maps the k' coordinates of a constrained mechanism to its k coordinates with `names`.
+    """Return the matrix D (k, k') that maps the free coordinates of a constrained mechanism to all its k coordinates.
 
-    Locked coordinates have no column (26). Coupled coordinates share the column of the first of them, with the ratios
-    of their motor (27), (28). Reversing the motor by its clutch changes the signs. `couplings` maps each motor to the
-    coordinates it drives, with ratios; `locked` names coordinates.
+    `names` are those of the k coordinates. Locked coordinates have no column (26). Coupled coordinates share the column
+    of the first of them, with the ratios of their motor (27), (28). Reversing the motor by its clutch changes the
+    signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked` names coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():

@@ -1,4 +1,4 @@
-"""Limits of the checks in the report of a run, each with its unit and reason."""
+"""Tolerances of the checks in the report of a run: the limit of each check, with its unit and reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ CLOSURE_BAUMGARTE = 1e-4
 
 
 def at_least_one(terms: Array) -> float:
-    """Return the largest magnitude of `terms`, but at least 1; nan of ended members does not count."""
+    """Return the scale of an error: the largest magnitude of `terms`, but at least 1.
+
+    Values nan of ended members do not count.
+    """
     return max(1.0, float(np.nanmax(np.abs(terms), initial=0.0)))
 
 

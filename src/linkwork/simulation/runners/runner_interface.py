@@ -13,7 +13,7 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """The interface of a run in progress: `now` is the state of the batch, `dt` [s] the step or sample interval."""
+    """Interface of a run in progress: `now` is the state of the batch, `dt` [s] the step or sample interval."""
 
     problem: Problem
     storage: Storage

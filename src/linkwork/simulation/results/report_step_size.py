@@ -1,4 +1,4 @@
-"""The check of the step in the report: whether the steps resolve the recorded motion.
+"""Check of the step size in the report: whether the steps resolve the recorded motion.
 
 Energy and momenta do not show every error: "energy-momentum" conserves them at any step. The second difference of a
 velocity that oscillates with w [1/s] is (w dt)^2 of its amplitude, and the error of a method of order p is proportional
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkwork.simulation.results.report_limits import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
 from linkwork.simulation.results.report_rows import PASSED, WARNING, Row, member_name
+from linkwork.simulation.results.report_tolerances import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
 
 def step_resolution(run: RunData) -> Iterator[Row]:
-    """Yield the row that compares the step with the rate at which the velocities vary; coarse steps give a warning.
+    """Yield the report row that compares the step with the rate at which velocities vary; coarse steps give a warning.
 
     There is no row for adaptive methods, nor for contacts, switches and other events, whose velocity jumps no step
     resolves.
@@ -42,7 +42,7 @@ def step_resolution(run: RunData) -> Iterator[Row]:
 
 
 def variation_per_step(v: Array) -> Array:
-    """Return the step times the rate at which velocities v (*batch, T, nv) vary, the largest of all joints (*batch,).
+    """Return the rate at which velocities v (*batch, T, nv) vary, times the step: the largest of all joints (*batch,).
 
     Velocities that vary much less than others do not count; those of ended members are nan.
     """

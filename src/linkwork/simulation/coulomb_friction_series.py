@@ -1,4 +1,4 @@
-"""Dry friction of joints along a run of the midpoint rule, where it obeys Coulomb's law without regularization.
+"""Dry friction of joints at the samples of a run by the midpoint rule, which applies Coulomb's law at rest too.
 
 A moving joint has its full friction against the velocity. A joint at rest has the friction that keeps it at rest, at
 most its limit: the forces p (nv,) and the accelerations a = a_0 + S p satisfy, for every velocity k at rest,
@@ -27,14 +27,14 @@ SETTLED = 1e-14  # change of friction forces at which the sweeps end, relative t
 
 
 def regularized_friction(run: RunData) -> Array:
-    """Return the regularized friction (*batch, T, nv) [N m or N] that `Dynamics.passive` includes."""
+    """Return the regularized dry friction (*batch, T, nv) [N m or N] along a run, which `Dynamics.passive` includes."""
     tree = run.mechanism.tree_velocity(run.v)
     forces = -_tree_limits(run) * tree / np.sqrt(tree * tree + FADING_SPEED**2)
     return forces @ run.mechanism.spread
 
 
 def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Array:
-    """Return the friction forces (*batch, T, nv) [N m or N] at all samples.
+    """Return the Coulomb friction forces of the joints (*batch, T, nv) [N m or N] at all samples of a run.
 
     `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) those on bodies.
     """
@@ -66,7 +66,7 @@ def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Arr
 
 
 def _held(S: Array, a: Array, limits: Array) -> Array:
-    """Return the friction forces (n, nv) [N m or N] of n samples that make accelerations zero, as far as limits allow.
+    """Return the friction forces (n, nv) [N m or N] that hold joints at rest in n samples, as far as limits allow.
 
     S (n, nv, nv) is the change of the accelerations per unit joint force, `a` (n, nv) are the accelerations without
     friction, and `limits` (n, nv) the largest friction forces. Projected Gauss-Seidel sweeps solve each velocity with
@@ -89,7 +89,7 @@ def _held(S: Array, a: Array, limits: Array) -> Array:
 
 
 def _tree_limits(run: RunData) -> Array:
-    """Return the largest friction forces [N m or N] of all velocities of the tree, for each sample of a run."""
+    """Return the largest dry friction forces [N m or N] of all joints, with mimic joints, for each sample of a run."""
     given = run.along_time()
     each = [np.zeros(0), *(given.get(f"{j.name}.friction", j.friction) for j in outward(run.mechanism.tree))]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in each))

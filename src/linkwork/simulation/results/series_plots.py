@@ -1,4 +1,4 @@
-"""Figures of runs: one panel per series and unit, readable for many joints and many members."""
+"""Plots of recorded series over time: one panel per series and unit, for many joints and many batch members."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwork.simulation.derived_series import ENERGIES
-from linkwork.simulation.results.datasets import run_label
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.xarray_dataset import run_label
 from linkwork.simulation.series import Axis
 from linkwork.spatial.scalar import Array
 
@@ -141,13 +141,13 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
 
 
 def _by_range(lines: Array) -> Array:
-    """Return the numbers of the lines, ordered by the range of their values, largest first."""
+    """Return the numbers of a panel's lines, ordered by the range of their values, largest first."""
     flat = np.nan_to_num(lines.reshape(len(lines), -1), posinf=0.0, neginf=0.0)
     return np.argsort(-np.ptp(flat, axis=1), kind="stable") if flat.shape[1] else np.arange(len(lines))
 
 
 def _members(line: Array) -> Array:
-    """Return one line of all batch members as an array (members, T)."""
+    """Return the values of one line for all batch members as an array (members, T)."""
     return line.reshape(-1, line.shape[-1])
 
 
@@ -170,7 +170,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 
 
 def _frame(axes: Axes, lines: Array) -> None:
-    """Use a logarithmic axis if a few values are far larger than the others, as in a run that diverged.
+    """Give a panel a logarithmic axis if a few values are far larger than the others, as in a run that diverged.
 
     `lines` are the values of all lines of the panel.
     """
@@ -183,7 +183,7 @@ def _frame(axes: Axes, lines: Array) -> None:
 
 
 def _mark_end(axes: Axes, run: RunData) -> None:
-    """Mark the time at which a single run ended early."""
+    """Mark in a panel the time at which a single run ended early."""
     if not run.batch and run.outcome.kind != "finished":
         axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)
         axes.annotate(

@@ -1,16 +1,16 @@
-"""Prints the functions that copy states to the workspace and results back, transposed in W x W tiles.
+"""Prints the functions that copy arrays of states to a kernel's workspace, and results back, transposed in tiles.
 
-W is the vector width. In the caller's arrays the numbers of a state are adjacent; in the workspace the same number of W
-states is one vector of W lanes. Tiles of W numbers of W states are therefore loaded state by state, transposed in
-registers and stored number by number; and vice versa. If W does not divide the size of an array, its last tile overlaps
-the previous one. Arrays smaller than W are copied number by number.
+The tiles are W x W, where W is the vector width. In the caller's arrays the numbers of a state are adjacent; in the
+workspace the same number of W states is one vector of W lanes. Tiles of W numbers of W states are therefore loaded
+state by state, transposed in registers and stored number by number; and vice versa. If W does not divide the size of an
+array, its last tile overlaps the previous one. Arrays smaller than W are copied number by number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.compiler.targets.cpu.printer import ChunkPrinter
+from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter
 
 # Measured, AVX2: tiles instead of single numbers, and results read in place instead of copied, save 20 to 30 % for mass
 # matrices (7 to 38 dof), 3 % for forward and inverse dynamics, 8 % for derivatives (38 dof).
@@ -21,7 +21,7 @@ NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
 
 
 class TransferPrinter:
-    """Prints functions that copy `count` blocks of W states, W the vector width, between arrays and workspaces.
+    """Prints LLVM IR functions that copy `count` blocks of W states (W the vector width) between arrays and workspaces.
 
     The states begin at index `state` and end at most at index `last`. In the array they are `stride` doubles apart;
     copying begins `offset` doubles after the start of each state.
@@ -31,9 +31,10 @@ class TransferPrinter:
         self.printer, self.width, self.real = printer, printer.width, printer.real
 
     def gather(self, name: str, first: int, size: int) -> str:
-        """Return the IR of `void name(first block, count, state, last, array, stride, offset)`.
+        """Return the LLVM IR of the function `name` that copies states from an array to workspace slots.
 
-        The function copies `size` numbers per state from an array to the slots from `first` on.
+        It copies `size` numbers per state to the slots from `first` on. The function is `void name(first block, count,
+        state, last, array, stride, offset)`.
         """
         lanes = self._lanes()
         new, width = self.printer.new, self.width
@@ -54,10 +55,10 @@ class TransferPrinter:
         return self._over_blocks(name, tiled=size >= width)
 
     def scatter(self, name: str, slots: Sequence[int], streams: bool) -> str:
-        """Return the IR of the function name(..., known), which writes the numbers in `slots`.
+        """Return the LLVM IR of the function `name` that writes numbers from workspace slots to a result array.
 
-        The function returns `known`, or NaN if a number is not finite. With `streams`, there is also name.past(...) for
-        aligned arrays, which writes past the caches.
+        The function name(..., known) writes the numbers in `slots`, and returns `known`, or NaN if a number is not
+        finite. With `streams`, there is also name.past(...) for aligned arrays, which writes past the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
@@ -66,9 +67,10 @@ class TransferPrinter:
         return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
     def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
-        """Return the IR of the function `variant`, which writes the numbers in `slots` to the array.
+        """Return the LLVM IR of the function `variant`, which writes numbers from workspace slots to an array.
 
-        Stores of whole tiles have the attributes `how`. `name` is the name of the table of slots.
+        `slots` are the slots. Stores of whole tiles have the attributes `how`. `name` is the name of the table of
+        slots.
         """
         lanes = self._lanes()
         new, width, size = self.printer.new, self.width, len(slots)
@@ -104,7 +106,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin a function; return the addresses of the states in the array, one for each lane of a vector.
+        """Begin an IR function; return the addresses of the states in the array, one for each lane of a vector.
 
         Lanes beyond the last state use the last state.
         """
@@ -119,7 +121,7 @@ class TransferPrinter:
         return lanes
 
     def _sum(self, before: str, vectors: Sequence[str]) -> None:
-        """Append code that sets %after to `before`, or to NaN in the lanes where a vector is not finite."""
+        """Append the IR that sets %after to `before`, or to NaN in the lanes where a vector is not finite."""
         zero = self.printer.constant(0.0)
         for vector in vectors:
             before = self.printer.new(
@@ -128,7 +130,10 @@ class TransferPrinter:
         self.printer.lines.append(f"  %after = fadd {self.real} {before}, {zero}")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """Append the transpose of the W vectors `rows`, by swapping off-diagonal squares of increasing size."""
+        """Append the IR that transposes a W x W tile of W vectors `rows`; return the names of the resulting vectors.
+
+        It swaps off-diagonal squares of increasing size.
+        """
         rows, distance = list(rows), 1
         while distance < self.width:
             for i in range(self.width):
@@ -145,7 +150,7 @@ class TransferPrinter:
         return self.printer.new(f"shufflevector {self.real} {a}, {self.real} {b}, <{self.width} x i32> <{mask}>")
 
     def _open_tiles(self, size: int, carried: str = "") -> str:
-        """Open a loop over the tiles of an array; return the index where a tile begins.
+        """Append the beginning of an IR loop over the tiles of an array; return the index where a tile begins.
 
         The index is at most size - W. `carried` is the phi instruction of a value that passes from tile to tile.
         """
@@ -164,7 +169,7 @@ class TransferPrinter:
         ]
 
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
-        """Return the appended lines as the function `name`, which runs them for each block.
+        """Return the appended IR lines as the function `name`, which runs them for each block of states.
 
         `tiled` says whether the lines end in a loop over tiles; with `summing`, the function takes and returns the
         check for finite numbers.

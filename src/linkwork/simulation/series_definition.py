@@ -1,4 +1,7 @@
-"""Definition of a series: name, label, shape and formula. The module `series` is the registry of all series."""
+"""Definition of one series of a run: `Series` has name, label, shape and formula; `Sample` is the formula's argument.
+
+The module `series` is the registry of all series.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Axis(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The title of a series, its axes, and the units of the entries of its last axis.
+    """Title of a series, its axes, and the units of the entries of its last axis.
 
     Batch and time axes are not included. A scalar series has no axes and one unit.
     """
@@ -69,7 +72,7 @@ class RunFacts(NamedTuple):
 
 
 class Sample:
-    """One batch member at one instant, the argument of the formula of a recorded series; floats or traced numbers.
+    """One batch member at one instant, as floats or traced numbers: the argument of formulas of recorded series.
 
     `t` [s]; `state` is the complete state of the member; `values` are its parameters and gains by name. Other
     quantities are computed on first use, so that a kernel contains only those that the recorded series need.
@@ -99,7 +102,7 @@ class Sample:
 
     @cached_property
     def system(self) -> System:
-        """The system: the mechanism with the batch member's parameters, and the forces that act on it."""
+        """The mechanism with the batch member's parameters, together with the forces that act on it."""
         return self._make_system()
 
     @cached_property
@@ -124,7 +127,7 @@ class Sample:
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """Return `formula(self)`; the result is computed once and shared by all series that use it."""
+        """Return `formula(self)`, which is computed once and cached for all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]
@@ -142,7 +145,7 @@ def _mapped(record: Value, change: Callable[[Array], Array]) -> Value:
 
 
 def always(_: RunFacts) -> bool:
-    """Return True: the default of `Series.exists`, for a series that every run has."""
+    """Return True for every run: the default of `Series.exists`, for series that all runs have."""
     return True
 
 
@@ -153,7 +156,7 @@ Needs = tuple[str, ...] | Callable[[RunFacts], tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The definition of a series.
+    """Definition of a series: name, title, units, axes, and the formula that computes its samples.
 
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
@@ -187,11 +190,11 @@ class Series:
         return self.axes(facts) if callable(self.axes) else self.axes
 
     def shape(self, facts: RunFacts) -> Shape:
-        """Return the shape of one sample of the series in a run with these facts."""
+        """Return the shape of one sample of the series; it may depend on the run, described by `facts`."""
         return tuple(len(axis.entries) for axis in self._axes(facts))
 
     def label(self, facts: RunFacts) -> Label:
-        """Return title, axes and units of the series in a run with these facts."""
+        """Return title, axes and units of the series; they may depend on the run, described by `facts`."""
         axes = self._axes(facts)
         units = self.units(facts) if callable(self.units) else self.units
         size = len(axes[-1].entries) if axes else 1
@@ -200,13 +203,13 @@ class Series:
         return Label(self.title, axes, (units,) * size if isinstance(units, str) else units)
 
     def needed(self, facts: RunFacts) -> tuple[str, ...]:
-        """Return the names of the series from which this series is derived, in a run with these facts."""
+        """Return the names of the series from which this series is derived, for a run described by `facts`."""
         return self.needs(facts) if callable(self.needs) else self.needs
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Series with a common form; the variable part of `name` is in capitals, such as "pose.FRAME".
+    """Definition of several series of the same form, such as "pose.FRAME"; capitals are the variable part of the name.
 
     `members` returns their full names in a run, `of` returns the series of a full name, and `recorded` says whether
     they are recorded or derived.

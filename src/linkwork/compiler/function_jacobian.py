@@ -39,7 +39,7 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
 
 
 def _jacobian(y: Array, x: Array) -> Array:
-    """Return the derivative (*y.shape, *x.shape) of traced y with respect to traced x."""
+    """Return the derivative (*y.shape, *x.shape) of a traced array y with respect to a traced array x."""
     if not y.size or not x.size:
         return np.zeros(y.shape + x.shape)
     if y.size < x.size:
@@ -73,7 +73,7 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
 
 
 class _NoLoops:
-    """A loop tracer that raises NotTraceable for every loop, because loops cannot be differentiated."""
+    """Replacement for the loop tracer while a function is differentiated: raises NotTraceable for every loop."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
         """Raise NotTraceable: `spatial.loops.record` cannot be differentiated."""
@@ -91,12 +91,15 @@ def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
 
 
 def vanishes(values: Array) -> bool:
-    """Return whether all numbers in a result of `on_inputs` are the constant 0.0."""
+    """Return whether all numbers of a traced array are the constant 0.0.
+
+    The array is a result of `on_inputs`.
+    """
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 
 class _Inlining:
-    """Inlines a function into the graph of its arguments.
+    """Inserts the operations of a traced function into the graph of its arguments.
 
     The function is traced on new `inputs` in a separate graph; `close` copies its nodes to the enclosing graph, with
     the arguments in place of the inputs.
@@ -111,7 +114,7 @@ class _Inlining:
         self.inputs = [inputs(self.inside, np.shape(a)) for a in arguments]
 
     def close(self, result: Any) -> Array:
-        """Copy the traced `result` to the enclosing graph; return floats if no argument is traced."""
+        """Copy the function's traced `result` to the graph of the arguments; return floats if no argument is traced."""
         around, inside = self.around, self.inside
         result = np.asarray(result, dtype=object)
         outputs = [operand(inside, x) for x in result.ravel()]

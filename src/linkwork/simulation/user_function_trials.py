@@ -1,4 +1,4 @@
-"""Call every user function once before a run, to find errors early."""
+"""Trial calls: every user function, such as a controller, is called once before a run, to find errors early."""
 
 from __future__ import annotations
 

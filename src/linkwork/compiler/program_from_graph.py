@@ -1,4 +1,7 @@
-"""Builds the program that a target compiles from a traced graph. Kernels with cached code do not load this module."""
+"""Builds a `Program` from a traced graph: the plan and memory layout from which a target generates machine code.
+
+Kernels with cached code do not load this module.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ __all__ = ["description", "program_of", "trace"]
 
 
 def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[Shape | Rows], fuse: bool) -> Program:
-    """Return the program for a graph: its plan, and the sizes of the kernel's arguments and results.
+    """Return the program from which a target compiles a graph: its plan, and the sizes of arguments and results.
 
     `shapes` and `results` are the shapes of the arguments and results. With `fuse`, products and sums become fused
     multiply-adds.
@@ -26,7 +29,7 @@ def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[S
 
 
 def _port(shape: Shape | Rows) -> Port:
-    """Return the memory layout (`Port`) of a kernel argument or result with this shape."""
+    """Return the memory layout of a kernel argument or result with this shape."""
     return (
         Port(math.prod(shape.row), shape.count, shape.capacity) if isinstance(shape, Rows) else Port(math.prod(shape))
     )

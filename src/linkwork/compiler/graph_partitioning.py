@@ -1,4 +1,4 @@
-"""Divides a graph into chunks: sequences of operations that are compiled and run separately.
+"""Divides a graph of operations into chunks: short sequences of operations that are compiled as separate functions.
 
 A value that is used outside its chunk is stored to memory and loaded again, so a chunk ends where few values are live.
 """
@@ -20,7 +20,7 @@ OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
 
 def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
-    """Divide the operations `work` of a graph into chunks that end where the fewest values are live.
+    """Return the operations `work` of a graph, divided into chunks that end where the fewest values are live.
 
     `work` has the operations in order of evaluation. With `share`, each occurrence of a repeated pattern is divided
     like the first one, and chunks also end where a pattern begins or ends.
@@ -42,7 +42,7 @@ def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
-    """Return the largest possible end (an index of `work`) of a chunk that begins at `start`."""
+    """Return the latest end, an index in the list `work` of operations, for a chunk that begins at index `start`."""
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
     for i in range(start, min(start + MAX_OPERATIONS, len(work))):
         operation, *operands = graph.nodes[work[i]]
@@ -53,7 +53,7 @@ def _limit(graph: Graph, work: list[int], start: int) -> int:
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """Return, for each operation of `work`, the number of values after it that later operations use (live values)."""
+    """Return, for each operation in `work`, the number of values computed so far that later operations use."""
     position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):

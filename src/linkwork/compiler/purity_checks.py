@@ -1,4 +1,4 @@
-"""Checks that a user's function can be traced: it must compute the same formulas every time it is called.
+"""Checks that a user's function is pure, as tracing requires: every call must compute the same formulas.
 
 A traced function runs once, and its formulas become machine code. A clock, a random generator or a variable that the
 function changes would have the same value at every later step. `refuse_unrepeatable` finds clocks and generators by
@@ -68,7 +68,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _python_function(function: Any) -> types.FunctionType | None:
-    """Return the Python function behind a partial, a method or a callable object, or None."""
+    """Return the Python function behind a partial, a method or a callable object; None if there is none."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -78,7 +78,7 @@ def _python_function(function: Any) -> types.FunctionType | None:
 
 
 def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]]:
-    """Yield the global and enclosing variables that a function reads: name, value, and the attribute it reads."""
+    """Yield the global and enclosing variables that a function reads: name, value, and the attribute that it reads."""
     enclosing = _enclosing(function)
     codes = [function.__code__]
     while codes:
@@ -116,9 +116,10 @@ class Repeatable:
         self.functions = [(what, one) for what, one in functions if not _is_of_library(one)]
 
     def trace(self, described: Callable[[], str]) -> str:
-        """Call `described` twice and return its result, the text of the functions' graphs.
+        """Return the text of the users' traced functions; trace twice and raise NotTraceable if the texts differ.
 
-        Raise NotTraceable if the results differ, or if a function changes one of its variables.
+        `described` traces the functions and returns the text of their graphs. NotTraceable is also raised if a function
+        changes one of its variables.
         """
         text = described()
         if not self.functions:
@@ -152,7 +153,7 @@ def _is_of_library(function: Any) -> bool:
 
 
 def _variables(function: Any) -> dict[str, object]:
-    """Return comparable contents of a function's variables, by name.
+    """Return the contents of a function's variables, by name, in a form that can be compared later.
 
     These are the enclosing and global variables that the function reads, and the attributes of its object.
     """

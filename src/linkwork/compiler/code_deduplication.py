@@ -1,4 +1,4 @@
-"""Shared code: chunks with the same operations on different numbers become one function.
+"""Code deduplication: chunks with the same operations on different numbers are compiled to one shared function.
 
 A long chain of bodies repeats the same operations for each joint. Straight-line code for all of them would not fit the
 instruction cache and takes long to generate. Chunks that differ only in constants and slots therefore become one
@@ -16,7 +16,7 @@ from linkwork.compiler.kernel_plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):
-    """The address of a slot of the workspace: `distance` slots after a base slot.
+    """Address of a workspace slot in shared code: `distance` slots after a base slot that differs between chunks.
 
     The base slot is the number in column `column` of the table row, or slot 0 if `column` is None.
     """
@@ -26,11 +26,11 @@ class SlotAddress(NamedTuple):
 
 
 class SharedChunk(NamedTuple):
-    """Chunks with the same operations, which share the code of the first one, `chunk`.
+    """One function for several chunks with the same operations, and the table of the values that differ between them.
 
-    `slots` maps nodes of `chunk` to slot addresses: the operands from outside and the live-out values. `constants` maps
-    the constants that differ between the chunks to table columns. `rows` is the table: one row for each chunk, with one
-    integer per column, a slot number or the bits of a constant.
+    `chunk` is the first of the chunks. `slots` maps nodes of `chunk` to slot addresses: the operands from outside and
+    the live-out values. `constants` maps the constants that differ between the chunks to table columns. `rows` is the
+    table: one row for each chunk, with one integer per column, a slot number or the bits of a constant.
     """
 
     chunk: Chunk
@@ -40,7 +40,7 @@ class SharedChunk(NamedTuple):
 
 
 class ChunkForm(NamedTuple):
-    """The operations of a chunk in a form that is equal for chunks that can share code.
+    """The operations of a chunk, with numbers left out: two chunks with equal forms can share code.
 
     `text` describes the operations. `constants` and `slotted` are the nodes whose values may differ between such
     chunks: constants, and values in slots.
@@ -52,7 +52,7 @@ class ChunkForm(NamedTuple):
 
 
 def form_of(chunk: Chunk) -> ChunkForm:
-    """Return the form of a chunk, with its nodes renumbered in order of appearance."""
+    """Return the operations of a chunk as a `ChunkForm`, with its nodes renumbered in order of appearance."""
     graph = chunk.graph
     text: list[Hashable] = []
     numbers: dict[int, int] = {}
@@ -81,7 +81,7 @@ def form_of(chunk: Chunk) -> ChunkForm:
 
 
 def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
-    """Return the functions that a plan needs, each with the list of chunks that call it.
+    """Return the functions that the code of a plan needs, each with the list of chunks that call it.
 
     If the plan does not share code, each chunk has a separate function.
     """
@@ -93,7 +93,7 @@ def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
 
 
 def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
-    """Return one function for chunks of one form.
+    """Return one function for several chunks with equal operations.
 
     Values that are equal in all chunks are part of the code; values that differ are in columns of the table.
     """

@@ -1,4 +1,4 @@
-"""Prints the chunks of a graph as LLVM IR on vectors of W doubles (the vector width), one state per lane."""
+"""Prints graph operations as LLVM IR on vectors of W doubles (the vector width), one state per lane."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from linkwork.compiler.code_deduplication import SharedChunk, SlotAddress
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
 from linkwork.compiler.kernel_plan import Moves
-from linkwork.compiler.shared_chunks import SharedChunk, SlotAddress
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -27,21 +27,22 @@ def literal(value: float) -> str:
 
 
 def table_definition(name: str, table: bytes) -> str:
-    """Return the IR of a module constant `name` with a table of doubles."""
+    """Return the LLVM IR of a module constant `name` with a table of doubles."""
     numbers = ", ".join(f"double 0x{word:016X}" for word in struct.unpack(f"<{len(table) // 8}Q", table))
     return f"@{name} = private unnamed_addr constant [{len(table) // 8} x double] [{numbers}], align 64"
 
 
 def whole_numbers(name: str, numbers: Sequence[int]) -> str:
-    """Return the IR of a module constant `name` with 64-bit integers."""
+    """Return the LLVM IR of a module constant `name` with a table of 64-bit integers."""
     text = ", ".join(f"i64 {number}" for number in numbers)
     return f"@{name} = private unnamed_addr constant [{len(numbers)} x i64] [{text}], align 64"
 
 
 class ChunkPrinter:
-    """Prints chunks and moves as functions that run them for `count` blocks of W states, W the vector width.
+    """Prints chunks of operations, and copies of numbers, as LLVM IR functions that run for `count` blocks of states.
 
-    `count` is at most `panel`. Each block has a workspace of `total` slots; the workspaces are contiguous.
+    A block has W states, W the vector width; `count` is at most `panel`. Each block has a workspace of `total` slots;
+    the workspaces are contiguous.
     """
 
     def __init__(self, total: int, width: int, panel: int):
@@ -57,7 +58,7 @@ class ChunkPrinter:
         self.graph = Graph()
 
     def declarations(self) -> str:
-        """Return the declarations and definitions of everything that the printed functions use."""
+        """Return the LLVM IR of the mathematical functions, tables and declarations that the printed functions use."""
         math = "\n".join(
             line for line in str(self.module).splitlines() if not line.startswith(("target", "source", ";"))
         )
@@ -68,7 +69,7 @@ class ChunkPrinter:
         )
 
     def chunk(self, name: str, shared: SharedChunk) -> str:
-        """Return the IR of the function `name` that computes chunks with shared code.
+        """Return the LLVM IR of the function `name` that computes chunks with shared code.
 
         If the chunks differ, the function has an argument: the chunk's row of the table.
         """
@@ -90,7 +91,7 @@ class ChunkPrinter:
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """Return the IR of the function `name` that makes the copies `moves`; it reads all numbers before it writes."""
+        """Return the LLVM IR of the function `name` that copies numbers; it reads all of them before it writes."""
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -98,7 +99,7 @@ class ChunkPrinter:
         return self.over_blocks(name)
 
     def many_moves(self, name: str, moves: Moves) -> str:
-        """Return the IR of the function `name` that copies numbers in a loop over a table.
+        """Return the LLVM IR of the function `name` that copies numbers in a loop over a table.
 
         No move may read a slot that another move writes.
         """
@@ -131,17 +132,17 @@ class ChunkPrinter:
     # --- building blocks of functions ---
 
     def start(self, *lines: str) -> None:
-        """Begin a new function: discard the previous lines."""
+        """Begin a new IR function with the given `lines`; discard the lines of the previous function."""
         self.lines, self.temporaries = list(lines), 0
 
     def constant(self, value: float | bool) -> str:
-        """Return the IR of a constant in every lane."""
+        """Return the LLVM IR of a vector with a constant in every lane."""
         text = ("true" if value else "false") if isinstance(value, bool) else literal(value)
         kind = "i1" if isinstance(value, bool) else "double"
         return text if self.width == 1 else f"splat ({kind} {text})"
 
     def splat(self, value: str) -> str:
-        """Append the broadcast of a double to every lane; return the name of the vector."""
+        """Append the IR that copies one double to every lane of a vector; return the name of the vector."""
         if self.width == 1:
             return value
         one = self.new(f"insertelement {self.real} poison, double {value}, i32 0")
@@ -149,7 +150,7 @@ class ChunkPrinter:
         return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {zeros}")
 
     def new(self, text: str) -> str:
-        """Append an instruction; return the name of its value."""
+        """Append an IR instruction to the function; return the name of its value."""
         name = f"%t{self.temporaries}"
         self.temporaries += 1
         self.lines.append(f"  {name} = {text}")
@@ -159,17 +160,17 @@ class ChunkPrinter:
         return self.new(f"getelementptr inbounds double, ptr %w, i64 {slot * self.width}")
 
     def load(self, slot: int) -> str:
-        """Append a load from a slot of the workspace %w; return the name of its value."""
+        """Append an IR load from a slot of the workspace %w; return the name of the loaded value."""
         return self.new(f"load {self.real}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def store(self, value: str, slot: int) -> None:
-        """Append a store of a value to a slot of the workspace %w."""
+        """Append an IR store of a value to a slot of the workspace %w."""
         self.lines.append(f"  store {self.real} {value}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def over_blocks(
         self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
     ) -> str:
-        """Return the appended lines as a function that runs them for `count` blocks.
+        """Return the appended IR lines as a function that runs them for `count` blocks of states.
 
         The workspaces of the blocks are contiguous. `arguments` are further parameters. A value with initial value
         `carried` passes from block to block: the lines read it as %before and define it as %after; the function returns
@@ -196,7 +197,7 @@ done:
 }}"""
 
     def _next_block(self) -> str:
-        """Return the end of a block: the next workspace's address, and the branch to the next block.
+        """Return the IR at the end of a block of states: the next workspace's address, and the branch to it.
 
         The mask does not change an aligned address, but hides its derivation. Otherwise loop strength reduction, which
         gains nothing here, takes 15 to 20 % of the time of code generation.
@@ -212,7 +213,7 @@ done:
     # --- operations ---
 
     def _make_available(self, k: int, inside: bool) -> None:
-        """Make the value of node `k` available in the chunk, if another chunk computes it or it is a constant.
+        """Append the IR that loads the value of graph node `k`, if another chunk computes it or it is a constant.
 
         `inside` is true if the chunk itself computes the value.
         """
@@ -227,15 +228,15 @@ done:
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
 
     def _column(self, column: int, kind: str) -> str:
-        """Append a load of type `kind` from a column of the chunk's table row; return the value's name."""
+        """Append an IR load of type `kind` from a column of the chunk's table row; return the value's name."""
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _constant_from_row(self, column: int) -> str:
-        """Append a load of a constant from `column` of the chunk's table row to every lane; return the value's name."""
+        """Append the IR that loads a constant from a column of the chunk's table row to every lane; return its name."""
         return self.splat(self._column(column, "double"))
 
     def _slot_address(self, at: SlotAddress) -> str:
-        """Append the computation of a slot's address; return the name of the pointer.
+        """Append the IR that computes the address of a workspace slot; return the name of the pointer.
 
         `at` is the slot address relative to the chunk's table row, see `SlotAddress`.
         """
@@ -256,14 +257,14 @@ done:
         )
 
     def _constant_value(self, value: float | bool) -> str:
-        """Return a constant as the operand of an operation, loaded from memory if that is faster."""
+        """Return the IR name of a constant used as an operand, loaded from memory if that is faster."""
         if isinstance(value, bool) or not worth_a_vector(value, self.width):
             return self.constant(value)
         name = constant_vector(self.module, value, self.width).name
         return self.new(f'load {self.real}, ptr @"{name}", align {8 * self.width}')
 
     def _as_real(self, k: int) -> str:
-        """Return the value of node `k` as stored in the workspace: truth values become 1 and 0."""
+        """Return the IR name of the value of graph node `k` as stored in the workspace: truth values as 1 and 0."""
         if not is_truth(self.graph, k):
             return self.values[k]
         one, zero = self.constant(1.0), self.constant(0.0)
@@ -313,7 +314,7 @@ done:
         return self.new(f"call {self.real} @{intrinsic}({arguments})")
 
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
-        """Return result `index` of a function with two results, such as sine and cosine.
+        """Return the IR name of result `index` of a function with two results, such as sine and cosine.
 
         One call computes both results, also for later uses. `operands` are the nodes of the arguments, and `values` the
         names of their IR values.
@@ -326,7 +327,7 @@ done:
         return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[key]}, {index}")
 
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
-        """Append a table lookup, in which each lane loads from a separate row; return the value's name.
+        """Append the IR of a table lookup, in which each lane loads from a separate row; return the value's name.
 
         Measured, Zen 3: 7 to 20 % faster than the gather instruction.
         """
@@ -345,9 +346,9 @@ done:
         return vector
 
     def _lanes_of_index(self, index: str, rows: int) -> list[str]:
-        """Return the table row of each lane for a vector of indices, clamped to the table.
+        """Append the IR that converts a vector of indices to table rows; return the row of each lane.
 
-        A NaN index gives row 0, because its comparisons are false.
+        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false.
         """
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):

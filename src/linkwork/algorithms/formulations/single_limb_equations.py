@@ -2,8 +2,8 @@
 
 The unknowns are the base position R and the absolute angular velocities of all bodies, stacked, each in its own frame.
 These equations have no Coriolis terms and do not depend on the joints. The joints enter by two matrices, C^R and D of
-`limb_coordinates`, which transform the equations to true coordinates. Misprints of the paper are corrected as proved in
-docs/papers/nelson-quinn.md.
+`limb_velocity_maps`, which transform the equations to true coordinates. Misprints of the paper are corrected as proved
+in docs/papers/nelson-quinn.md.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ class Equations(NamedTuple):
 
 
 def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | None = None) -> Equations:
-    """Return M (3 + 3n, 3 + 3n) and h (3 + 3n,) in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
+    """Return the equations of motion of a limb in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
 
-    `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is (3,) [m/s^2]. With a `drift` (3n,)
-    [rad/s^2], the unknown is omega' - drift, and h contains the drift. `limb` is the limb in its present position.
+    M is (3 + 3n, 3 + 3n), h (3 + 3n,). `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is
+    (3,) [m/s^2]. With a `drift` (3n,) [rad/s^2], the unknown is omega' - drift, and h contains the drift. `limb` is the
+    limb in its present position.
     """
     I_v, m, Phi, I = limb.I_v, limb.m_bar, limb.Phi, limb.I_star
     drift = np.zeros(len(omega)) if drift is None else drift
@@ -80,10 +81,11 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
 def true_equations(
     limb: Limb, C_R: Array, D: Array, rate: Array, gravity: Array, D_rate: Array | None = None
 ) -> Equations:
-    """Return M (k, k) and h (k,) in true coordinates with velocities `rate` (k,) (18): M alpha'' + h = forces.
+    """Return the equations of motion of a limb in true coordinates (18): M alpha'' + h = forces, M (k, k), h (k,).
 
-    `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of omega (17). If D is not constant,
-    `D_rate` (3n, k) is the time derivative of its omega rows. `gravity` is (3,) [m/s^2].
+    The velocities alpha' are `rate` (k,). `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of
+    omega (17). If D is not constant, `D_rate` (3n, k) is the time derivative of its omega rows. `gravity` is (3,)
+    [m/s^2].
     """
     Omega = D @ rate  # (13)
     omega = (C_R @ Omega)[3:]  # (10)
@@ -95,9 +97,10 @@ def true_equations(
 
 
 def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array | Sequence[Array]) -> Array:
-    """Return F and moments (3 + 3n,) [N, N m] of (1), from forces (n, 3) [N] and torques (n, 3) [N m] on the frames.
+    """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of (1), of forces and torques on frames.
 
-    The forces act at the frames' origins. Forces and torques are given in the axes of the frames.
+    The forces (n, 3) [N] act at the frames' origins. Forces and torques (n, 3) [N m] are given in the axes of the
+    frames.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)
@@ -114,7 +117,10 @@ def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
 
 
 def _global_velocity(C: Sequence[Array] | Array, S: Array, L: Array) -> Array:
-    """Return the matrix (3n, 3n) of (7) for rotations C or their rates: blocks C S~^T on the diagonal, C L~^T below."""
+    """Return the matrix Phi (3n, 3n) of (7) for rotations C, or its rate for their rates.
+
+    Its blocks are C S~^T on the diagonal and C L~^T below.
+    """
     own = [rotation @ hat(s).T for rotation, s in zip(C, S, strict=True)]
     onward = [rotation @ hat(step).T for rotation, step in zip(C, L, strict=False)]
     nothing = np.zeros((3, 3))
