@@ -1,4 +1,7 @@
-"""Detection of the foot points in stance: all points, closed contacts, points below a height, or a user's function."""
+"""Detection of the foot points in stance (on the ground), by one of four methods.
+
+The methods are: all points, closed contacts, points below a height, or a user's function.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ StanceDetector = Callable[
 
 
 def stance_detector(stance: Stance, given: Any) -> StanceDetector:
-    """Return the function (t, state) that detects which foot points are in stance.
+    """Return a function of (t, state) that detects which foot points are in stance (on the ground).
 
     `given` is the argument `standing` of `balance`: "contacts", a height [m], a function of (t, q, v), or None for all.
     """

@@ -1,4 +1,4 @@
-"""Distribution of a wrench among feet: with least norm, or by contact forces within friction cones."""
+"""Distribution of a wrench on the base among the feet: with least norm, or within friction cones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORTENED = 12  # halvings of a step, at most
 
 
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
-    """Wrenches (6,) [N, N m] of the ground on the feet, in the feet's frames, of least norm (S4 4.28, 4.29).
+    """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames (S4 4.28, 4.29).
 
     Together they exert `wrench` (6,) on the base. `feet` are the poses of the feet in the base's frame; `on` is 1 for
     feet in contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: (4.28)
@@ -39,7 +39,10 @@ def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence
 
 
 class ConeForces(NamedTuple):
-    """Contact forces (n, 3) [N] in the base's axes, the number of Newton iterations, and whether they converged."""
+    """Result of `within_cones`: contact forces (n, 3) [N] in the base's axes, and the convergence of the search.
+
+    `ConeForces` also has the number of Newton iterations, and whether they converged.
+    """
 
     forces: Array
     iterations: Number
@@ -47,16 +50,16 @@ class ConeForces(NamedTuple):
 
 
 def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> ConeForces:
-    """Contact forces of least norm at `points` (n, 3) [m] in the base's frame, each within its friction cone.
+    """Return contact forces of least norm at `points` (n, 3) [m], each force within its friction cone.
 
-    The ground pushes along the unit `normal` (3,); the tangential force is at most `friction` times the normal force.
-    `on` is 1 for points in contact, else 0. If no such forces add up to the `wrench` (6,) [N, N m], their sum is as
-    near to it as possible.
+    The points and forces are in the base's frame. The ground pushes along the unit `normal` (3,); the tangential force
+    is at most `friction` times the normal force. `on` is 1 for points in contact, else 0. If no such forces add up to
+    the `wrench` (6,) [N, N m], their sum is as near to it as possible.
 
-    The dual problem has six unknowns y: f is A^T y projected onto the cones, where A f is the wrench of the forces f.
-    A f = wrench at the minimum of a convex function of y. Newton's method with a line search minimises this function
-    plus the proximal term NEAR |y - last|^2 / 2, OUTER times. The proximal term ensures convergence when the wrench is
-    out of reach. If no force is at the edge of its cone, the forces are those of (4.29) for points.
+    The dual problem has six unknowns y: f is A^T y projected onto the cones, where A f is the wrench of the forces f. A
+    f = wrench at the minimum of a convex function of y. Newton's method with a line search minimises this function plus
+    the proximal term NEAR |y - last|^2 / 2, OUTER times. The proximal term ensures convergence when the wrench is out
+    of reach. If no force is at the edge of its cone, the forces are those of (4.29) for points.
     """
 
     def forces(y: Array) -> list[Array]:
@@ -107,7 +110,7 @@ def _added(forces: Sequence[Array], points: Array) -> Array:
 
 
 def projected(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the nearest force to x (3,) [N] in the friction cone about the unit `normal` (3,)."""
+    """Return the force in the friction cone about the unit `normal` (3,) that is nearest to the force x (3,) [N]."""
     press, along, size = _parts(x, normal)
     edge = (friction * size + press) / (1.0 + friction * friction)
     on_edge = (normal + along * (friction / size)) * edge
@@ -115,7 +118,7 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the derivative (3, 3), which is symmetric, of `projected` with respect to x (3,).
+    """Return the symmetric derivative (3, 3) of the projection onto the friction cone, `projected`, by x (3,).
 
     `normal` and `friction` are those of `projected`.
     """
@@ -129,7 +132,7 @@ def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def _parts(x: Array, normal: Array) -> tuple[Number, Array, Number]:
-    """Return the normal component of x (3,), the tangential part (3,) of x, and the norm of the tangential part."""
+    """Return the normal component of a force x (3,), its tangential part (3,), and the norm of this part."""
     press = dot(x, normal)
     along = x - normal * press
     return press, along, np.sqrt(dot(along, along) + TINY)

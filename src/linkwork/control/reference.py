@@ -1,4 +1,4 @@
-"""Reference trajectories: functions of time that interpolate given points, on floats and in kernels.
+"""Reference trajectories: functions of time that interpolate given points, for floats and for compiled kernels.
 
 A reference is a table of polynomials, one for each time interval: before the first point, between two points, after the
 last. Evaluation finds the interval of a time and reads the coefficients of its polynomial. Both are table lookups, so
@@ -86,7 +86,7 @@ class Reference:
         return f"<Reference of shape {self.shape}, {self.kind}, {self.times[0]:g} s to {self.times[-1]:g} s>"
 
     def __call__(self, t: Any) -> Any:
-        """Return the value at time t [s], or values (k, ...) at times (k,)."""
+        """Return the value of the reference at time t [s], or its values (k, ...) at times (k,)."""
         return self._derivative(t, 0)
 
     def rate(self, t: Any) -> Any:
@@ -142,7 +142,7 @@ class Reference:
         return total
 
     def _piece(self, t: Number) -> Number:
-        """Return the index of the interval that contains time t [s]: the number of given times up to t."""
+        """Return the index of the time interval that contains t [s]: the number of given times up to t."""
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
@@ -174,7 +174,7 @@ def _checked_times(given: Any) -> Array:
 
 
 def _search_table(times: Array) -> Array | None:
-    """Return the table of times for a binary search, padded to length 2^p - 1; None if the times are uniform."""
+    """Return the given times, padded to the length 2^p - 1 for a binary search; None if the times are uniform."""
     even = np.linspace(times[0], times[-1], len(times))
     if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
         return None
@@ -182,7 +182,7 @@ def _search_table(times: Array) -> Array | None:
 
 
 def _counted(table: Array, t: Number) -> Number:
-    """Return the number of entries up to t in an increasing table of length 2^p - 1, by p lookups without branches."""
+    """Return how many entries of an increasing table (2^p - 1,) are at most t, by p lookups without branches."""
     count: Number = 0.0
     step = (len(table) + 1) // 2
     while step:
@@ -216,7 +216,7 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 
 
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
-    """Return the rates m (n, ...) of a cubic spline at the given times, which make its second derivative continuous.
+    """Return the rates m (n, ...) of a cubic spline at its knots, for which its second derivative is continuous.
 
     `h` [s] are the intervals between the times, `slope` the mean rates within them, and `end_rates` the rates at both
     ends. The rates m solve the tridiagonal system m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3

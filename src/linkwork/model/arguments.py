@@ -21,19 +21,19 @@ Acceptance = Callable[[Array], Array]  # whether each of some numbers is accepta
 
 
 def anything(array: Array) -> Array:
-    """Return True for each number: all are accepted here, and `build()` checks them later."""
+    """Return an array of True: accept all numbers here, because `build()` checks them later."""
     return np.full(array.shape, True)
 
 
 def or_infinite(array: Array) -> Array:
-    """Return for each number whether it is valid: finite or infinite, not NaN."""
+    """Return for each number of `array` whether it is valid: finite or infinite, but not NaN."""
     return ~np.isnan(array)
 
 
 def checked_name(name: object, what: str) -> str:
     """Return `name`; raise a ModelError if it is not a nonempty string.
 
-    `what` is what the name denotes, for the message.
+    `what` is the kind of object that has the name, such as "joint", for the error message.
     """
     if not isinstance(name, str) or not name.strip():
         raise ModelError(f"the name of a {what} must be a nonempty string; got {name!r}")
@@ -41,9 +41,9 @@ def checked_name(name: object, what: str) -> str:
 
 
 def new_element(there: Mapping[str, object], what: str, name: str) -> str:
-    """Return the label of a new element, such as "joint 'knee'"; raise a ModelError if the name is taken.
+    """Return the label of a new element, such as "joint 'knee'"; raise a ModelError if another element has its name.
 
-    `there` has the existing elements by name, and `what` is the word for one of them.
+    `there` maps names to existing elements; `what` is the word for their kind, such as "joint".
     """
     element = f"{what} {checked_name(name, what)!r}"
     if name in there:
@@ -68,10 +68,10 @@ def closing_kind(kind: object, element: str) -> ClosingKind:
 
 
 def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return `value` as a read-only float array of the given shape; raise a ModelError if that is impossible.
+    """Return the argument `value` as a read-only float array of shape `shape`.
 
-    `accept` returns which numbers are valid; all must be. `what` is the name of the argument in messages, and `element`
-    the label of the element.
+    Raise a ModelError if `value` has another shape or a number that `accept` does not accept. `what` is the name of the
+    argument in messages, and `element` the label of the element.
     """
     try:
         array = np.array(value, dtype=float)
@@ -87,7 +87,7 @@ def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, acce
 
 
 def number_of(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
-    """Return `value` as a float; raise a ModelError if it is not one number that `accept` accepts.
+    """Return the argument `value` as a float; raise a ModelError if it is not a single number that `accept` accepts.
 
     `what` is the name of the argument in messages, and `element` the label of the element.
     """
@@ -129,14 +129,14 @@ def not_zero(value: Any, what: str, element: str) -> float:
 
 
 def yes_or_no(value: Any, what: str, element: str) -> bool:
-    """Return `value` as a bool; raise a ModelError if it is not True or False."""
+    """Return `value`; raise a ModelError if it is not True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ModelError(f"{what} must be True or False; got {value!r}", element)
     return bool(value)
 
 
 def interval(value: Any, what: str, element: str) -> Array:
-    """Return the bounds (lower, upper) as floats (2,); None means no bounds, which are infinite.
+    """Return an interval as an array [lower, upper] (2,); for `value` None it is [-inf, inf].
 
     `what` is the name of the argument in messages.
     """
@@ -147,7 +147,7 @@ def interval(value: Any, what: str, element: str) -> Array:
 
 
 def friction_pair(value: Any, element: str) -> tuple[float, float]:
-    """Return the coefficients (static, dynamic) of friction, static >= dynamic; one number sets both."""
+    """Return the friction coefficients (static, dynamic); one number sets both, and static >= dynamic is required."""
     static, dynamic = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "friction", element).tolist()
     if dynamic < 0.0 or static < dynamic:
         reason = "friction must be (static, dynamic) with static >= dynamic >= 0"
@@ -156,9 +156,10 @@ def friction_pair(value: Any, element: str) -> tuple[float, float]:
 
 
 def efficiency_pair(value: Any, element: str) -> Array:
-    """Return the transmitted fractions (2,) of power, each above 0 and at most 1; one number sets both.
+    """Return the two efficiencies (2,) of a drive, each above 0 and at most 1; one number sets both.
 
-    The first is for a motor that drives its joints, the second for joints that drive the motor.
+    An efficiency is the transmitted fraction of power. The first one applies when the motor drives its joints, the
+    second one when the joints drive the motor.
     """
     pair = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "efficiency", element)
     if not ((pair > 0.0) & (pair <= 1.0)).all():
@@ -167,7 +168,7 @@ def efficiency_pair(value: Any, element: str) -> Array:
 
 
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
-    """Return one name or several names as a tuple without duplicates.
+    """Return `value`, one name or a sequence of names, as a tuple of names without duplicates.
 
     Raise a ModelError for other values; `what` is the name of the argument in the message.
     """
@@ -178,9 +179,9 @@ def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
 
 
 def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str, Array]:
-    """Return a dict of arrays by joint name; each value is one number, or one per coordinate or velocity.
+    """Return the numbers in a mapping `value` as a dict from joint name to array; a joint has one number or several.
 
-    `each` is the name of one value in error messages. `what` is the name of the argument in messages.
+    `each` is the name of one number in error messages, and `what` the name of the whole argument.
     """
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be given by joint, as in {{'knee': 0.5}}; got {value!r}", element)
@@ -189,7 +190,7 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 
 
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return `value` as an array (nv,) with one number for each velocity of a joint of this kind.
+    """Return the joint parameter `value` as an array (nv,), with one number for each velocity of a joint of this kind.
 
     `value` is one number for all velocities, or one for each. `accept` returns which numbers are valid; `what` is the
     name of the argument in messages.
@@ -198,7 +199,10 @@ def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: A
 
 
 def not_negative(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return an array (nv,) as `per_velocity` does; raise a ModelError for negative numbers."""
+    """Return a joint parameter as an array (nv,) of numbers >= 0, one for each velocity, as `per_velocity` does.
+
+    Raise a ModelError for negative numbers.
+    """
     array = per_velocity(value, kind, what, element, accept)
     if (array < 0.0).any():
         raise ModelError(f"{what} must be >= 0; got {value!r}", element)
@@ -226,7 +230,7 @@ def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Arr
 
 
 def placement(at: Any, rpy: Any, rotation: Any, element: str, where: str = "at", turn: str = "") -> Transform:
-    """Return a pose from `at` (3,) [m] and either `rpy` (3,) [rad] or `rotation` (3, 3).
+    """Return the pose with position `at` (3,) [m] and orientation `rpy` (3,) [rad] or `rotation` (3, 3).
 
     `where` is the name of the argument `at` in messages, and `turn` a prefix of the names of the other two.
     """

@@ -16,14 +16,14 @@ Shape = tuple[int, ...]
 
 
 class Input(NamedTuple):
-    """An array that a user passed, and its expected shape for one state."""
+    """An array argument of a user, and the shape that this array must have for one state."""
 
     value: Any
     core: Shape
 
 
 def as_numbers(name: str, value: Any) -> Array:
-    """Return `value` as a C-ordered float64 array; arrays of traced numbers are returned unchanged."""
+    """Return the argument `value` as a C-ordered float64 array; an array of traced numbers is returned unchanged."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.flags.c_contiguous:
         return value
     try:
@@ -38,7 +38,7 @@ def as_numbers(name: str, value: Any) -> Array:
 
 
 def refuse_non_finite(name: str, array: Array) -> None:
-    """Raise a NonFinite error that names the first entry of `array` that is not finite."""
+    """Raise a NonFinite error if `array` has an entry that is not finite; the message names the first such entry."""
     if array.dtype != object and not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         entry = f"{name}{list(where)}" if where else name
@@ -46,7 +46,7 @@ def refuse_non_finite(name: str, array: Array) -> None:
 
 
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
-    """Return the inputs as arrays, and their common batch shape.
+    """Return the inputs as arrays, and the batch shape to which they broadcast.
 
     Raise a ShapeError or NonFinite that names an invalid input. With `finite` False, non-finite numbers are accepted.
     """
@@ -68,7 +68,7 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
 
 
 def one_state(inputs: Mapping[str, Input]) -> list[Array]:
-    """Return the inputs as arrays of one state; raise a ShapeError for a batch."""
+    """Return the inputs as arrays for one state; raise a ShapeError if an input is a batch of states."""
     arrays, batch = checked(inputs)
     if batch:
         raise ShapeError(f"expected one state; got a batch of shape {batch}")
@@ -78,7 +78,7 @@ def one_state(inputs: Mapping[str, Input]) -> list[Array]:
 def over_batch(
     function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape, finite: bool = True
 ) -> Array:
-    """Evaluate `function` for every state of a batch; return the results as an array (..., *result).
+    """Call `function` for every state of a batch, and return its results in one array (..., *result).
 
     `function` takes arrays of one state and returns an array of shape `result`. Raise NonFinite for inputs that are not
     finite, unless `finite` is False.
@@ -91,14 +91,17 @@ def over_batch(
 
 
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
-    """Return `found`, if it has traced numbers, as an array of the class of the traced inputs; else unchanged."""
+    """Return the result array `found` as a traced array if it has traced numbers, else unchanged.
+
+    The traced array has the array class of the traced inputs.
+    """
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
     return found.view(special[0]) if special and found.dtype == object else found
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """Yield the arrays of each state of a batch, in C order.
+    """Yield, for each state of a batch in C order, the tuple of its arrays.
 
     `inputs` give the shape of each array for one state.
     """
@@ -108,14 +111,14 @@ def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) 
 
 
 def checked_threads(threads: object) -> int | None:
-    """Return the number of threads, None for all; raise a LinkworkError for other values."""
+    """Return the number of threads, or None for all cores; raise a LinkworkError for other values."""
     if threads is None or (isinstance(threads, (int, np.integer)) and not isinstance(threads, bool) and threads >= 1):
         return None if threads is None else int(threads)
     raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
 
 
 def require_out(out: Any, shape: Shape) -> None:
-    """Raise a ShapeError unless the array `out` can receive a result of this shape."""
+    """Raise a ShapeError unless the array `out` has the given shape and can receive a result."""
     fits = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
     if not (fits and out.flags.c_contiguous and out.flags.writeable):
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__

@@ -1,4 +1,4 @@
-"""Format of values in a document: plain numbers, strings, lists and tables, which reproduce every float exactly."""
+"""Conversion of values to plain numbers, strings, lists and tables for TOML documents, exact for every float."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Name:
-    """Placeholder, in the type of a document's value, for the name of a body or another object."""
+    """Type marker of a key in a TOML document whose value is the name of a body or of another object."""
 
 
 class Text:
-    """Placeholder, in the type of a document's value, for a string."""
+    """Type marker of a key in a TOML document whose value is a string."""
 
 
 class Velocities:
-    """Placeholder, in the type of a document's value, for one number, or one for each velocity of a joint."""
+    """Type marker of a key in a TOML document whose value is one number, or one number for each velocity of a joint."""
 
 
 class Documented(NamedTuple):
-    """The documentation of a document's key.
+    """Type, expected value and meaning of one key of a TOML document.
 
     `type_` is the type of its value, `wanted` the expected value as messages describe it, `about` its meaning, and
     `python` the type of the Builder argument as docstrings describe it.
@@ -45,12 +45,15 @@ class Documented(NamedTuple):
 
 
 def written_name(class_: type) -> str:
-    """Return the name of a joint kind or shape `class_` in documents."""
+    """Return the name of the joint kind or shape `class_` in TOML documents: its class name in lower case."""
     return class_.__name__.lower()
 
 
 def named_kinds(base: type) -> dict[str, type]:
-    """Return the subclasses of `base` by their names in documents. A user class cannot hide a linkwork class."""
+    """Return all concrete subclasses of `base`, such as JointKind, by their names in TOML documents.
+
+    If a user's class has the name of a linkwork class, the linkwork class is used.
+    """
     users_first = sorted(_concrete(base), key=lambda class_: class_.__module__.startswith(PACKAGE))
     return {written_name(class_): class_ for class_ in users_first}
 
@@ -63,18 +66,18 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """Return the dataclass fields of a joint kind or shape `owner`, without the local path of a mesh."""
+    """Return the dataclass fields of a joint kind or shape by name, without the local path of a mesh."""
     own = fields(owner) if is_dataclass(owner) else ()
     return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
 
 
 def as_lists(value: Any) -> Any:
-    """Return `value` with all tuples replaced by lists."""
+    """Return `value` with all tuples, at every depth, replaced by lists."""
     return [as_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
-    """Return numbers by joint in the document's form: a float for a single number, else a list.
+    """Return numbers by joint name as a TOML document stores them: a float for a single number, else a list.
 
     `given` maps joint names to arrays.
     """
@@ -82,7 +85,7 @@ def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:
-    """Return the document's entries for a pose; a zero position or rotation is omitted.
+    """Return a pose as keys and values of a TOML document; a zero position or rotation is omitted.
 
     `where` is the key of the position, and `turn` a prefix of the keys of the rotation. Only quarter turns are written
     as angles, because sines differ in their last bit between processors.
@@ -96,7 +99,7 @@ def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, 
 
 
 def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
-    """Return a comment for a rotation matrix in a document: its roll, pitch and yaw angles in degrees.
+    """Return the comment beside a rotation matrix in a TOML document: its roll, pitch and yaw angles in degrees.
 
     `turn` is a prefix of the keys of the rotation.
     """

@@ -1,4 +1,4 @@
-"""Faults of a model: they are collected while a model is read and built, then raised as errors or warnings."""
+"""Faults of a model, which are collected while a model is read and built, then raised as errors or warnings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fault:
 
     @staticmethod
     def of(error: ModelError) -> Fault:
-        """Return the fault of a ModelError."""
+        """Return the fault that describes a ModelError."""
         return Fault(error.reason, error.element, file=error.file, line=error.line)
 
     def as_error(self, others: int = 0) -> ModelError:
@@ -61,7 +61,7 @@ def raise_first(faults: Iterable[Fault]) -> None:
 
 
 def raise_or_warn(faults: Iterable[Fault]) -> None:
-    """Raise the first error in `faults`; if there is none, issue the warnings.
+    """Raise the first fault that is an error; if there is none, issue all faults as warnings.
 
     The warnings are attributed to the caller of the calling function.
     """

@@ -27,7 +27,7 @@ Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit lengt
 
 
 def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
-    """Return `axis` as three floats of unit length; entries near 0 and +-1 are made exact.
+    """Return the vector `axis` normalized to unit length, as three floats; entries near 0 and +-1 are made exact.
 
     Raise a ModelError if the axis has no direction. `what` is its name in the message.
     """
@@ -46,16 +46,16 @@ def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
 
 
 class ClosingKind(ABC):
-    """A kind of constraint between two frames that can close a loop."""
+    """Base class of the kinds of constraint between two frames that can close a loop."""
 
     @cached_property
     @abstractmethod
     def closing(self) -> tuple[Row, ...]:
-        """Return the constraint rows, one for each degree of freedom that the constraint removes."""
+        """Return the constraint rows of a loop of this kind, one for each degree of freedom that the loop removes."""
 
 
 class JointKind(ClosingKind):
-    """A kind of joint with `nq` coordinates and `nv` velocities.
+    """Base class of joint kinds, with `nq` coordinates and `nv` velocities.
 
     The default implementations here are for kinds whose coordinates are plain numbers: nq = nv and qdot = v.
     """
@@ -72,14 +72,14 @@ class JointKind(ClosingKind):
 
     @abstractmethod
     def subspace(self, q: Array) -> Motion:
-        """Return the motion subspace S, with nv columns (H of S4 3.8).
+        """Return the motion subspace S of the joint, with nv columns (H of S4 3.8).
 
         The child's relative twist is S v, in the child's frame.
         """
 
     @cached_property
     def origin_on_axis(self) -> bool:
-        """Whether the origin of the child's frame never moves across the axis of rotation, for any rotation."""
+        """Whether the origin of the child's frame can move only along the axis of rotation, for any rotation."""
         S = self.subspace(self.neutral())
         across = [np.cross(a, b) for a in S.linear.T for b in S.angular.T]
         return bool(np.abs(across).max(initial=0.0) < PARALLEL)
@@ -93,20 +93,20 @@ class JointKind(ClosingKind):
         return self.subspace_rate(q, v) @ v
 
     def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
-        """Return the derivatives of `bias` with respect to q (in tangent space) and v, nv columns each."""
+        """Return the derivatives of `bias` with respect to q (in the tangent space) and v, each with nv columns."""
         nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
         return nothing, nothing
 
     def qdot(self, q: Array, v: Array) -> Array:
-        """Return dq/dt (nq,) for the velocity v (S4 3.6)."""
+        """Return the time derivative dq/dt (nq,) of the joint coordinates for the velocity v (S4 3.6)."""
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Return the coordinates (nq,) reached from q with the constant velocity dv in unit time."""
+        """Return the joint coordinates (nq,) reached from q with the constant velocity dv in unit time."""
         return q + dv
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """Return the constant velocity (nv,) that leads from q0 to q1 in unit time: the inverse of `integrate`."""
+        """Return the constant joint velocity (nv,) from q0 to q1 in unit time: the inverse of `integrate`."""
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
@@ -118,7 +118,7 @@ class JointKind(ClosingKind):
         return exp_quaternion(twist.angular), exp_transform(twist).p
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return the force (nv,) and energy [J] of a spring in the joint.
+        """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint.
 
         The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,).
         """
@@ -126,11 +126,11 @@ class JointKind(ClosingKind):
         return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
 
     def normalized(self, q: Array) -> Array:
-        """Return the coordinates (..., nq) with quaternions normalized to unit length."""
+        """Return the joint coordinates (..., nq) with quaternions normalized to unit length."""
         return q
 
     def tangent_rate(self, dv: Array, v: Array) -> Array:
-        """Return the rate (nv,) of dv for which integrate(q, dv) moves with velocity v, for small dv.
+        """Return the rate (nv,) of dv for which integrate(q, dv) moves with the joint velocity v, for small dv.
 
         If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
         [dv, v]] / 12. The next term is of fourth order in dv, so this suffices for methods of order four (Munthe-Kaas).
@@ -138,17 +138,20 @@ class JointKind(ClosingKind):
         return v
 
     def neutral(self) -> Array:
-        """Return the coordinates (nq,) at which the child's frame coincides with the joint frame."""
+        """Return the neutral joint coordinates (nq,), at which the child's frame coincides with the joint frame."""
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random coordinates (nq,) from the generator `rng`: angles within half a turn, distances within 1 m."""
+        """Return random joint coordinates (nq,): angles within half a turn, distances within 1 m.
+
+        `rng` is the random generator.
+        """
         return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
 
 
 @dataclass(frozen=True)
 class AxisKind(JointKind):
-    """A joint kind with one axis, which has the same components in the joint frame and in the child's frame."""
+    """Base class of joint kinds with one axis: its components are the same in the joint frame and the child's."""
 
     axis: Axis = (0.0, 0.0, 1.0)
 
@@ -157,5 +160,5 @@ class AxisKind(JointKind):
 
     @cached_property
     def n(self) -> Array:
-        """The unit axis (3,) as an array."""
+        """The unit vector (3,) of the joint axis as an array."""
         return np.array(self.axis)

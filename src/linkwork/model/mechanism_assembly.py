@@ -1,4 +1,4 @@
-"""Collects the parts of a mechanism for a Builder, checks their consistency, and assembles the Mechanism."""
+"""Assembly of a Mechanism from the bodies, joints and elements of a Builder, with checks of their consistency."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNNUMBERED = slice(0, 0)
 
 
 class Assembly:
-    """The collected parts, joints, frames, keyframes and elements of a mechanism, and gravity (3,) [m/s^2]."""
+    """The bodies, joints, frames, keyframes and elements that a Builder has collected, and gravity (3,) [m/s^2]."""
 
     def __init__(self, name: str, gravity: Array):
         self.name, self.gravity = name, gravity
@@ -49,11 +49,11 @@ class Assembly:
 
     @property
     def mimics(self) -> dict[str, Mimic]:
-        """All mimic relations by mimic joint, each relative to an independent joint: chains are resolved."""
+        """The mimic relation of each mimic joint to an independent joint, by name; chains are resolved."""
         return resolved_chains(self._mimics)[0]
 
     def _faults(self) -> Iterator[Fault]:
-        """Yield the faults of the description.
+        """Yield the faults of the Builder's description of the mechanism.
 
         These are joints that do not make one tree rooted in the world, unknown names, and the faults of elements.
         """
@@ -75,7 +75,7 @@ class Assembly:
         yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
     def _children(self) -> dict[str, list[JointSpecification]]:
-        """Return the joints of each parent body, in the order in which they were added."""
+        """Return the joints by name of their parent body, in the order in which they were added."""
         children: dict[str, list[JointSpecification]] = {name: [] for name in ("world", *self._parts)}
         for joint in self._joints.values():
             children[joint.parent].append(joint)

@@ -1,4 +1,4 @@
-"""Computes a copy of a mechanism with new parameter values."""
+"""Copy of a mechanism with new parameter values."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def varied(
     owners: Mapping[str, tuple[Element, str]],
     traced: AbstractSet[str],
 ) -> Mechanism:
-    """Return the mechanism with new parameter `values`, given by name; each value is checked.
+    """Return a copy of the mechanism with new parameter values, each of which is checked.
 
-    `owners` has the element and key of every element parameter, `traced` the names of parameters that are traced
-    numbers. Contradicting couplings are not reported.
+    `values` maps parameter names to values. `owners` has the element and key of every element parameter, `traced` the
+    names of parameters that are traced numbers. Contradicting couplings are not reported.
     """
     new: dict[str, Any] = {}
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""Parameters: numbers of a mechanism that can vary and have a name, and the rules for valid values."""
+"""Parameters (named numbers of a mechanism that can vary) and the rules for their valid values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losse
 
 
 class Rule(NamedTuple):
-    """A rule for the values of a parameter.
+    """A rule that values of a parameter must satisfy, such as "positive".
 
     `holds` returns which values satisfy the rule, and `says` the message for values that violate it.
     """
@@ -41,7 +41,7 @@ JOINT_PARAMETERS: Mapping[str, Rules] = {
 
 
 def is_traced(value: Number | Array) -> bool:
-    """Return whether a number or array is traced, so that its values are unknown."""
+    """Return whether a number or array is traced by the compiler, so that its values are unknown."""
     return np.asarray(value).dtype == object
 
 

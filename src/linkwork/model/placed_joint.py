@@ -1,4 +1,4 @@
-"""A joint of a mechanism: its kind, its two bodies, its slices of q and v, and its properties."""
+"""A joint of a mechanism: its kind, its two bodies, its slices of q and v, and its properties such as damping."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Joint:
 
     @property
     def limits(self) -> tuple[Array, Array]:
-        """The position limits `lower` and `upper`, each (nv,) [rad or m]."""
+        """The position limits `lower` and `upper` of the joint, each (nv,) [rad or m]."""
         return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random coordinates (nq,) within the limits, from the generator `rng`."""
+        """Return random joint coordinates (nq,) within the limits, from the generator `rng`."""
         q = self.kind.random(rng)
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
         if not (below | above).any():

@@ -1,4 +1,4 @@
-"""The data that a Builder collects, and the checks that the joints make a tree."""
+"""The arguments that a Builder collects before `build`, and the check that the joints make a tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Positions = Mapping[str, Array]  # numbers by joint name
 
 
 class JointSpecification(NamedTuple):
-    """The arguments of one call of `Builder.joint`."""
+    """The arguments of one call of `Builder.joint`, stored until `build`."""
 
     name: str
     kind: JointKind
@@ -35,7 +35,7 @@ class JointSpecification(NamedTuple):
 
 
 class FrameSpecification(NamedTuple):
-    """The arguments of one call of `Builder.frame`."""
+    """The arguments of one call of `Builder.frame`, stored until `build`."""
 
     name: str
     body: str
@@ -43,7 +43,7 @@ class FrameSpecification(NamedTuple):
 
 
 class KeyframeSpecification(NamedTuple):
-    """The arguments of one call of `Builder.keyframe`."""
+    """The arguments of one call of `Builder.keyframe`, stored until `build`."""
 
     name: str
     positions: Positions
@@ -69,7 +69,7 @@ class Draft:
 
 
 class Layout(NamedTuple):
-    """The numbered tree on which elements are placed.
+    """The numbered bodies and joints of a mechanism, to which its elements are then attached.
 
     `homes` has the body number and pose of each part, `joints` the numbered joints, `specifications` the joints as
     given, and `elements` the sections whose elements are already placed.
@@ -82,7 +82,7 @@ class Layout(NamedTuple):
 
 
 def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> Iterator[Fault]:
-    """Yield a fault for each reason why the joints do not connect the parts to one tree rooted in the world."""
+    """Yield a fault for each reason why the joints do not connect all parts in one tree rooted in the world."""
     joints, parts = list(joints), list(parts)
     bodies = {"world": None} | dict.fromkeys(parts)
     carried: dict[str, str] = {}
@@ -150,9 +150,10 @@ def keyframe_faults(keyframe: KeyframeSpecification, kinds: Mapping[str, JointKi
 
 
 def unknown_faults(element: str, what: str, given: Mapping[str, str], valid: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each name in `given` that is not in `valid`.
+    """Yield a fault for each name that an element refers to and that does not exist.
 
-    `given` has names by role, such as {"parent": "base"}; `what` is the kind of object that they name.
+    `given` maps roles to names, such as {"parent": "base"}; `what` is the kind of object that they name, and `valid`
+    are the existing names.
     """
     for role, name in given.items():
         if name not in valid:

@@ -1,4 +1,4 @@
-"""Tables of the keys of every kind of element, for the page docs/document.md."""
+"""Markdown tables of the TOML keys of every kind of element, for the page docs/document.md."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ HEADER = ("key", "value", "default", "varies as", "meaning")
 
 
 def element_tables() -> str:
-    """Return the tables of all built-in kinds as Markdown, each with a heading."""
+    """Return one Markdown text with a heading and a table of TOML keys for every built-in kind of element."""
     return "\n".join(f"### `[{class_.section}.NAME]`\n\n{key_table(class_)}" for class_ in KINDS)
 
 
 def key_table(class_: type[Element]) -> str:
-    """Return the Markdown table of the element kind `class_`: every key with its value, default and meaning."""
+    """Return the Markdown table of all TOML keys of the element kind `class_`: value, default and meaning."""
     rows = [HEADER, tuple("---" for _ in HEADER), *_rows(class_)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def document_keys(class_: type[Element]) -> list[str]:
-    """Return all document keys of a kind of element.
+    """Return all TOML keys of the element kind `class_`.
 
-    Keys of the class that a key names are left out, and so are keys in degrees.
+    The list has neither the keys of a joint kind or shape that one of the keys names, nor keys in degrees.
     """
     return [key for key, *_ in _entries(class_)]
 
@@ -44,9 +44,9 @@ def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
 
 
 def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]:
-    """Yield all document keys of the element kind `class_`, each with its definition, value and meaning.
+    """Yield a tuple (key, definition, is first, value, meaning) for each TOML key of the element kind `class_`.
 
-    The third item says whether the key is the first of its definition.
+    A definition can have several keys; `is first` is True for the first of them.
     """
     types: Keys = keys_of(class_)
     choice = class_key(class_)
@@ -62,9 +62,9 @@ def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]
 
 
 def _shown(default: Any, same_as: str) -> str:
-    """Return a default as the table shows it.
+    """Return the default value of a key as the Markdown table shows it.
 
-    `same_as` is the key whose value is used if the key is omitted.
+    `same_as` is the key whose value is used if this key is omitted.
     """
     if same_as:
         return f"`{same_as}`"

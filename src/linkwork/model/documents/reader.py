@@ -1,4 +1,4 @@
-"""The base class of the readers of all formats: options, results, and the collection of faults."""
+"""The base class of the readers of model files: options of `load`, result of reading, and the collection of faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ERRORS = 1000  # reading stops after so many errors
 
 @dataclass(frozen=True)
 class Reading:
-    """The result of reading a file: the mechanism, or None if it is invalid, and all faults in the order of lines."""
+    """The result of reading a model file: the mechanism, or None if it is invalid, and all faults, ordered by line."""
 
     mechanism: Mechanism | None
     faults: list[Fault]
@@ -29,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `load`; None means that the file decides."""
+    """The options of `load` for a reader; None means that the file decides."""
 
     floating: bool | None
     gravity: Any
@@ -38,20 +38,23 @@ class Options:
 
 
 class Place(Protocol):
-    """A place in a file: the line number, and a text for messages."""
+    """A location in a model file: the line number, and a text for messages."""
 
     @property
     def line(self) -> int | None:
-        """The line number, from 1."""
+        """The line number in the file, from 1."""
         ...
 
 
 class EnoughError(Exception):
-    """Raised to stop reading when there are too many faults."""
+    """Raised to stop reading a model file that has too many faults."""
 
 
 class Reader(ABC):
-    """Passes the content of one file to a Builder and collects the faults; `file` is the file's name in messages."""
+    """Base class of a reader, which passes the content of one model file to a Builder and collects the file's faults.
+
+    `file` is the name of the file in messages.
+    """
 
     builder: Builder
 
@@ -62,14 +65,14 @@ class Reader(ABC):
 
     @abstractmethod
     def fill_builder(self) -> None:
-        """Pass the content of the file to the Builder."""
+        """Add all objects that the model file describes to the Builder."""
 
     @abstractmethod
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder, completed with file, line and name of the faulty element."""
+        """Return a fault that the Builder reported, completed with file, line and name of the faulty element."""
 
     def read(self) -> Reading:
-        """Read the file and return the mechanism and all faults."""
+        """Read the model file and return the mechanism with all faults of the file."""
         mechanism = None
         with suppress(EnoughError):
             self.fill_builder()
@@ -78,7 +81,7 @@ class Reader(ABC):
         return Reading(mechanism, self.in_order())
 
     def error(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record an error at a place in the file, with its `reason` and a `remedy`.
+        """Record an error at the location `at` in the file, with its `reason` and a `remedy`.
 
         Returns None, so that callers can return the result instead of a value.
         """
@@ -88,13 +91,13 @@ class Reader(ABC):
             raise EnoughError
 
     def warning(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record a warning at a place in the file, with its `reason` and a `remedy`."""
+        """Record a warning at the location `at` in the file, with its `reason` and a `remedy`."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
     def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
-        """Call `act` and return its result; if it raises a ModelError, record it and return `stand_in`.
+        """Call `act` and return its result; if it raises a ModelError, record the error and return `stand_in`.
 
-        `at` is the place of the error in the file.
+        `at` is the location of the error in the file.
         """
         try:
             return act()
@@ -103,5 +106,5 @@ class Reader(ABC):
             return stand_in
 
     def in_order(self) -> list[Fault]:
-        """Return all faults in the order of lines."""
+        """Return all recorded faults of the file, ordered by line."""
         return sorted(self.faults, key=lambda fault: fault.line or 0)

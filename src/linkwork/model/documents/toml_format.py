@@ -23,7 +23,7 @@ def string_text(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a string, bool, number, list or inline table as TOML text; floats have the fewest exact digits."""
+    """Return a string, bool, number, list or inline table as TOML text that restores every float exactly."""
     match value:
         case str():
             return string_text(value)
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any], notes: Mapping[str, str]) -> str:
-    """Return a table with its header as TOML text; `notes` are comments after some of its keys."""
+    """Return a table as TOML text with its header [path]; `notes` are comments after some of its keys."""
     header = f"[{'.'.join(map(key_text, path))}]\n" if path else ""
     return header + "".join(
         f"{key_text(key)} = {value_text(value)}{f'  # {notes[key]}' if key in notes else ''}\n"

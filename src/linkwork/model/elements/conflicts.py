@@ -1,4 +1,4 @@
-"""Detection of contradicting couplings: couplings that drive a joint at two ratios, directly or indirectly."""
+"""Detection of contradicting couplings, such as two engaged clutches that drive a joint at different ratios."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ STILL = 1e-12  # free fraction of a velocity below which the velocity is zero
 
 
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
-    """Yield a fault for engaged couplings whose ratios together force the velocity of a joint to zero.
+    """Yield a fault for engaged couplings whose ratios contradict each other, so that a joint cannot move at all.
 
-    `modes` gives the current values, by name, of modes that were switched. Brakes are not considered, since they stop
+    `modes` maps names of modes that were switched to their current values. Brakes are not considered, since they stop
     joints on purpose, and neither are couplings with a finite capacity, which can slip.
     """
     coupled = [_switched(one, modes) for one in couplings(mechanism)]
@@ -41,7 +41,7 @@ def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingPro
 
 
 def couplings_agree(mechanism: Mechanism) -> Any:
-    """Return whether the engaged couplings of a mechanism do not contradict each other.
+    """Return whether the ratios of the engaged couplings of a mechanism do not contradict each other.
 
     The result is a traced truth value if the mechanism's parameters are traced.
     """
@@ -55,9 +55,10 @@ def couplings_agree(mechanism: Mechanism) -> Any:
 
 
 def couplings(mechanism: Mechanism) -> Iterator[VelocityConstraint]:
-    """Return the velocity constraints that drive joints at given ratios, in the order of their kinds.
+    """Return the velocity constraints that couple joints at given ratios, such as clutches and gearboxes.
 
-    Constraints of `Builder.couple` are excluded: they may force a velocity to zero on purpose.
+    They are in the order of their kinds. Constraints of `Builder.couple` are excluded: they may force a velocity to
+    zero on purpose.
     """
     return (one for one in mechanism.velocity_constraints if one.couples_ratios)
 
@@ -67,13 +68,13 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return the coupling `one` with the new values of its modes; `modes` has values by mode name."""
+    """Return the coupling `one` with the mode values in `modes`, which maps mode names to values."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
 
 def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for each pair of engaged couplings that drive the same joints at two ratios.
+    """Yield a fault for each pair of engaged couplings that drive the same two joints at different ratios.
 
     `rigid` are the couplings that cannot slip.
     """
@@ -95,7 +96,7 @@ def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
 
 
 def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for the first coupling that, together with those before it, forces a joint velocity to zero.
+    """Yield a fault for the first coupling that, with the couplings before it, forces a joint velocity to zero.
 
     `rigid` are the couplings that cannot slip.
     """
@@ -121,7 +122,7 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
 
 
 def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a velocity row, normalized to unit length."""
+    """Return the coefficients (nv,) of a velocity constraint row, normalized to unit length."""
     factors: list[Number] = [0.0] * mechanism.tree.nv
     for joint, number, factor in row.velocities:
         factors[mechanism.tree.joints[joint].v.start + number] += factor
@@ -130,7 +131,7 @@ def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
 
 
 def _forced_to_zero(rows: Sequence[Array]) -> Array:
-    """Return for each velocity (nv,) whether it must be zero if all constraint rows (k, nv) are satisfied.
+    """Return for each velocity (nv,) whether the constraint rows `rows` (k, nv) force it to zero.
 
     The rows have unit length.
     """

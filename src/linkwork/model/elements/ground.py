@@ -1,4 +1,4 @@
-"""Uneven ground: heights on a grid, or height as a function of x and y."""
+"""Shapes of uneven ground: heights on a grid, or height as a function of x and y."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; sto
 
 
 def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
-    """Return the proximity of the point p (3,) [m] to the ground below it.
+    """Return distance and normal of the point p (3,) [m] relative to the ground below it, as a `Near` record.
 
-    The ground has this height [m], slopes (2,) and curvature (2, 2) [1/m] at p's x and y.
+    The ground has the height `height` [m], `slopes` (2,) and `curvature` (2, 2) [1/m] at p's x and y.
     """
     steep = np.array([-slopes[0], -slopes[1], 1.0])
     length = np.sqrt(1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1])
@@ -70,7 +70,7 @@ class HeightField:
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the ground: distance, normal and its derivative."""
+        """Return the height [m] of the point p (3,) [m] above the ground, the ground's normal and its derivative."""
         table = np.array(self.heights)
         cells = np.array(table.shape) - 1
         index, part, width = [], [], np.array(self.size) / cells
@@ -122,7 +122,7 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the ground: distance, normal and its derivative."""
+        """Return the height [m] of the point p (3,) [m] above the ground, the ground's normal and its derivative."""
         x, y, e = p[0], p[1], NUDGE
         f = {(i, j): self.function(x + i * e, y + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
         slopes = np.array([f[1, 0] - f[-1, 0], f[0, 1] - f[0, -1]]) / (2.0 * e)
@@ -135,7 +135,7 @@ SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts
 
 
 def checked_surface(shape: object, element: str) -> SurfaceShape:
-    """Return `shape`; raise a ModelError if it cannot be the shape of a surface."""
+    """Return `shape`; raise a ModelError if a surface for contacts cannot have this shape."""
     if not isinstance(shape, SurfaceShape):
         raise ModelError(
             f"shape must be a shape such as lw.Plane(), lw.HeightField(...) or lw.Ground(...); got {shape!r}", element
