@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare linkwork with peer libraries in one process; print tables and write JSON."""
+"""`python -m benchmarks`: compares linkwork with other libraries (peers); prints tables and writes a JSON file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ SMALL = Sizes(
 
 
 class Task(NamedTuple):
-    """One method of linkwork, its inputs, and the peer that computes the same quantity."""
+    """A benchmark of one method of linkwork: its inputs, and the function of a peer that computes the same quantity."""
 
     title: str
     method: str
@@ -124,7 +124,7 @@ ON_CHAINS = (
 
 
 def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks and fill their rows, by row name: mechanism, then quantity."""
+    """Return the benchmarks by name (mechanism, then quantity), as functions that fill a row of the result table."""
     rows: dict[str, Callable[[Row], None]] = {}
     for name in sizes.robots:
         for task in TASKS:
@@ -150,7 +150,7 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
 
 
 def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Row) -> None:
-    """Compare one method with its peer; for chains, report the time per joint."""
+    """Compare one method of linkwork with its peer and fill the row; for chains, with times per joint."""
     found, per_joint = robot(name), name.startswith(CHAIN)
     states = draw(found.m, n)
     row.unit = f"us per {'joint' if per_joint else 'state'}"
@@ -161,7 +161,7 @@ def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Ro
 
 
 def run_threads(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Compare two threads of linkwork with one thread."""
+    """Compare linkwork on two threads with linkwork on one thread, and fill the row."""
     m = robot(name).m
     states = draw(m, sizes.threads)
     row.unit, row.size = "us per state", {"nv": m.nv, "states": sizes.threads}
@@ -171,7 +171,7 @@ def run_threads(name: str, sizes: Sizes, target: str, row: Row) -> None:
 
 
 def run_compile(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Compare the time until the first result with a filled cache and with an empty cache."""
+    """Compare the time until the first result with a filled and with an empty kernel cache, and fill the row."""
     row.unit, row.size = "s", {"nv": robot(name).m.nv, "states": 1}
     compare_compile(row, name, target, sizes.compiles)
 
@@ -180,7 +180,7 @@ def run_compile(name: str, sizes: Sizes, target: str, row: Row) -> None:
 
 
 def surroundings(target: str, quick: bool) -> dict[str, Any]:
-    """Date, versions, processor and load, for the JSON file."""
+    """Return date, versions, processor and load of the computer, for the JSON file."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -198,7 +198,7 @@ def surroundings(target: str, quick: bool) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str | None:
-    """Installed version of a package, or None."""
+    """Return the installed version of a package, or None."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -206,7 +206,7 @@ def version_of(package: str) -> str | None:
 
 
 def cpu_model() -> str:
-    """Name of the processor, as far as the system reports it."""
+    """Return the name of the processor, as far as the system reports it."""
     listing = Path("/proc/cpuinfo")
     lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -217,7 +217,10 @@ def cpu_model() -> str:
 
 
 def table(rows: list[Row]) -> Table:
-    """Table of all rows, a section for each mechanism; the spread (±) is half the distance between the quartiles."""
+    """Return the printed table of all benchmark results, with a section for each mechanism.
+
+    The spread (±) is half the distance between the quartiles.
+    """
     shown = Table(
         title="ratio = time of peer / time of linkwork; above 1 linkwork is faster", box=SIMPLE, pad_edge=False
     )
@@ -240,7 +243,10 @@ def table(rows: list[Row]) -> Table:
 
 
 def accuracy_table(rows: list[Row]) -> Table:
-    """Table of the errors of both sides, where results differ by nature; relative, or in the given unit."""
+    """Return the printed table of errors of linkwork and of the peer, for benchmarks whose results differ by nature.
+
+    Errors are relative, or in the given unit.
+    """
     shown = Table(title="accuracy", box=SIMPLE, pad_edge=False)
     for title in ("benchmark", "error", "linkwork", "peer"):
         shown.add_column(title, justify="right" if title in ("linkwork", "peer") else "left")
@@ -253,19 +259,19 @@ def accuracy_table(rows: list[Row]) -> Table:
 
 
 def mechanism(row: Row) -> str:
-    """Name of the mechanism: the first part of a row's name."""
+    """Return the name of the mechanism of a benchmark result: the first part of the row's name."""
     return row.name.partition(":")[0]
 
 
 def timing_text(timing: Timing | None) -> str:
-    """Median with its spread."""
+    """Return a measured time as text: median and spread."""
     if timing is None:
         return "-"
     return number_text(timing.median) + (f" ±{timing.spread:.0%}" if timing.turns > 1 else "")
 
 
 def number_text(x: float) -> str:
-    """Number with three significant digits, without an exponent."""
+    """Return a number as text with three significant digits, without an exponent."""
     return f"{x:.0f}" if x >= 1000.0 else f"{x:#.3g}".removesuffix(".")
 
 

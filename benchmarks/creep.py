@@ -1,4 +1,4 @@
-"""Creep of a block that sticks on an incline, compared with MuJoCo with several settings."""
+"""Creep of a block that should stick on an incline, in linkwork and in MuJoCo with several settings."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ SETTINGS = {
 
 
 def downhill() -> Array:
-    """Gravity (3, 3) [m/s^2] of the three inclines, in the axes of the incline."""
+    """Return the gravity vectors (3, 3) [m/s^2] of the three inclines, in the axes of the incline."""
     angle, azimuth = np.array(INCLINES).T
     across = np.sin(angle)
     return block.GRAVITY * np.stack([across * np.cos(azimuth), across * np.sin(azimuth), -np.cos(angle)], axis=1)
 
 
 def linkwork(duration: float) -> Contender:
-    """`lw.simulate` of the blocks on all inclines as one batch; it reads positions (3, T, 3) [m] every 0.1 s."""
+    """Return the contender `lw.simulate`, which simulates the blocks on all inclines as one batch.
+
+    It reads positions (3, T, 3) [m] every 0.1 s.
+    """
     m, gravity = block.build(0.0), downhill()
     q = np.tile(block.resting(0.0), (len(INCLINES), 1))
 
@@ -52,7 +55,7 @@ def linkwork(duration: float) -> Contender:
 
 
 def mujoco(name: str, duration: float) -> Contender:
-    """`mujoco.rollout` of each block, a box on a plane with the same mass and inertia."""
+    """Return the contender `mujoco.rollout`, which simulates a box on a plane with the same mass and inertia."""
     try:
         there: Any = import_module("mujoco")
         rollout: Any = import_module("mujoco.rollout")
@@ -73,7 +76,7 @@ def mujoco(name: str, duration: float) -> Contender:
 
 
 def mjcf(gravity: Array, option: str) -> str:
-    """MJCF model of the block on a plane, with this gravity (3,) [m/s^2]."""
+    """Return the MJCF model of the block on a plane, with this gravity (3,) [m/s^2]."""
     width, depth, height = block.SIZE
     inertia = block.MASS / 12.0 * (np.square(block.SIZE).sum() - np.square(block.SIZE))
     half, friction = (width / 2, depth / 2, height / 2), f'friction="{block.FRICTION} 0 0" condim="3"'
@@ -84,7 +87,7 @@ def mjcf(gravity: Array, option: str) -> str:
 
 
 def crept(places: Array) -> float:
-    """Largest distance [m] of a block from its settled position, for positions (3, T, 3) [m] every 0.1 s."""
+    """Return the largest distance [m] of a block from its settled position, for positions (3, T, 3) [m] every 0.1 s."""
     settled = places[:, round(SETTLING / 0.1) :]
     return float(np.linalg.norm(settled - settled[:, :1], axis=-1).max())
 
@@ -99,5 +102,5 @@ def run_creep(name: str, minute: float, effort: Effort, row: Row) -> None:
 
 
 def rows(minute: float, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks, by row name."""
+    """Return the creep benchmarks by name, as functions that fill a row of the result table."""
     return {f"incline: a block that sticks, {name}": partial(run_creep, name, minute, effort) for name in SETTINGS}

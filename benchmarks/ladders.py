@@ -36,7 +36,7 @@ class MovingLadder(NamedTuple):
 
 
 def swinging(cells: int) -> MovingLadder:
-    """Ladder with random angles and rates of its rails, without motors."""
+    """Return a ladder of `cells` cells without motors, with random angles and rates of its rails."""
     m, rng = four_bar_ladder.build(cells), np.random.default_rng(0)
     angles, rates = rng.uniform(-0.5, 0.5, cells), rng.normal(size=cells)
     a = four_bar_ladder.accelerations(angles, rates, np.zeros(cells))
@@ -73,19 +73,22 @@ def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
 
 
 def both(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> dict[str, Array]:
-    """Time both sides, if they are available, and return their results."""
+    """Time linkwork and the peer, if they are available, and return their results."""
     present = available(row, ours, theirs)
     keep_times(row, present, work, effort)
     return {side: contender.read(contender.call()) for side, contender in present.items()}
 
 
 def whole(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Complete states (members, steps, nq + nv)."""
+    """Return the complete states (members, steps, nq + nv): positions and velocities side by side."""
     return np.concatenate([q, v], axis=-1)
 
 
 def equality(m: lw.Mechanism) -> str:
-    """Loops as MJCF. In the plane, coincident points are sufficient; MuJoCo takes them from the neutral position."""
+    """Return the loops of the ladder as MJCF equality constraints.
+
+    In the plane, coincident points are sufficient; MuJoCo takes them from the neutral position.
+    """
     return "".join(
         f'<connect body1="b{loop.at.body}" body2="b{loop.to.body}" anchor="{spaced(loop.at.pose.p)}" {SOFTNESS}/>'
         for loop in m.loops
@@ -93,7 +96,7 @@ def equality(m: lw.Mechanism) -> str:
 
 
 def mujoco_forward(s: MovingLadder) -> Contender:
-    """MuJoCo's forward dynamics with equality constraints; writing the state is not timed."""
+    """Return the contender MuJoCo for forward dynamics with equality constraints; writing the state is not timed."""
     try:
         mujoco: Any = import_module("mujoco")
     except ModuleNotFoundError:

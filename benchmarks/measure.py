@@ -1,4 +1,4 @@
-"""Timing: compare the results of two contenders, then time them in alternating turns and report medians."""
+"""Timing of benchmarks: compares the results of two contenders, then times them in alternating turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Entry = Callable[[], Contender]  # raises NotAvailable
 
 
 class Effort(NamedTuple):
-    """Measuring time: turns of `short` to `long` [s], about `row` [s] per row, with `least` to `most` turns."""
+    """How long to measure: turns of `short` to `long` [s], about `row` [s] per row, with `least` to `most` turns."""
 
     short: float
     long: float
@@ -42,7 +42,7 @@ FULL, QUICK = Effort(0.02, 1.0, 3.0, 5, 31), Effort(0.002, 0.002, 0.0, 3, 3)
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one contender in the row's unit: best, median, quartiles `low` and `high`, and number of turns."""
+    """Measured times of one contender in the row's unit: best, median, quartiles `low` and `high`, number of turns."""
 
     name: str
     best: float
@@ -54,19 +54,22 @@ class Timing:
 
     @classmethod
     def of(cls, name: str, times: Sequence[float], calls: int = 1) -> Timing:
-        """Statistics of the times of all turns."""
+        """Return the statistics of the times of all turns."""
         best, low, median, high = (float(x) for x in np.percentile(times, (0, 25, 50, 75)))
         return cls(name, best, median, low, high, len(times), calls)
 
     @property
     def spread(self) -> float:
-        """Half the distance between the quartiles, relative to the median."""
+        """Half the distance between the quartiles of the time, relative to the median."""
         return (self.high - self.low) / (2.0 * self.median)
 
 
 @dataclass
 class Row:
-    """Result of a benchmark. `status` is "ok", "not available", "answers differ" or "failed"; only "ok" has a ratio."""
+    """Result of one benchmark, a row of the table. Only a row with the status "ok" has a ratio.
+
+    `status` is "ok", "not available", "answers differ" or "failed".
+    """
 
     name: str
     unit: str
@@ -84,13 +87,16 @@ class Row:
         return self.peer.median / self.linkwork.median if self.status == "ok" and self.linkwork and self.peer else None
 
     def record(self) -> dict[str, Any]:
-        """Row as a dict for JSON."""
+        """Return the benchmark result as a dict for JSON."""
         agreed = self.disagreement if self.disagreement is not None and math.isfinite(self.disagreement) else None
         return asdict(self) | {"disagreement": agreed, "ratio": self.ratio}
 
 
 def disagreement(ours: Array, theirs: Array) -> float:
-    """Largest difference in any state, relative to the largest number in the result (or matrix) of that state."""
+    """Return the largest relative difference between the results of linkwork and of the peer in any state.
+
+    It is relative to the largest number in the result (or matrix) of that state.
+    """
     if ours.shape != theirs.shape:
         raise ValueError(f"results must have equal shapes; got {ours.shape} and {theirs.shape}")
     axes = (-1,) if ours.ndim < 3 else (-2, -1)
@@ -98,9 +104,10 @@ def disagreement(ours: Array, theirs: Array) -> float:
 
 
 def compare(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> None:
-    """Compare results and times and fill the row. If one side is not available, the other is timed alone.
+    """Compare results and times of linkwork and the peer, and fill the row.
 
-    The time of a call [us] is divided by `work`, such as the number of states.
+    If one side is not available, the other is timed alone. The time of a call [us] is divided by `work`, such as the
+    number of states.
     """
     present = available(row, ours, theirs)
     if not present:
@@ -114,7 +121,7 @@ def compare(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -
 
 
 def available(row: Row, ours: Entry, theirs: Entry) -> dict[str, Contender]:
-    """Available contenders by side; the row notes why one is not available."""
+    """Return the contenders that can run, by side; the row notes why a contender is not available."""
     present: dict[str, Contender] = {}
     for side, make in (("linkwork", ours), ("peer", theirs)):
         try:

@@ -1,4 +1,4 @@
-"""Contenders: calls of linkwork and of peer libraries to be timed, and conversion of results to linkwork's layout.
+"""Contenders of the benchmarks: calls of linkwork, Pinocchio and MuJoCo to be timed, with conversion of results.
 
 Inputs are prepared in the layout of each library, so that the timed call contains no conversion. Batches of Pinocchio
 are (nq, n) in column-major order, the same memory layout as linkwork's (n, nq).
@@ -23,7 +23,10 @@ class NotAvailable(Exception):
 
 
 class Contender(NamedTuple):
-    """`call` is timed; `read` converts its result to an array in linkwork's order of states and velocities."""
+    """A library call to be timed, and a function that converts its result to linkwork's layout.
+
+    `call` is timed; `read` converts its result to an array in linkwork's order of states and velocities.
+    """
 
     name: str
     call: Callable[[], Any]
@@ -35,12 +38,15 @@ class Contender(NamedTuple):
 
 @lru_cache(maxsize=4)
 def compiled(m: lw.Mechanism, target: str, threads: int) -> Any:
-    """Dynamics of a mechanism, compiled once for all benchmarks."""
+    """Return the `Dynamics` of a mechanism, compiled once for all benchmarks."""
     return lw.compile(m, target=target, threads=threads)
 
 
 def linkwork(m: lw.Mechanism, target: str, method: str, inputs: tuple[Array, ...], threads: int = 1) -> Contender:
-    """Method of linkwork's `Dynamics`. If it returns several matrices, they are stacked on the third last axis."""
+    """Return the contender for a method of linkwork's `Dynamics`.
+
+    If the method returns several matrices, they are stacked on the third last axis.
+    """
     try:
         call = getattr(compiled(m, target, threads), method, None)
     except lw.LinkworkError as error:
@@ -60,7 +66,7 @@ MOST_VELOCITIES = 400  # 4 GB
 
 
 def fresh_data(robot: Robot) -> Any:
-    """Pinocchio's working memory for a robot."""
+    """Return Pinocchio's working memory (`Data`) for a robot."""
     _refuse_too_large(robot)
     return robot.model.createData()
 
@@ -71,13 +77,13 @@ def _refuse_too_large(robot: Robot) -> None:
 
 
 def back(robot: Robot) -> Array:
-    """Index (nv,) in Pinocchio of each velocity of linkwork."""
+    """Return the index (nv,) in Pinocchio's velocity vector of each velocity of linkwork."""
     ours = [np.arange(robot.m.nv)[robot.m.joints[name].v] for name in robot.model.names[1:]]
     return np.argsort(np.concatenate(ours))
 
 
 def coordinates(robot: Robot, q: Array) -> Array:
-    """Coordinates (n, model.nq) of Pinocchio from those of linkwork (n, nq).
+    """Return the coordinates (n, model.nq) of Pinocchio for those of linkwork (n, nq).
 
     Pinocchio has the scalar part of quaternions last, and cosine and sine of continuous joints.
     """
@@ -93,17 +99,17 @@ def coordinates(robot: Robot, q: Array) -> Array:
 
 
 def velocities(robot: Robot, v: Array) -> Array:
-    """Velocities, accelerations or forces (n, nv) in Pinocchio's order."""
+    """Return velocities, accelerations or forces (n, nv) of linkwork in Pinocchio's order."""
     return np.ascontiguousarray(v[:, np.argsort(back(robot))])
 
 
 def aba_batch(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of a batch, by a loop in C++ on one thread."""
+    """Return the contender Pinocchio for forward dynamics of a batch, by a loop in C++ on one thread."""
     return _parallel(robot, "abaInParallel", s.q, s.v, s.tau)
 
 
 def rnea_batch(robot: Robot, s: States) -> Contender:
-    """Inverse dynamics of a batch, by a loop in C++ on one thread."""
+    """Return the contender Pinocchio for inverse dynamics of a batch, by a loop in C++ on one thread."""
     return _parallel(robot, "rneaInParallel", s.q, s.v, s.a)
 
 
@@ -115,7 +121,10 @@ def _parallel(robot: Robot, function: str, q: Array, v: Array, x: Array) -> Cont
 
 
 def crba_loop(robot: Robot, s: States) -> Contender:
-    """Mass matrices of a batch, by a loop in Python: Pinocchio has no batch function."""
+    """Return the contender Pinocchio for mass matrices of a batch, by a loop in Python.
+
+    Pinocchio has no batch function for mass matrices.
+    """
     model, data, Q = robot.model, fresh_data(robot), list(coordinates(robot, s.q))
     M = np.empty((len(Q), robot.m.nv, robot.m.nv))
 
@@ -128,7 +137,10 @@ def crba_loop(robot: Robot, s: States) -> Contender:
 
 
 def derivatives_loop(robot: Robot, s: States) -> Contender:
-    """Derivatives of forward dynamics by q, v and tau (n, 3, nv, nv), by a loop in Python."""
+    """Return the contender Pinocchio for derivatives of forward dynamics by q, v and tau (n, 3, nv, nv).
+
+    The batch is a loop in Python.
+    """
     model, data = robot.model, fresh_data(robot)
     states = list(zip(coordinates(robot, s.q), velocities(robot, s.v), velocities(robot, s.tau), strict=True))
     D = np.empty((len(states), 3, robot.m.nv, robot.m.nv))
@@ -147,7 +159,7 @@ def _both_ways(robot: Robot, matrices: Array) -> Array:
 
 
 def aba_once(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of one state, one call from Python."""
+    """Return the contender Pinocchio for forward dynamics of one state, one call from Python."""
     state = coordinates(robot, s.q)[0], velocities(robot, s.v)[0], velocities(robot, s.tau)[0]
     call = partial(pin.aba, robot.model, fresh_data(robot), *state)
     return Contender("pin.aba", call, lambda answer: answer[back(robot)])
@@ -157,7 +169,7 @@ def aba_once(robot: Robot, s: States) -> Contender:
 
 
 def mujoco_once(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of one state of a chain; writing the state is not timed."""
+    """Return the contender MuJoCo for forward dynamics of one state of a chain; writing the state is not timed."""
     try:
         mujoco: Any = import_module("mujoco")
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Cost of a variational step of long chains: time per joint, and iterations of Newton's method."""
+"""Computing time of a variational step of long chains: time per joint, and iterations of Newton's method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 200
 
 
 def run_chain(joints: int, effort: Effort, row: Row) -> None:
-    """Measure a variational step of a chain: time per joint, without the fixed cost of a call of `simulate`."""
+    """Measure a variational step of a chain and fill the row: time per joint, without the fixed cost of `simulate`."""
     m = chain_mechanism(joints)
     rng = np.random.default_rng(0)
     q, v, h = 0.3 * rng.normal(size=joints), 0.1 * rng.normal(size=joints), 1e-3
@@ -41,5 +41,5 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
 
 
 def rows(joints: tuple[int, ...], effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks, by row name."""
+    """Return the chain benchmarks by name, as functions that fill a row of the result table."""
     return {f"{CHAIN}{n}: a variational step": partial(run_chain, n, effort) for n in joints}

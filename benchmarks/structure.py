@@ -33,7 +33,7 @@ TURNS = Effort(0.02, 0.2, 2.0, 3, 9)  # measuring time of the figure
 
 
 class Machine(NamedTuple):
-    """A mechanism that starts at its neutral position, its initial velocities v (nv,), and its duration [s]."""
+    """A mechanism to simulate from its neutral position, with initial velocities v (nv,) and a duration [s]."""
 
     name: str
     m: lw.Mechanism
@@ -42,7 +42,7 @@ class Machine(NamedTuple):
 
 
 def pendulums(duration: float = 30.0) -> Machine:
-    """Wendlandt's double spherical pendulum: two balls on massless rods, with the initial state of his Table 2.2."""
+    """Return Wendlandt's double spherical pendulum: two balls on massless rods, as in his Table 2.2."""
     x, xdot = (rows.reshape(2, 3) for rows in pendulum_start())
     rods, rates = np.diff(x, axis=0, prepend=0.0), np.diff(xdot, axis=0, prepend=0.0)
     b = lw.Builder("pendulums")
@@ -55,7 +55,7 @@ def pendulums(duration: float = 30.0) -> Machine:
 
 
 def tree(duration: float = 10.0, joints: int = 30) -> Machine:
-    """Hanging binary tree of links with alternating axes; joints have random initial rates."""
+    """Return a hanging binary tree of links with alternating joint axes and random initial rates."""
     b = lw.Builder("tree")
     for k in range(1, joints + 1):
         b.body(f"link {k}", 0.5, (0.02, -0.01, -0.1), np.diag([0.004, 0.004, 0.001]))
@@ -72,27 +72,30 @@ MACHINES: dict[str, Callable[..., Machine]] = {"pendulums": pendulums, "tree30":
 
 
 def linkwork(machine: Machine, method: str, h: float, order: int | None = None) -> Contender:
-    """`lw.simulate`, with every step recorded; it reads the motion at the compared times."""
+    """Return the contender `lw.simulate`, with every step recorded; it reads the motion at the compared times."""
     m, steps = machine.m, round(machine.duration / h)
     found = linkwork_rollout(Rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h), order)
     return found._replace(name=f"linkwork, {method}" + (f", order {order}" if order else ""))
 
 
 def mujoco(machine: Machine, integrator: str, h: float) -> Contender:
-    """`mujoco.rollout`, with every step recorded."""
+    """Return the contender `mujoco.rollout`, with every step recorded."""
     m, steps = machine.m, round(machine.duration / h)
     task = Rollout(m, integrator, m.neutral(), machine.v, steps, partial(seldom, h), h)
     return mujoco_rollout(task)._replace(name=f"MuJoCo, {integrator}")
 
 
 def seldom(h: float, m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Motion (T, bodies, 9) at the compared times, from samples at every step h [s]."""
+    """Return the motion (T, bodies, 9) at the compared times, from samples at every step h [s]."""
     every = round(EVERY / h)
     return motion(m, q[0, every - 1 :: every], v[0, every - 1 :: every])
 
 
 def motion(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Motion (T, bodies, 9): centres of mass and their velocities in the world, angular velocities in body axes."""
+    """Return the motion (T, bodies, 9) of all bodies at the states q, v.
+
+    It has centres of mass and their velocities in the world, and angular velocities in body axes.
+    """
     d = compiled(m)
     poses, twists = d.poses(q), d.velocities(q, v)
     com = np.array([body.inertia.moment / body.inertia.mass for body in m.bodies[1:]])
@@ -104,12 +107,12 @@ def motion(m: lw.Mechanism, q: Array, v: Array) -> Array:
 
 @cache
 def compiled(m: lw.Mechanism) -> Any:
-    """Dynamics of a mechanism, compiled once."""
+    """Return the `Dynamics` of a mechanism, compiled once."""
     return lw.compile(m)
 
 
 def exudyn(machine: Machine, h: float) -> Contender:
-    """Exudyn: rigid bodies connected by joint constraints; generalized-alpha method with its default damping."""
+    """Return the contender Exudyn: rigid bodies with joint constraints, generalized-alpha with default damping."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -178,7 +181,7 @@ def exudyn(machine: Machine, h: float) -> Contender:
 
 
 def central(body: Any) -> Array:
-    """Moments of inertia (3, 3) [kg m^2] about the centre of mass."""
+    """Return the moments of inertia (3, 3) [kg m^2] of a body about its centre of mass."""
     inertia = body.inertia
     com = inertia.moment / inertia.mass
     return inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
@@ -189,7 +192,7 @@ def central(body: Any) -> Array:
 
 @cache
 def reference(name: str) -> Array:
-    """Reference motion, on which two methods must agree."""
+    """Return the reference motion of the mechanism `name`, on which two methods must agree."""
     machine = MACHINES[name]()
     m, h = machine.m, 2e-4
     fine = lw.simulate(
@@ -203,7 +206,10 @@ def reference(name: str) -> Array:
 
 
 def measured(machine: Machine, found: Array) -> dict[str, float]:
-    """Largest position error of a centre of mass [m], and energy error relative to the largest kinetic energy."""
+    """Return the errors of a motion by name: position [m], and energy relative to the largest kinetic energy.
+
+    The position error is the largest of any centre of mass.
+    """
     exact = reference(machine.name)[: len(found)]
     whole = energies(machine.m, found)[1]
     most, right = energies(machine.m, exact)
@@ -214,7 +220,7 @@ def measured(machine: Machine, found: Array) -> dict[str, float]:
 
 
 def energies(m: lw.Mechanism, found: Array) -> tuple[Array, Array]:
-    """Kinetic and total energies (T,) [J] of a motion."""
+    """Return the kinetic and the total energies, (T,) [J] each, of a motion."""
     masses = np.array([float(body.inertia.mass) for body in m.bodies[1:]])
     inertias = np.array([central(body) for body in m.bodies[1:]])
     centre, rate, w = found[..., :3], found[..., 3:6], found[..., 6:]
@@ -234,7 +240,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
 
 
 def run_beside(name: str, method: str, peer: str, h: float, duration: float | None, effort: Effort, row: Row) -> None:
-    """Compare a method of linkwork with a peer at the same step: time per step and errors."""
+    """Compare a method of linkwork with a peer at the same step size, and fill the row: time per step and errors."""
     machine = MACHINES[name](*(() if duration is None else (duration,)))
     steps = round(machine.duration / h)
     row.unit, row.size = "us per step", {"nv": machine.m.nv, "states": 1, "steps": steps}
@@ -244,7 +250,7 @@ def run_beside(name: str, method: str, peer: str, h: float, duration: float | No
 
 
 def rows(h: float, duration: float | None, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks, by row name, for steps h [s]; a duration [s] shortens runs."""
+    """Return the benchmarks by name, as functions that fill a row, for steps h [s]; `duration` [s] shortens runs."""
     found: dict[str, Callable[[Row], None]] = {}
     for name in MACHINES:
         for method, peer in PAIRS:
@@ -265,7 +271,7 @@ class Curve(NamedTuple):
 
 
 def curves() -> list[Curve]:
-    """Curves of linkwork in colours with filled markers, those of peers in grey."""
+    """Return all curves of the figure: linkwork in colours with filled markers, peers in grey."""
     ours = (
         ("variational", None, "#1f5fa8", "o"),
         ("variational", 4, "#5b9bd5", "P"),
@@ -291,7 +297,7 @@ def curves() -> list[Curve]:
 
 
 def sweep(machine: Machine, effort: Effort) -> dict[str, list[tuple[float, dict[str, float]]]]:
-    """Computing time [s] and errors of every curve at every step size; unavailable contenders are printed."""
+    """Return computing time [s] and errors of every curve at every step size; unavailable contenders are printed."""
     found: dict[str, list[tuple[float, dict[str, float]]]] = {}
     ended: set[str] = set()
     for h in STEPS:
@@ -314,7 +320,7 @@ def sweep(machine: Machine, effort: Effort) -> dict[str, list[tuple[float, dict[
 
 
 def draw(file: Path, effort: Effort) -> None:
-    """Draw position errors and energy errors of all mechanisms against computing time."""
+    """Draw position errors and energy errors of all mechanisms against computing time to a file."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 7.6), layout="constrained")

@@ -1,4 +1,4 @@
-"""The command `linkwork check`: it lists the bodies, joints and elements of a model file, and all its faults."""
+"""The command `linkwork check`, which lists the bodies, joints and elements of a model file, and all its faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(
 
 
 def description(m: Mechanism) -> RenderableType:
-    """Return the summary of a mechanism, the table of its joints and bodies, and the table of its elements."""
+    """Return the printed description of a mechanism: summary, table of joints and bodies, table of elements."""
     table = Table(box=SIMPLE, pad_edge=False)
     for title in ("joint", "kind", "parent", "child", "mass [kg]", "limits [rad, m]", "mimics"):
         table.add_column(title, justify="right" if title.startswith("mass") else "left", overflow="fold")
@@ -70,7 +70,7 @@ def _element_table(m: Mechanism) -> Iterator[RenderableType]:
 
 
 def fault_text(fault: Fault) -> Text:
-    """Return a fault in one line: severity, place, element, reason and remedy."""
+    """Return a fault of a model as one line: severity, file and line, element, reason and remedy."""
     return labelled(f"{fault.severity}: ", COLORS[fault.severity], str(fault))
 
 
@@ -86,5 +86,5 @@ def verdict(file: str, errors: int, doubts: int) -> Text:
 
 
 def refusal(error: LinkworkError) -> Text:
-    """Return an error as the command line prints it."""
+    """Return a linkwork error as the command line prints it."""
     return labelled("error: ", COLORS["error"], str(error))

@@ -34,7 +34,7 @@ WALKS = ("cockroach", *figures())
 
 
 def main(folder: Path) -> int:
-    """Simulate and draw all examples of the documentation; write one PNG file each to `folder`."""
+    """Simulate and draw all examples of the documentation; write one PNG file for each example to `folder`."""
     console = Terminal()
     try:
         ready_folder(folder)
@@ -55,7 +55,7 @@ def main(folder: Path) -> int:
 
 
 def _draw_walk(name: str, file: Path) -> None:
-    """Draw the cockroach at several positions of its walk, or a figure of the walker."""
+    """Draw the cockroach at several positions of its walk, or a figure of the K2T Walker."""
     if name == "cockroach":
         run = lw.simulate(**cockroach.arguments(0.8), record=("q", "v"))
         lw.draw(run.mechanism, run.q[:: len(run.t) // 2], path=file)

@@ -48,7 +48,7 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
 
 
 def _repository_has_benchmarks() -> bool:
-    """Return whether the package `benchmarks` of linkwork's repository can be imported."""
+    """Return whether the folder `benchmarks` of linkwork's repository can be imported."""
     spec = find_spec("benchmarks")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     return any((place / "robots.py").is_file() and (place / "peers.py").is_file() for place in places)
@@ -85,7 +85,7 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Return times [s] of forward dynamics, for one call and per state of a batch, and rk4 steps per second."""
+    """Return two times [s] of forward dynamics, for one call and per state of a batch, and rk4 steps per second."""
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
     q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
@@ -98,7 +98,7 @@ def times(m: lw.Mechanism) -> tuple[float, float, float]:
 
 
 def _step(m: lw.Mechanism, q: Array) -> float:
-    """Return the integration step [s] that `simulate` chooses for rk4."""
+    """Return the integration step [s] that `simulate` chooses for rk4, starting at q (nq,)."""
     dt = lw.simulate(m, q, duration=STEP, method="rk4", record=("q",)).settings.dt
     assert dt is not None
     return dt

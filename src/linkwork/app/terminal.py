@@ -1,4 +1,4 @@
-"""Output of the command line: names as they are, without markup and terminal escapes; exit code 130 after Ctrl-C."""
+"""Text output of the command line: names without markup and terminal escapes, and exit code 130 after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ INTERRUPTED = 130  # exit code after Ctrl-C: 128 + SIGINT
 
 
 class Terminal(Console):
-    """A console for text that contains names: it interprets no markup, and prints control characters as escapes."""
+    """A console of the package rich for text with user-defined names: no markup, control characters as escapes."""
 
     def __init__(self, stderr: bool = False):
         stream = sys.stderr if stderr else sys.stdout
         super().__init__(stderr=stderr, width=None if stream.isatty() else WIDTH, markup=False, emoji=False)
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """Return a string, such as the cell or heading of a table, as rich text, with control characters as escapes.
+        """Return a string, such as a cell of a table, as rich text with control characters shown as escapes.
 
         `how` are further arguments of rich's method.
         """
@@ -35,7 +35,7 @@ class Terminal(Console):
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Return a text that contains names, with control characters as escapes.
+    """Return a text that contains user-defined names as rich text, with control characters shown as escapes.
 
     `style` is a style of rich.
     """
@@ -48,7 +48,7 @@ def labelled(label: str, style: str, text: str) -> Text:
 
 
 class Interrupted(BaseException):
-    """Raised by Ctrl-C in a command. `simulate` does not catch it, as it does KeyboardInterrupt."""
+    """Exception that Ctrl-C raises in a command; unlike KeyboardInterrupt, `simulate` does not catch it."""
 
 
 @contextmanager

@@ -16,13 +16,16 @@ WIDTH = 0.02  # of the square cross section of bars [m]
 
 
 def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
-    """Moments of inertia [kg m^2] of a square bar along x about its centre, for its mass [kg] and length [m]."""
+    """Return the moments of inertia (x, y, z) [kg m^2] of a square bar along x about its centre.
+
+    The bar has the mass `mass` [kg] and the length `length` [m].
+    """
     across = mass * (length**2 + WIDTH**2) / 12
     return mass * WIDTH**2 / 6, across, across
 
 
 def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
-    """Intersection (2,) [m] of the circle of radius `reach` about `first` and of radius `other` about `second`.
+    """Return the intersection (2,) [m] of the circles of radius `reach` about `first` and `other` about `second`.
 
     Of the two intersections it is the one to the left of the line from `first` to `second`.
     """
@@ -34,9 +37,10 @@ def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
 
 
 class Moved(NamedTuple):
-    """A link whose pose depends on one coordinate: mass [kg], inertia [kg m^2], and derivatives by the coordinate.
+    """A planar link whose pose depends on one coordinate: mass [kg], inertia [kg m^2] and derivatives of the pose.
 
-    `first` and `second` (3,) are the first and second derivatives of x, y [m] of its centre and of its angle [rad].
+    `first` and `second` (3,) are the first and second derivatives, by the coordinate, of x, y [m] of its centre and of
+    its angle [rad].
     """
 
     mass: float
@@ -46,7 +50,7 @@ class Moved(NamedTuple):
 
 
 def input_force(links: Sequence[Moved], speed: float, acceleration: float, gravity: float) -> float:
-    """Force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
+    """Return the force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
 
     It is I(s) s'' + I'(s) s'^2 / 2 + V'(s), with the generalized inertia I = sum of m (x'^2 + y'^2) + J angle'^2, and
     the potential V of gravity [m/s^2] along -y. `links` are all moving links, and `speed` is s'.
@@ -64,10 +68,10 @@ def claim_of_crank(
     slopes: Callable[[float], Array],
     torque: Callable[[float, float, float], float],
 ) -> Claim:
-    """Claim of a linkage with a crank, the first of its three joints: it accelerates as Eksergian's equation predicts.
+    """Return the claim that the crank of a linkage accelerates as Eksergian's equation predicts.
 
-    `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the crank angle [rad]; `torque` [N m] is a
-    function of angle, speed and acceleration of the crank.
+    The crank is the first of three joints. `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the
+    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(20):

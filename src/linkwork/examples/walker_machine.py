@@ -1,6 +1,7 @@
-"""Mechanism of the walker: two frames, eight legs, motors, clutches and feet. `walker` is the example.
+"""Construction of the K2T Walker's mechanism: two frames, eight legs, motors, clutches and feet.
 
-The paper gives only ratios. Masses [kg], lengths and positions [m], motors and ground are ours.
+The module `walker` is the example. The paper gives only ratios. Masses [kg], lengths and positions [m], motors and
+ground are ours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ START = 0.5 * BELOW + TIBIA_LENGTH  # height of the top frame with all feet on t
 
 
 class BodyFrame(NamedTuple):
-    """A frame of the walker: mass [kg], size of its box [m], position of its hips, forward, sideways and up [m]."""
+    """Dimensions of one of the walker's two frames: mass [kg], size of its box [m], and positions of its hips [m].
+
+    The hip positions are forward, sideways and up.
+    """
 
     mass: float
     size: tuple[float, float, float]
@@ -38,7 +42,7 @@ TANGENTIAL_DAMPING = 200.0  # [N s/m]
 
 
 class Servo(NamedTuple):
-    """A position-controlled motor: stiffness [N m/rad], damping [N m s/rad], and largest torque [N m]."""
+    """Data of a position-controlled motor: stiffness [N m/rad], damping [N m s/rad], and largest torque [N m]."""
 
     stiffness: float
     damping: float
@@ -46,7 +50,7 @@ class Servo(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments of `Builder.drive` for a position-controlled motor."""
+        """The arguments of `Builder.drive` for this position-controlled motor."""
         bias, limits = (0.0, -self.stiffness, -self.damping), (-self.torque, self.torque)
         return {"gain": self.stiffness, "bias": bias, "force_limits": limits}
 
@@ -56,17 +60,17 @@ FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # signs: positive
 
 
 def hip(frame: str, leg: str) -> str:
-    """Name of the joint between a body `frame` of the walker and the femur of `leg`."""
+    """Return the name of the joint between the body frame `frame` of the walker and the femur of `leg`."""
     return f"{frame} {leg} hip"
 
 
 def knee(frame: str, leg: str) -> str:
-    """Name of the joint between femur and tibia of the `leg` at a body `frame` of the walker."""
+    """Return the name of the joint between femur and tibia of the `leg` at the body frame `frame` of the walker."""
     return f"{frame} {leg} knee"
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Ratios by joint of the angle of a tibia relative to the walker's body frame: hip plus knee angle (29).
+    """Return the ratios, by joint, of the angle between a tibia and the walker's frame: hip plus knee angle (29).
 
     A cable drives this angle.
     """
@@ -106,7 +110,7 @@ def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (
 
 
 def _leg(b: Builder, frame: str, leg: str) -> None:
-    """Add a leg to a frame: femur and tibia, solid cylinders."""
+    """Add a leg to a frame of the walker: femur and tibia, which are solid cylinders."""
     forward = 1.0 if leg.startswith("front") else -1.0
     side = 1.0 if leg.endswith("left") else -1.0
     (x, y, z), color = NUMBERS[frame].hips, NUMBERS[frame].color
@@ -126,7 +130,7 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
 
 
 def _cylinder(mass: float, length: float) -> tuple[float, float]:
-    """Axial and transverse moments of inertia [kg m^2] of a solid cylinder.
+    """Return the axial and transverse moments of inertia [kg m^2] of a solid cylinder.
 
     The cylinder has this `mass` [kg] and `length` [m].
     """

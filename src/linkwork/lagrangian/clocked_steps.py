@@ -22,16 +22,17 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Integrator):
-    """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action.
+    """Integrator with a position-dependent step size, for a system with a clock and without forces.
 
-    A step of length h in the clock's time takes h times the value of the clock in physical time [s].
+    `rule` is the quadrature of the action. A step of length h in the clock's time takes h times the value of the clock
+    in physical time [s].
     """
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step of length h, measured in the clock's time."""
+        """Return the state after a step of length h, measured in the clock's time."""
         found = self._transformed(now).step(self._in_clock_time(now), h)
         y = found.state.x
         xdot = found.state.xdot / self.system.clock_rate(y)
@@ -42,7 +43,7 @@ class Clocked(Integrator):
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return the integrator, state and step size whose equations have no solution, all in the clock's time."""
+        """Return the integrator, state and step size of a step that has no solution, all in the clock's time."""
         return self._transformed(now), self._in_clock_time(now), h
 
     def _clock(self, point: Array) -> Number:

@@ -1,4 +1,4 @@
-"""Steps of order 4 and 6, composed of symmetric steps of order 2."""
+"""Integrators of order 4 and 6 for Lagrangian systems, composed of symmetric steps of order 2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composed(Integrator):
-    """An integrator of order 4 or 6, composed of steps of a symmetric integrator of order 2.
+    """Integrator of order 4 or 6, whose step is a composition of steps of a symmetric integrator of order 2.
 
     The substeps are iterations of one traced loop.
     """
@@ -22,7 +22,7 @@ class Composed(Integrator):
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step h [s], with mean multipliers and the largest iteration count of the substeps."""
+        """Return the state after a step h [s], mean multipliers, and the largest iteration count of the substeps."""
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, multipliers, most, good = before
@@ -46,7 +46,7 @@ class Composed(Integrator):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return integrator, state and step size of the first substep that fails; of the last one if none fails."""
+        """Return integrator, state and step size of the first substep that has no solution, else of the last one."""
         *parts, last = substeps(self.order, h)
         for part in parts:
             step = self.integrator.step(now, part.h)

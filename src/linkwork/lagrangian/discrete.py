@@ -215,7 +215,7 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return derivatives of the steps from these samples, and the matrices of `LagrangianSystem.tangents`."""
+            """Return the derivatives of steps from these samples, and the matrices of `LagrangianSystem.tangents`."""
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
@@ -233,7 +233,7 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """Return the state at t = 0 at the coordinates x0 (..., n).
+        """Return the initial state, at t = 0 and the coordinates x0 (..., n).
 
         Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` are values
         of the gains by name.
@@ -314,7 +314,7 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Return the values of the gains in order, the batch shape, and the programs for these shapes."""
+        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes."""
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
             if name not in wanted:
@@ -365,7 +365,7 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); the m rows may be linearly dependent."""
+    """Return the solution x (n,) of least norm of rows @ x = right, for `rows` (m, n) that may be dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
@@ -393,7 +393,7 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities that the start check needs.
+    """Quantities by which a run checks its initial state.
 
     These are the constraint values g (m,), the constraint rows (m + l, n) with l nonholonomic rows, the mass matrix (n,
     n), and the value of the clock.
@@ -406,7 +406,10 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,)."""
+    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,): they violate constraints.
+
+    `start` has the quantities of the check.
+    """
     g, G, mass, pace = start
     who = f"member {member}: " if member else ""
     for what, values in (("constraints", g), ("derivatives of the constraints", G), ("mass matrix", mass)):

@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The result of a step: state, multipliers (m,), number of Newton iterations, and whether they converged.
+    """The result of a step: new state, multipliers (m,), number of Newton iterations, and whether they converged.
 
     Constraints change the momentum by Dg^T multipliers per second. m is the number of constraints.
     """
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Integrator(ABC):
-    """A one-step integrator of a Lagrangian system."""
+    """Base class of the one-step integrators of a Lagrangian system."""
 
     system: LagrangianSystem
 
@@ -57,22 +57,22 @@ class Integrator(ABC):
 
     @abstractmethod
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step h [s] from the state `now`."""
+        """Return the result of a step h [s] from the state `now`: new state, multipliers and convergence."""
 
     @abstractmethod
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it."""
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it."""
 
     @abstractmethod
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return the integrator, state and step size whose equations have no solution, for the failure diagnosis.
+        """Return the integrator, state and step size of the equations that have no solution, for the failure diagnosis.
 
         They differ from the arguments if this integrator makes substeps or transforms time. Numbers are floats.
         """
 
 
 class ImplicitIntegrator(Integrator):
-    """Integrator that solves for the velocity d of a step and its constraint impulses.
+    """Base class of integrators that solve equations for the velocity d of a step and its constraint impulses.
 
     The equations are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 and the no-slip condition a(x + h d / 2) d
     = 0 for nonholonomic rows a, with reactions along a at both ends of the step. They are the discrete
@@ -98,7 +98,7 @@ class ImplicitIntegrator(Integrator):
         """
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the result of a step h [s] from the state `now`."""
+        """Return the result of a step h [s] from the state `now`: new state, multipliers and convergence."""
         return self.step_result(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
@@ -112,7 +112,7 @@ class ImplicitIntegrator(Integrator):
         return newton(lambda d, impulses: self.correction(now, h, d, impulses), now.xdot, guess, floor, most)
 
     def residual(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the residuals at velocity d (n,): of momenta (n,), and of constraints (m + l,).
+        """Return the residuals of the step equations at velocity d (n,): of momenta (n,), and of constraints (m + l,).
 
         The latter are the constraint values at the end of the step over h, then the slip of nonholonomic constraints.
         There are m constraints and l nonholonomic rows.
@@ -156,5 +156,5 @@ class ImplicitIntegrator(Integrator):
         return np.hstack([jacobian(arrived, 0)(*at), jacobian(arrived, 1)(*at)])
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return this integrator with the state and step size, because it makes no substeps."""
+        """Return this integrator with the state `now` and step size h, because it makes no substeps."""
         return self, now, h

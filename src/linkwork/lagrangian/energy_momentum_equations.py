@@ -1,4 +1,4 @@
-"""Energy-momentum steps: discrete gradients (Gonzalez 1996) for a constant mass matrix (S4, 2.4.2).
+"""Energy-momentum integrator with discrete gradients (Gonzalez 1996), for a constant mass matrix (S4, 2.4.2).
 
 The mean momentum moves the points. Forces are discrete gradients of the potential along the step, so that the work in a
 step equals the loss of potential energy exactly, at any step size. Constraint forces act along discrete gradients of
@@ -27,7 +27,7 @@ TINY = 1e-200  # squared length below which a step is zero
 
 @dataclass(frozen=True, eq=False)
 class EnergyMomentum(ImplicitIntegrator):
-    """Energy-momentum integrator of a system with a constant mass matrix.
+    """Integrator that conserves energy and momenta, for a Lagrangian system with a constant mass matrix.
 
     The flags are true if the potential or the constraint functions are quadratic, which shortens the equations.
     """
@@ -37,7 +37,7 @@ class EnergyMomentum(ImplicitIntegrator):
     quadratic_constraints: bool = False
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the momentum gained in a step with velocity d (n,) minus the impulse of forces, (n,).
+        """Return the momentum (n,) gained in a step with velocity d (n,) minus the impulse of the forces.
 
         The momentum at the end of the step is 2 M d - p.
         """
@@ -73,7 +73,7 @@ class EnergyMomentum(ImplicitIntegrator):
 
 
 def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Return the discrete gradient (n,) of a function: its product with the step is the exact change of the function.
+    """Return the discrete gradient (n,) of a function: its product with the step is the function's exact change.
 
     It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
     quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for

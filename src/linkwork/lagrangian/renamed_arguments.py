@@ -1,4 +1,4 @@
-"""Old names of keyword arguments: they keep working for one release, with a DeprecationWarning."""
+"""Deprecated names of keyword arguments, which are accepted for one release with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that accepts old keyword names, given as old="new".
+    """Return a decorator that accepts deprecated keyword names, given as old="new".
 
     It warns and passes the value under the new name.
     """

@@ -1,4 +1,4 @@
-"""User-defined Lagrangian systems: functions in plain NumPy, their arguments and the shapes they must return."""
+"""The user's functions that define a Lagrangian system: their arguments, and the shapes that they must return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Seen = TypeVar("Seen")  # result of inspecting a system
 
 
 class Form(NamedTuple):
-    """Counts and properties of a system that do not depend on the values of its coordinates and gains."""
+    """Numbers and properties of a Lagrangian system that do not depend on the values of coordinates and gains."""
 
     positions: int  # number of position constraints
     constraints: int  # number of position and nonholonomic constraints
@@ -33,9 +33,10 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Whether potential V and constraints are quadratic in x, for a system with a constant mass matrix M.
+    """Whether potential and constraints of a system with a constant mass matrix are quadratic in x.
 
-    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (S4, 2.29).
+    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (S4, 2.29), with the potential V and the mass matrix
+    M.
     """
 
     quadratic_potential: bool
@@ -44,7 +45,7 @@ class ConstantMass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The functions of a user-defined system; `more` has the names of their arguments after the state: t and gains."""
+    """The user's functions of a Lagrangian system; `more` names their arguments after the state: t and gains."""
 
     lagrangian: ScalarFunction
     constraints: ArrayFunction | None
@@ -61,7 +62,7 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Return counts and properties (`Form`) of the system with `size` coordinates; check all functions.
+        """Check all functions of a system with `size` coordinates; return its numbers and properties as a `Form`.
 
         `gains` are the shapes of the gains by name.
         """
@@ -79,7 +80,7 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return which functions are quadratic if the mass matrix is constant, else None.
+        """Return which functions of the system are quadratic if its mass matrix is constant, else None.
 
         `gains` are the shapes of the gains by name.
         """
@@ -110,7 +111,7 @@ class Functions:
         return on_inputs(look_at, (size,), (size,), *gains.values())
 
     def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
-        """Return the system with `size` coordinates, given the values of the gains by name."""
+        """Return the Lagrangian system with `size` coordinates for given values of the gains by name."""
         called = partial(self._called, values)
         return LagrangianSystem(
             size,

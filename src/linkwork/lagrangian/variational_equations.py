@@ -1,4 +1,4 @@
-"""Variational integrators (S4, chapter 2): steps that conserve momenta and the symplectic form.
+"""Variational integrators (S4, chapter 2), whose steps conserve momenta and the symplectic form.
 
 The action of a step is a quadrature of the Lagrangian along the straight line between two points. Its derivatives by
 the points are the momenta at both ends (discrete Legendre transform). A step therefore maps (x, p) to (x, p), and its
@@ -20,7 +20,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
-    """Quadrature of the action of a step: h times the weighted sum of the Lagrangian at fractions of the step.
+    """Quadrature rule for the action of a step: h times a weighted sum of the Lagrangian at fractions of the step.
 
     `places` are these fractions, in [0, 1].
     """
@@ -35,14 +35,14 @@ ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); velocity
 
 
 class EndMomenta(NamedTuple):
-    """Momenta (n,) at the beginning and the end of a step, without constraint impulses."""
+    """Momenta (n,) at the beginning and at the end of a step, without constraint impulses."""
 
     before: Array
     after: Array
 
 
 class Projected(NamedTuple):
-    """Momenta and velocities (n,) projected onto the constraints.
+    """Momenta (n,) and velocities (n,) after projection onto the constraints.
 
     Also the impulses (m + l,) of the projection, and whether the projection succeeded. There are m constraints and l
     nonholonomic rows.
@@ -56,7 +56,7 @@ class Projected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Variational(ImplicitIntegrator):
-    """Variational integrator of a system; `rule` is the quadrature of the action."""
+    """Variational integrator of a Lagrangian system; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature = MIDPOINT
@@ -71,7 +71,7 @@ class Variational(ImplicitIntegrator):
         return self.end_momenta(now.t, now.x, d, h).before - now.p
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return Dg and the nonholonomic rows (m + l, n) at the beginning of the step.
+        """Return the rows (m + l, n) along which constraint impulses act: Dg and nonholonomic rows at the step's start.
 
         There are m constraints and l nonholonomic rows.
         """
@@ -106,7 +106,7 @@ class Variational(ImplicitIntegrator):
         return EndMomenta(system.pulled_back(x, before), system.pulled_back(y, after))
 
     def _projected(self, x: Array, p: Array, guess: Array) -> Projected:
-        """Project the momentum p (n,) at x (n,) onto the constraints; `guess` (n,) is a guess of the velocity.
+        """Return the momentum p (n,) at x (n,) projected onto the constraints; `guess` (n,) is a velocity estimate.
 
         This is the second half of RATTLE (S4, 2.36 and 2.37): it enforces Dg xdot = 0 at every step. It does not change
         the following points, because the impulses at the beginning of the next step act along the same rows.

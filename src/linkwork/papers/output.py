@@ -1,4 +1,4 @@
-"""Output folders, availability of figures, and exit codes, shared by the commands that compute results."""
+"""Output of the commands that compute results: folders, availability of figures, and exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PASSED, FAILED = 0, 1  # exit codes: all checks passed, a check failed; 2 is an 
 
 
 def ready_folder(folder: Path) -> None:
-    """Create the folder if it does not exist; raise a LinkworkError if it is not writable."""
+    """Create the output folder if it does not exist; raise a LinkworkError if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -23,7 +23,7 @@ def ready_folder(folder: Path) -> None:
 
 
 def drawing(wanted: bool | None) -> bool:
-    """Return whether to draw figures: as `wanted`, or if it is None, whether matplotlib is installed."""
+    """Return whether to draw figures: `wanted`, or if it is None, whether matplotlib is installed."""
     installed = find_spec("matplotlib") is not None
     if wanted and not installed:
         raise lw.LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'")

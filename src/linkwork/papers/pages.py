@@ -30,7 +30,7 @@ NO_FIGURES = "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
 
 
 def figure(svg: bytes, about: str, wide: bool = False) -> str:
-    """Return the HTML of an embedded SVG with caption `about`; `wide` figures span the page."""
+    """Return the HTML of an embedded SVG figure with the caption `about`; `wide` figures span the page."""
     image, about = base64.b64encode(svg).decode(), html.escape(about)
     picture = f'<img alt="{about}" src="data:image/svg+xml;base64,{image}">'
     kind = ' class="wide"' if wide else ""
@@ -38,7 +38,7 @@ def figure(svg: bytes, about: str, wide: bool = False) -> str:
 
 
 def write_page(file: Path, title: str, body: str) -> None:
-    """Write an HTML page atomically; raise a LinkworkError if that fails."""
+    """Write an HTML page with this title and body atomically; raise a LinkworkError if writing fails."""
     text = HEAD.format(title=html.escape(title)) + body + "</body></html>\n"
     try:
         write_whole(file, lambda beside: beside.write_text(text, encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""`linkwork paper NAME`: reproduce tables and figures of a paper, and compare them with the printed ones."""
+"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ form, whose momentum varies by 1.4e-8 there. Where the paper prints a zero error
 
 
 def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
-    """Reproduce a paper; return PASSED, or FAILED if a result differs from the printed one."""
+    """Reproduce the paper `name`; return PASSED, or FAILED if a result differs from the printed one."""
     if name not in PAPERS:
         raise unknown_name("paper", name, PAPERS)
     drawn = drawing(plot)
@@ -104,7 +104,7 @@ PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlan
 
 
 class Cell(NamedTuple):
-    """A number computed by linkwork, the printed number, and whether both agree."""
+    """A table cell: the number computed by linkwork, the printed number, and whether both agree."""
 
     ours: str
     paper: str = ""

@@ -1,4 +1,4 @@
-"""Walks of the K2T Walker: simulations of `examples.walker_gaits`, and measures of them."""
+"""Simulated walks of the K2T Walker with the gaits of `examples.walker_gaits`, and tables about them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COURSES = {
 
 
 class Walked(NamedTuple):
-    """A simulated walk: its name, its course and the run."""
+    """A simulated walk: its name, its course (the walk and its goal) and the run."""
 
     name: str
     course: Course
@@ -47,18 +47,18 @@ class Walked(NamedTuple):
 
     @property
     def tilt(self) -> float:
-        """Largest tilt of the top frame [rad]."""
+        """Largest tilt [rad] of the walker's top frame in the run."""
         return float(gaits.tilt(self.run.q).max())
 
     def summary(self) -> tuple[str, ...]:
-        """The cells of WALK_COLUMNS."""
+        """Return the cells of this walk in the table with the columns WALK_COLUMNS."""
         distance = float(np.hypot(*self.run.q[-1, :2]))
         tilt, verdict = f"{np.degrees(self.tilt):.1f}°", "yes" if self.arrived else "no"
         time = f"{self.run.t[-1]:g} s"
         return self.name, self.course.about, time, f"{distance:.2f} m", f"{round(_heading(self.run))}°", tilt, verdict
 
     def gait(self) -> tuple[str, ...]:
-        """The cells of GAIT_COLUMNS, from the time WALKING on."""
+        """Return the cells of this walk in the table with the columns GAIT_COLUMNS, from the time WALKING on."""
         late, slips = self.run.t >= WALKING, footsteps.slips(self.run, WALKING)
         path = np.linalg.norm(np.diff(self.run.q[late, :2], axis=0), axis=1).sum()
         low, high = 100.0 * self.run.q[late, 2].min(), 100.0 * self.run.q[late, 2].max()
@@ -68,7 +68,7 @@ class Walked(NamedTuple):
         return self.name, speed, median, high_slip, f"{low:.1f} to {high:.1f} cm", f"{power:.0f} W", f"{cost:.2f}"
 
     def events(self) -> list[tuple[str, ...]]:
-        """Time, text, energy gain, impulse and constraint torque of each switch after 0 s."""
+        """Return a table row for each switch after 0 s: time, text, energy gain, impulse and constraint torque."""
         return [
             (f"{event.time:.3f} s", event.what.partition(" (")[0], *map(_number, event[3:], (3, 3, 1)))
             for event in self.run.events
@@ -83,7 +83,7 @@ GAIT_COLUMNS = (
 
 
 def walked(name: str) -> Walked:
-    """Simulate the walk of that name."""
+    """Simulate the walk called `name` and return it with its run."""
     course = COURSES[name]
     options: dict[str, Any] = course.walk().arguments | {"every": round(SAMPLE / gaits.STEP)}
     return Walked(name, course, lw.simulate(**options, record=RECORDED))
@@ -94,5 +94,5 @@ def _number(x: float, decimals: int) -> str:
 
 
 def _heading(run: lw.Run) -> float:
-    """Heading of the walker at the end [degrees]."""
+    """Return the heading [degrees] of the walker at the end of a run."""
     return float(np.degrees(gaits.heading(run.mechanism, run.q[-1])))

@@ -18,7 +18,7 @@ FINE = 1e-5  # step [s] that gives the second point of the rigid body
 
 
 class Measured(NamedTuple):
-    """One line of a table: run time [s], and errors of position, energy [J] and momentum by (2.53)."""
+    """One row of the paper's tables: run time [s], and errors of position, energy [J] and momentum by (2.53)."""
 
     seconds: float
     position: float
@@ -36,7 +36,7 @@ class Trace(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """Measured and printed table lines, and data of the runs, by method and step size."""
+    """Results of an experiment by method and step size: measured and printed table rows, and data of the runs."""
 
     measured: dict[tuple[str, float], Measured]
     printed: dict[tuple[str, float], Measured]
@@ -58,7 +58,7 @@ def error(values: Array, standard: Array) -> float:
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a second call, and its duration [s]; the first call compiles."""
+    """Call `run` twice; return the result and the duration [s] of the second call, since the first call compiles."""
     run()
     begin = time.perf_counter()
     found = run()
@@ -79,7 +79,10 @@ TABLE_2_1 = {
 
 
 def rigid_body() -> Any:
-    """Return the free rigid body in unit quaternions; the midpoint rule turns (2.46) into (2.51)."""
+    """Return the free rigid body in unit quaternions as a discrete system.
+
+    The midpoint rule turns (2.46) into (2.51).
+    """
 
     def lagrangian(q: Array, rate: Array) -> Any:
         w = 2.0 * product(conjugate(q), rate)[1:]
@@ -95,18 +98,18 @@ def rigid_body() -> Any:
 
 
 def spins(q: Array, h: float) -> Array:
-    """Return body angular velocities (T - 1, 3) [rad/s] between quaternions (T, 4), by (2.50)."""
+    """Return the body angular velocities (T - 1, 3) [rad/s] between successive quaternions q (T, 4), by (2.50)."""
     x, y = q[:-1].T, q[1:].T
     return ((product(conjugate(x), y) - product(conjugate(y), x)) / h)[1:].T
 
 
 def spin_energies(q: Array, h: float) -> Array:
-    """Return energies (T - 1,) [J] between quaternions (T, 4)."""
+    """Return the energies (T - 1,) [J] of the rigid body between successive quaternions q (T, 4)."""
     return 0.5 * (INERTIA * spins(q, h) ** 2).sum(axis=1)
 
 
 def rigid_body_experiment() -> Experiment:
-    """Compute Table 2.1.
+    """Run the free rigid body with all methods and step sizes of the paper's Table 2.1.
 
     A normalized Euler step of 1e-5 s, then DVP steps of 1e-5 s, give the second point of each run.
     """
@@ -144,7 +147,7 @@ TABLE_2_2 = {
 
 
 def double_spherical_pendulum(method: str) -> Any:
-    """Return two point masses on rods (2.54), in the Cartesian coordinates of the masses (6,)."""
+    """Return the double spherical pendulum (2.54): two point masses on rods, in Cartesian coordinates (6,)."""
     masses = np.repeat(MASSES, 3)
 
     def lagrangian(x: Array, rate: Array) -> Any:
@@ -161,7 +164,10 @@ def double_spherical_pendulum(method: str) -> Any:
 
 
 def pendulum_start() -> tuple[Array, Array]:
-    """Return initial coordinates and velocities (6,); z and its rate follow from the rods, with both masses below."""
+    """Return the initial coordinates and velocities (6,) of the double spherical pendulum.
+
+    z and its rate follow from the lengths of the rods, with both masses below.
+    """
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
     for length, place, speed in zip(LENGTHS, PLACE, SPEED, strict=True):
@@ -174,13 +180,16 @@ def pendulum_start() -> tuple[Array, Array]:
 
 
 def pendulum_energies(x: Array, h: float) -> Array:
-    """Return energies (T - 1,) [J] between positions (T, 6), from mean velocities and midpoint positions."""
+    """Return the energies (T - 1,) [J] between positions x (T, 6), from mean velocities and midpoint positions."""
     middle, rate = 0.5 * (x[1:] + x[:-1]), np.diff(x, axis=0) / h
     return 0.5 * rate**2 @ np.repeat(MASSES, 3) + GRAVITY * middle[:, [2, 5]] @ np.array(MASSES)
 
 
 def pendulum_experiment() -> Experiment:
-    """Compute Table 2.2. The reference is EM at 1e-4 s, which also gives the second points of DVP."""
+    """Run the double spherical pendulum with all methods and step sizes of the paper's Table 2.2.
+
+    The reference is EM at 1e-4 s, which also gives the second points of DVP.
+    """
     x0, v0 = pendulum_start()
     variational, energetic = double_spherical_pendulum("midpoint"), double_spherical_pendulum("energy-momentum")
     standard = energetic.run(x0, v0, DURATION, STEPS[0])

@@ -21,7 +21,7 @@ SIZE = (6.4, 3.8)  # inches
 
 
 class Drawn(NamedTuple):
-    """A figure: its number in the paper (or empty), its caption, the SVG, and whether it spans the page."""
+    """A drawn figure: its number in the paper (or empty), its caption, the SVG, and whether it spans the page."""
 
     number: str
     about: str
@@ -30,12 +30,12 @@ class Drawn(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The beginning of the caption."""
+        """The beginning of the caption: "Figure" and its number, or "Not in the paper"."""
         return f"Figure {self.number}" if self.number else "Not in the paper"
 
 
 def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
-    """Yield all figures in the order of the paper."""
+    """Yield all figures of chapter 2 in the order of the paper."""
     yield _against_step("2.2", "Rigid body: run time against step size", body, "seconds", "time [s]")
     yield _against_step("2.3", "Rigid body: quaternion error against step size", body, "position", "error")
     yield _coordinate("2.4", "Rigid body: q_y against time, h = 0.0001 s and 0.1 s", body, 2, "q_y", ("DVP",))
@@ -64,14 +64,17 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
-    """Return the figure as SVG with number and caption."""
+    """Return a matplotlib figure as SVG with its number in the paper and caption."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())
 
 
 def _against_step(number: str, about: str, experiment: Experiment, column: str, unit: str) -> Drawn:
-    """Draw one table column of linkwork and of the paper; errors get a reference line of second order."""
+    """Draw one table column of linkwork and of the paper against the step size.
+
+    Errors get a reference line of second order.
+    """
     figure, (axes,) = _new()
     place = Measured._fields.index(column)
     for method in dict.fromkeys(name for name, _ in experiment.measured):
@@ -117,7 +120,7 @@ def _coordinate(
 
 
 def _energies(experiment: Experiment) -> Drawn:
-    """Draw energies at small and large steps, and between them the multipliers, with which they oscillate."""
+    """Draw energies at small and large steps, and between them the multipliers, with which energies oscillate."""
     figure, (upper, middle, lower) = _new(3)
     for axes, steps in ((upper, (1e-3, 1e-4)), (lower, (1e-1, 1e-2))):
         for h, colour in zip(steps, ("#1f5fa8", "#2a9d57"), strict=True):

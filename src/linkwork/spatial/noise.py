@@ -27,7 +27,7 @@ EARLY = 1e-6  # part of a sample interval by which a rounded time may be early a
 
 
 def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """Return the four random words of a block, from four counter words and two key words; all words are below 2^32.
+    """Return the four random words of a Philox block, from four counter words and two key words, all below 2^32.
 
     A word is any object with integer operators: the compiler calls this function to emit the kernel code.
     """
@@ -40,7 +40,7 @@ def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, A
 
 
 def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 1) -> Array:
-    """Return independent numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
+    """Return independent random numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
     If an argument is traced, its method `uniforms` is called. If a traced argument is not an integer in 0 ... 2^53 - 1
     when the kernel runs, the kernel returns NaN. `seed`, `counter` and `stream` select the numbers: equal arguments
@@ -58,24 +58,24 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 
 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
-    """Return the two uniform numbers of one block; `place` is the stream plus 2^32 times the block number.
+    """Return the two uniform random numbers of one Philox block.
 
-    `seed` and `counter` are those of `uniforms`.
+    `place` is the stream plus 2^32 times the block number; `seed` and `counter` are those of `uniforms`.
     """
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)
 
 
 def _uniform(low: int, high: int) -> float:
-    """Return the upper 53 of 64 bits, given as two words, as a multiple of 2^-53; zero is replaced by 2^-54.
+    """Return the upper 53 bits of the two 32-bit words `high`, `low` as a number in (0, 1), a multiple of 2^-53.
 
-    The words are `low` and `high`.
+    Zero is replaced by 2^-54.
     """
     return max((high << 21) + (low >> 11), 0.5) * 2.0**-53
 
 
 def _words(number: float) -> tuple[int, int]:
-    """Return an integer below 2^53 as two words, low word first."""
+    """Return an integer below 2^53 as two 32-bit words, low word first."""
     if not _is_whole(number):
         raise ValueError(number)
     return int(number) & WORD, int(number) >> 32
@@ -87,7 +87,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def uniform(seed: Number, counter: Number, stream: Number = 0.0) -> Number:
-    """Return a uniform number in the open interval (0, 1) with 53 random bits: the first number of its block."""
+    """Return a random number, uniform in the open interval (0, 1), with 53 random bits: the first of its block."""
     return uniforms(seed, counter, stream)[0]
 
 
