@@ -1,4 +1,4 @@
-"""A mechanism with elements of every kind, with and without non-default values."""
+"""A test mechanism with elements of every kind, with default and with other values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TURN = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
 
 
 def frame() -> lw.Builder:
-    """Bodies and joints: seven wheels side by side, an arm on the first, and a free body with a welded cuff."""
+    """Return a Builder with seven wheels, an arm on the first, and a free body with a welded cuff; no elements."""
     b = lw.Builder("everything")
     for k, name in enumerate("abcdefg"):
         b.body(name, 1.0, (0.1, 0, 0), (1, 1, 1))
@@ -22,7 +22,7 @@ def frame() -> lw.Builder:
 
 
 def mechanism_with_all_elements() -> lw.Builder:
-    """The mechanism with elements of every kind."""
+    """Return a Builder with bodies, joints and elements of every kind."""
     b = frame()
     b.close("pin", lw.Ball(), "a", "cuff", (0, 0, 1), (0.1, 0, 0), rpy=(0.1, 0.2, 0.3), to_rotation=TURN)
     b.close("mesh", lw.Gear(20, 30, (0, 1, 0)), "a", "b", closed=False).close("rod", lw.Rod(0.5), "c", "world")

@@ -15,25 +15,25 @@ SECTION = re.compile(r"^### (\S+)\n\n(.*?)\n\n```toml\n(.*?)```$", re.MULTILINE 
 
 
 def shown() -> dict[str, tuple[str, str]]:
-    """The description and the document of each example, as on the page."""
+    """Return for each example on the page docs/document.md its name, description and TOML document."""
     text = PAGE.read_text(encoding="utf-8")
     return {name: (about, document) for name, about, document in SECTION.findall(text[text.index(HEADING) :])}
 
 
 def saved() -> dict[str, tuple[str, str]]:
-    """The expected description and document of each example."""
+    """Return for each example the description and TOML document that the page docs/document.md must show."""
     return {found.name: (found.about, document_text(found.build())) for found in lw.examples()}
 
 
 def shown_keys() -> str:
-    """The key tables on the page."""
+    """Return the key tables as the page docs/document.md shows them."""
     text = PAGE.read_text(encoding="utf-8")
     text = text[text.index(KEYS) : text.index(HEADING)]
     return text[text.index("\n### ") + 1 :].rstrip() + "\n"
 
 
 def with_keys(text: str) -> str:
-    """The page with up-to-date key tables."""
+    """Return the text of the page with up-to-date key tables."""
     begin, end = text.index(KEYS), text.index(HEADING)
     tables = re.search(r"\n### |\nKEYS", text[begin:end])
     assert tables

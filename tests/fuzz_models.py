@@ -1,4 +1,4 @@
-"""Fuzz test of URDF files and documents: loading soon gives a mechanism or a LinkworkError and nothing else.
+"""Fuzz test of URDF files and TOML documents: loading returns a mechanism or raises a LinkworkError, in a short time.
 
 `python tests/fuzz_models.py 100000` tries that many of each; a failure prints the file that causes it.
 """
@@ -227,7 +227,7 @@ Change = Callable[[bytes, random.Random], bytes]
 
 
 def mutated(corpus: Sequence[bytes], changes: Sequence[Change], rng: random.Random) -> bytes:
-    """A file of the corpus after one to three mutations, most of which keep it well-formed."""
+    """Return a file of the corpus after one to three random mutations, most of which keep it well-formed."""
     data = rng.choice(corpus)
     for _ in range(rng.randint(1, 3)):
         data = rng.choices(changes, (5, 3, 2))[0](data, rng)
@@ -235,7 +235,7 @@ def mutated(corpus: Sequence[bytes], changes: Sequence[Change], rng: random.Rand
 
 
 def changed_value(data: bytes, rng: random.Random) -> bytes:
-    """Change an attribute value, swap two values, or rename an attribute."""
+    """Return the XML text after one mutation: change a value, swap two values, or rename an attribute."""
     pieces = data.split(b'"')
     values = range(1, len(pieces) - 1, 2)
     if not values:
@@ -252,7 +252,10 @@ def changed_value(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_element(data: bytes, rng: random.Random) -> bytes:
-    """Remove, duplicate, move or rename an element without children, or a line."""
+    """Return the XML text after one mutation of a line or an element without children.
+
+    The mutation removes, duplicates, moves or renames it.
+    """
     pieces = re.split(rb"(<[^<>/!?]*/>)" if rng.random() < 0.7 else rb"(\n[^\n]*)", data)
     elements = range(1, len(pieces), 2)
     if not elements:
@@ -271,7 +274,7 @@ def changed_element(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_word(data: bytes, rng: random.Random) -> bytes:
-    """Change a value or key of a document, or swap two."""
+    """Return the TOML text after one mutation: change a value or key, or swap two."""
     pieces = re.split(rb"""([\w.+-]+|"[^"\n]*"|'[^'\n]*')""", data)
     words = range(1, len(pieces), 2)
     if not words:
@@ -287,7 +290,7 @@ def changed_word(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_line(data: bytes, rng: random.Random) -> bytes:
-    """Remove, duplicate or move a line, or rename its key."""
+    """Return the TOML text after one mutation: remove, duplicate or move a line, or rename its key."""
     lines = data.split(b"\n")
     i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
     how = rng.randrange(4)
@@ -303,7 +306,10 @@ def changed_line(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Change, remove, duplicate, truncate or insert bytes, or copy them from another file."""
+    """Return the file after one mutation of its bytes: change, remove, duplicate, truncate, insert, or copy.
+
+    Copied bytes are from another file of the corpus.
+    """
     at = rng.randrange(len(data) + 1)
     to = min(len(data), at + int(rng.expovariate(1 / 20)))
     other = rng.choice(URDFS + DOCUMENTS)
@@ -326,7 +332,7 @@ FORMATS: dict[str, tuple[Sequence[bytes], Sequence[Change]]] = {
 
 
 def outcome(path: Path, floating: bool | None) -> str:
-    """Outcome of loading a file; raises every exception that is not a LinkworkError."""
+    """Return the outcome of loading a file as text; raise every exception that is not a LinkworkError."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", lw.ModelWarning)
@@ -345,7 +351,7 @@ def outcome(path: Path, floating: bool | None) -> str:
 
 
 def fuzz(count: int, suffix: str, seed: int = 0) -> Counter[str]:
-    """Count the outcomes of `count` mutated files; raise AssertionError at the first invalid outcome."""
+    """Load `count` mutated files and count the outcomes; raise AssertionError at the first invalid outcome."""
     rng, found = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
         path = Path(folder) / f"robot{suffix}"

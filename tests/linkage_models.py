@@ -16,12 +16,12 @@ Z = lw.Revolute((0, 0, 1))
 
 
 def rod_inertia(along: Array) -> tuple[float, ...]:
-    """Moments of inertia (3,) [kg m^2] of a rod along a coordinate axis, about its centre."""
+    """Return the moments of inertia (3,) [kg m^2] of a rod along a coordinate axis, about its centre."""
     return tuple(1e-4 if x else 1.0 / 12.0 for x in along)
 
 
 def four_bars(windows: int) -> lw.Mechanism:
-    """N four-bars: upright bars on the ground, joined by rods between their tops.
+    """Return the benchmark "N four-bars": upright bars on the ground, joined by rods between their tops.
 
     In the keyframe "start" the bars are upright and turn at -1 rad/s. Whenever the bars are horizontal, each loop can
     change from a parallelogram to an antiparallelogram.
@@ -40,12 +40,15 @@ def four_bars(windows: int) -> lw.Mechanism:
 
 
 def signs(m: lw.Mechanism) -> Array:
-    """Joint angles (nv,) of N four-bars as parallelograms, over the angle of the bars."""
+    """Return the ratio (nv,) of each joint angle to the angle of the bars, for N four-bars as parallelograms."""
     return np.array([-1.0 if j.name.startswith("knee") else 1.0 for j in m.joints])
 
 
 def bar_angles(windows: int, t: Array) -> Array:
-    """Angles (T,) [rad] of the bars of N four-bars from the keyframe "start", as a pendulum, to 1e-10."""
+    """Return the angles (T,) [rad] of the bars of N four-bars, which move as a pendulum, to 1e-10.
+
+    The motion starts at the keyframe "start".
+    """
     inertia, moment = (windows + 1) / 3.0 + windows, (windows + 1) / 2.0 + windows
     rate = GRAVITY * moment / inertia
 
@@ -56,7 +59,7 @@ def bar_angles(windows: int, t: Array) -> Array:
 
 
 def bricard() -> lw.Mechanism:
-    """Bricard's linkage: five rods and the ground along six edges of a cube, with a hinge at each corner.
+    """Return Bricard's linkage: five rods and the ground along six edges of a cube, with a hinge at each corner.
 
     One of the five constraint rows of its loop is redundant in every position; the linkage has one degree of freedom.
     """
@@ -72,6 +75,6 @@ def bricard() -> lw.Mechanism:
 
 
 def pinned_body(pin: Array) -> lw.Mechanism:
-    """A free body whose point `pin` (3,) [m] has a ball joint to the world as a loop."""
+    """Return a free body whose point `pin` (3,) [m] is connected to the world by a ball joint as a loop."""
     b = lw.Builder("pinned").body("body", 1.0, inertia=(0.02, 0.03, 0.04))
     return b.joint("free", lw.Free(), "world", "body").close("pin", lw.Ball(), "world", "body", to=pin).build()

@@ -1,4 +1,7 @@
-"""Planar linkages rotated and moved as a whole, with random frames: the same mechanism except for round-off."""
+"""Planar linkages that are rotated and moved as a whole, with random frames.
+
+They are the same mechanisms as in the plane, except for round-off.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Point = Sequence[float]
 
 
 class MovedLinkageBuilder:
-    """A Builder of linkages in the plane x, z of a base that is rotated at random and `far` [m] away.
+    """Builder of planar linkages in the plane x, z of a base that is rotated at random and `far` [m] away.
 
     Points are in the base frame with all joints at zero, times `size` [m].
     """
@@ -35,12 +38,12 @@ class MovedLinkageBuilder:
         self.frames: dict[str, tuple[Array, Array]] = {"world": (np.eye(3), -far * away / np.linalg.norm(away))}
 
     def seen(self, body: str, point: Point) -> Array:
-        """A point (3,) [m] in the frame of a body."""
+        """Return a point of the linkage in the frame of the named body, (3,) [m]."""
         R, origin = self.frames[body]
         return R.T @ (self.base @ (self.size * np.array(point, dtype=float)) - origin)
 
     def link(self, name: str, parent: str, at: Point, kind: type[lw.Revolute | lw.Prismatic] = lw.Revolute) -> None:
-        """Add a body on a pin about y, or on a slider along x, at a point."""
+        """Add a body to the linkage on a pin about y, or on a slider along x, at a point."""
         R = random_rotation(self.rng)
         moment = 0.01 * self.size**2
         self.b.body(name, 1.0, 0.3 * self.size * (R.T @ self.base[:, 0]), (moment, moment, moment))
@@ -49,12 +52,12 @@ class MovedLinkageBuilder:
         self.frames[name] = R, self.base @ (self.size * np.array(at, dtype=float))
 
     def pin(self, name: str, body: str, at: Point, to: Point, world: str = "world") -> None:
-        """Close a loop by a pin about y, between points of the world, or of another body, and of a body."""
+        """Close a loop by a pin about y between a point of a body and a point of the world or of another body."""
         Q = random_rotation(self.rng)
         self._close(name, lw.Revolute(Q.T @ Y), body, at, to, world, Q)
 
     def rod(self, name: str, length: float, body: str, at: Point, to: Point) -> None:
-        """Close a loop by a rod of a length [m] to the world."""
+        """Close a loop by a rod of the given length [m] between a point of a body and a point of the world."""
         self._close(name, lw.Rod(length), body, at, to, "world", random_rotation(self.rng))
 
     def _close(self, name: str, kind: ClosingKind, body: str, at: Point, to: Point, world: str, Q: Array) -> None:
@@ -64,7 +67,7 @@ class MovedLinkageBuilder:
 
 
 def chain(place: tuple[int, float], *lengths: float, size: float = 1.0) -> MovedLinkageBuilder:
-    """Links in a row along x, each on a pin at the end of the one before."""
+    """Return a builder with links in a row along x, each on a pin at the end of the one before."""
     s, parent, at = MovedLinkageBuilder(*place, size), "world", 0.0
     for k, length in enumerate(lengths):
         s.link(f"link {k}", parent, (at, 0, 0))
@@ -73,21 +76,24 @@ def chain(place: tuple[int, float], *lengths: float, size: float = 1.0) -> Moved
 
 
 def four_bar(seed: int, far: float, size: float = 1.0) -> lw.Mechanism:
-    """Links of 0.2, 0.5 and 0.2, with pins 0.5 apart on the ground: a parallelogram."""
+    """Return a parallelogram four-bar: links of 0.2, 0.5 and 0.2, with pins 0.5 apart on the ground."""
     s = chain((seed, far), 0.2, 0.5, 0.2, size=size)
     s.pin("end", "link 2", at=(0.5, 0, 0), to=(0.9, 0, 0))
     return s.b.build()
 
 
 def arm(seed: int, far: float) -> lw.Mechanism:
-    """Two links of 1 m whose end is tied to the first pin by a rod of 2 m: closed only when stretched."""
+    """Return an arm of two links of 1 m whose end a rod of 2 m connects to the first pin.
+
+    The loop is closed only when the arm is stretched.
+    """
     s = chain((seed, far), 1.0, 1.0)
     s.rod("rod", 2.0, "link 1", at=(0, 0, 0), to=(2, 0, 0))
     return s.b.build()
 
 
 def slider_crank(seed: int, far: float, size: float = 1.0) -> lw.Mechanism:
-    """A crank of 0.3 and a rod of 0.5 that ends at a slider along x."""
+    """Return a slider-crank: a crank of 0.3 and a rod of 0.5 that ends at a slider along x."""
     s = chain((seed, far), 0.3, 0.5, size=size)
     s.link("slider", "world", (0.8, 0, 0), lw.Prismatic)
     s.pin("pin", "link 1", at=(0.8, 0, 0), to=(0.8, 0, 0), world="slider")
@@ -95,13 +101,13 @@ def slider_crank(seed: int, far: float, size: float = 1.0) -> lw.Mechanism:
 
 
 def slider_crank_coordinates(crank: float, size: float = 1.0) -> Array:
-    """Coordinates (3,) of the slider-crank."""
+    """Return the coordinates (3,) of the closed slider-crank for a crank angle [rad]."""
     lean = np.arcsin(0.3 * np.sin(crank) / 0.5)
     return np.array([crank, -lean - crank, size * (0.3 * np.cos(crank) + 0.5 * np.cos(lean) - 0.8)])
 
 
 def moved(m: lw.Mechanism, seed: int, far: float) -> lw.Mechanism:
-    """The mechanism with everything fixed to the world, and gravity, rotated at random and moved `far` [m] away."""
+    """Return the mechanism with all objects on the world and gravity rotated at random and moved `far` [m] away."""
     rng = np.random.default_rng(seed)
     away = rng.normal(size=3)
     there = Transform(random_rotation(rng), far * away / np.linalg.norm(away))

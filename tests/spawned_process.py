@@ -13,7 +13,7 @@ from processor_variants import apply_processor_variant
 
 
 def motion(d: lw.Dynamics) -> list[Array]:
-    """Results of a Dynamics for one state and for a batch."""
+    """Return results of a Dynamics object for one state and for a batch."""
     m = d.mechanism
     rng = np.random.default_rng(5)
     q, v, tau = m.keyframes[0].q if m.keyframes else m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv)
@@ -23,20 +23,20 @@ def motion(d: lw.Dynamics) -> list[Array]:
 
 
 def going_on(run: lw.Run) -> list[Array]:
-    """Recorded and derived series of a run, and its continuation."""
+    """Return recorded and derived series of a run, and those of its continuation."""
     onwards = lw.simulate(run.mechanism, run, duration=0.05)
     return [run.q, run.v, run["energy"], run["center_of_mass"], onwards.q, onwards.v, onwards.t]
 
 
 def stepped(sim: lw.Simulator) -> list[Array]:
-    """State of a simulator after some steps, and the derivative of the next step."""
+    """Return the state of a simulator after some steps, and the derivative of the next step."""
     for _ in range(5):
         sim.step(np.full(sim.mechanism.nv, 0.1))
     return [np.array(sim.state.t), sim.state.q, sim.state.v, sim.step_derivatives().A]
 
 
 def called(what: tuple[Any, tuple[Array, ...]]) -> Array:
-    """Result of a function call."""
+    """Return the result of calling a function with arguments; `what` is the pair of both."""
     function, arguments = what
     return function(*arguments)
 
