@@ -14,10 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import creep, ladders, peers, step_costs, structure, walkers
-from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
+from benchmarks import (
+    four_bar_ladders,
+    incline_creep,
+    peer_libraries,
+    structure_preservation,
+    variational_step_times,
+    walkers,
+)
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
+from benchmarks.timing import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -96,27 +103,27 @@ class Task(NamedTuple):
     title: str
     method: str
     inputs: tuple[str, ...]
-    peer: Callable[[Robot, States], peers.Contender]
+    peer: Callable[[Robot, States], peer_libraries.Contender]
     states: Callable[[Sizes], int]
 
 
 FORWARD = "forward_dynamics", ("q", "v", "tau")
 TASKS = (
-    Task("forward dynamics, batch", *FORWARD, peers.aba_batch, lambda z: z.batch),
-    Task("inverse dynamics, batch", "inverse_dynamics", ("q", "v", "a"), peers.rnea_batch, lambda z: z.batch),
-    Task("mass matrix, batch", "mass_matrix", ("q",), peers.crba_loop, lambda z: z.batch),
+    Task("forward dynamics, batch", *FORWARD, peer_libraries.aba_batch, lambda z: z.batch),
+    Task("inverse dynamics, batch", "inverse_dynamics", ("q", "v", "a"), peer_libraries.rnea_batch, lambda z: z.batch),
+    Task("mass matrix, batch", "mass_matrix", ("q",), peer_libraries.crba_loop, lambda z: z.batch),
     Task(
         "forward dynamics derivatives, batch",
         "forward_dynamics_derivatives",
         ("q", "v", "tau"),
-        peers.derivatives_loop,
+        peer_libraries.derivatives_loop,
         lambda z: z.derivatives,
     ),
-    Task("forward dynamics, one call", *FORWARD, peers.aba_once, lambda _: 1),
+    Task("forward dynamics, one call", *FORWARD, peer_libraries.aba_once, lambda _: 1),
 )
 ON_CHAINS = (
-    Task("forward dynamics, batch", *FORWARD, peers.aba_batch, lambda z: z.batch),
-    Task("forward dynamics, one call, MuJoCo", *FORWARD, peers.mujoco_once, lambda _: 1),
+    Task("forward dynamics, batch", *FORWARD, peer_libraries.aba_batch, lambda z: z.batch),
+    Task("forward dynamics, one call, MuJoCo", *FORWARD, peer_libraries.mujoco_once, lambda _: 1),
 )
 
 
@@ -135,12 +142,14 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
         title = f"{name}: rollout, {method}, {members} member{'s' * (members > 1)}"
         rows[title] = partial(run_rollout, name, method, members, steps, sizes.effort)
     for n in sizes.ladders:
-        name = f"{ladders.LADDER}{n}"
-        rows[f"{name}: forward dynamics, one call"] = partial(ladders.run_forward, n, target, sizes.effort)
-        rows[f"{name}: a simulated run, rk4"] = partial(ladders.run_second, n, sizes.ladder_steps, sizes.effort)
-    rows |= structure.rows(*sizes.structure, sizes.effort)
-    rows |= step_costs.rows(sizes.step_chains, sizes.effort)
-    rows |= creep.rows(sizes.creep, sizes.effort)
+        name = f"{four_bar_ladders.LADDER}{n}"
+        rows[f"{name}: forward dynamics, one call"] = partial(four_bar_ladders.run_forward, n, target, sizes.effort)
+        rows[f"{name}: a simulated run, rk4"] = partial(
+            four_bar_ladders.run_second, n, sizes.ladder_steps, sizes.effort
+        )
+    rows |= structure_preservation.rows(*sizes.structure, sizes.effort)
+    rows |= variational_step_times.rows(sizes.step_chains, sizes.effort)
+    rows |= incline_creep.rows(sizes.creep, sizes.effort)
     rows |= walkers.rows(*sizes.walkers, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
@@ -156,7 +165,7 @@ def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Ro
     row.unit = f"us per {'joint' if per_joint else 'state'}"
     row.size = {"nv": found.m.nv, "states": n}
     inputs = tuple(getattr(states, key)[slice(None) if n > 1 else 0] for key in task.inputs)
-    ours = partial(peers.linkwork, found.m, target, task.method, inputs)
+    ours = partial(peer_libraries.linkwork, found.m, target, task.method, inputs)
     compare(row, ours, partial(task.peer, found, states), n * (found.m.nv if per_joint else 1), effort)
 
 
@@ -165,7 +174,7 @@ def run_threads(name: str, sizes: Sizes, target: str, row: Row) -> None:
     m = robot(name).m
     states = draw(m, sizes.threads)
     row.unit, row.size = "us per state", {"nv": m.nv, "states": sizes.threads}
-    contender = partial(peers.linkwork, m, target, FORWARD[0], (states.q, states.v, states.tau))
+    contender = partial(peer_libraries.linkwork, m, target, FORWARD[0], (states.q, states.v, states.tau))
     two = contender(2)  # if two threads are not available, the comparison is skipped
     compare(row, lambda: two, partial(contender, 1), sizes.threads, sizes.effort)
 
@@ -309,7 +318,7 @@ def main() -> int:
             print(name, file=sys.stderr, flush=True)  # no spinner: its thread would disturb the timing
             try:
                 fill(row)
-            except peers.NotAvailable as reason:
+            except peer_libraries.NotAvailable as reason:
                 row.status, row.note = "not available", str(reason)
             except Exception as error:  # a benchmark that fails must not stop the others
                 row.status, row.note = "failed", f"{type(error).__name__}: {error}"

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.measure import Effort, Row, compare
-from benchmarks.peers import Contender, NotAvailable
+from benchmarks.peer_libraries import Contender, NotAvailable
 from benchmarks.robots import draw, robot
+from benchmarks.timing import Effort, Row, compare
 
 import linkwork as lw
 from linkwork.spatial.rotation import quaternion_from_matrix

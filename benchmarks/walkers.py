@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import Effort, Row, race
-from benchmarks.peers import Contender
+from benchmarks.peer_libraries import Contender
+from benchmarks.timing import Effort, Row, race
 
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits

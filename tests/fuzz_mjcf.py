@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fuzz_models import SLOW, changed_bytes, changed_element, changed_value, outcome
+from fuzz_urdf_and_toml import SLOW, changed_bytes, changed_element, changed_value, outcome
 
 CORPUS = [
     b"""<mujoco model="arm">

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from linkwork.papers.wendlandt import double_spherical_pendulum, pendulum_start, rigid_body
+from linkwork.papers.wendlandt_integrators import double_spherical_pendulum, pendulum_start, rigid_body
 from linkwork.spatial.rotation import product
 from linkwork.spatial.scalar import Array
 

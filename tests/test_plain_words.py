@@ -64,7 +64,7 @@ ALLOWED_IN = {  # start of a path: words and reason
     "docs/contributing.md": (r"\bfields?\b", "fields of dataclasses"),
     "tests/model/": (r"\bfields?\b", "fields of documents"),
     "tests/": (r"\bfields?\b", "fields of records and dataclasses"),
-    "src/linkwork/spatial/noise.py": (r"\brounds\b", "rounds of the Philox generator"),
+    "src/linkwork/spatial/random_numbers.py": (r"\brounds\b", "rounds of the Philox generator"),
 }
 
 

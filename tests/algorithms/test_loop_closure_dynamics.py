@@ -18,7 +18,7 @@ from opaque_scalars import from_opaque, to_opaque
 from quick_test_selection import mark_slow_except
 from random_loops import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
 from random_mechanisms import State, relative, state, tree
-from random_spatial import rate
+from random_spatial_quantities import rate
 
 Case = tuple[int, tuple[str, ...], bool]
 EVERY_KIND = CASES[:10]

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.examples.planar_link_helpers import Moved, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, input_force
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Transform

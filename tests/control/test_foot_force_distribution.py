@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from linkwork.control.foot_forces import least_norm, projected, projection_derivative, within_cones
+from linkwork.control.foot_force_distribution import least_norm, projected, projection_derivative, within_cones
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, hat
 from random_mechanisms import relative

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.app.check import BROKEN, refusal
+from linkwork.app.check_command import BROKEN, refusal
 from linkwork.app.run_command import finish
-from linkwork.app.terminal import Terminal, exiting_after_interrupt
-from linkwork.papers.output import drawing, ready_folder
+from linkwork.app.terminal_output import Terminal, exiting_after_interrupt
+from linkwork.papers.output_folder import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 OUT = Path("out")

@@ -11,10 +11,10 @@ import numpy as np
 from rich.console import Console
 
 import linkwork as lw
-from linkwork.app.terminal import INTERRUPTED, keeping_stopped_runs, labelled, plain
+from linkwork.app.terminal_output import INTERRUPTED, keeping_stopped_runs, labelled, plain
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint
-from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
+from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 SPEED = 0.5  # standard deviation of random velocities [rad/s, m/s]

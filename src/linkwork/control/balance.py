@@ -16,10 +16,10 @@ from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.control.controlled_plant import Controller, controller, gains, limiter
 from linkwork.control.controller_targets import base_target
-from linkwork.control.feet_in_stance import in_stance, stance_detector, up_direction
-from linkwork.control.foot_forces import least_norm, within_cones
+from linkwork.control.foot_force_distribution import least_norm, within_cones
 from linkwork.control.legs_and_feet import POINT, Stance, evaluated, stance
 from linkwork.control.pose_tracking import tracking
+from linkwork.control.stance_detection import in_stance, stance_detector, up_direction
 from linkwork.control.workspace_dynamics import Workspace, big_base, exact
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.mechanism import Mechanism

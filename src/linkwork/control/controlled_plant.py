@@ -19,7 +19,7 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.algorithms.passive_joint_forces import passive as passive_of_a_tree
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Transform

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.control.controlled_plant import Plant
-from linkwork.control.reference import Reference
+from linkwork.control.reference_trajectory import Reference
 from linkwork.errors import LinkworkError, ShapeError, listed
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.rotation import conjugate, log_matrix, product
 from linkwork.spatial.scalar import Array

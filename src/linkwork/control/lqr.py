@@ -13,7 +13,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import controlled_plant as plants
 from linkwork.control.controlled_plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array

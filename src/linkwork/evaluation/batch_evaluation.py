@@ -12,7 +12,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import unknown_name
 from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
-from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
+from linkwork.model.batch_broadcasting import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array

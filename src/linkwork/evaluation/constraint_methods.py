@@ -10,7 +10,7 @@ from linkwork.algorithms.mimic_reduction import consistent_velocity
 from linkwork.evaluation import closed_chains, loop_assembly
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.dynamics_methods import DynamicsMethods
-from linkwork.model.broadcast import Input, one_state, over_batch
+from linkwork.model.batch_broadcasting import Input, one_state, over_batch
 from linkwork.spatial.scalar import Array
 
 

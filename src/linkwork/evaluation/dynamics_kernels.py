@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import linkwork
 from linkwork.compiler import Kernel, digest, shared, text_digest
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 
 PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their source decides what a kernel computes

@@ -14,7 +14,7 @@ from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
-from linkwork.model.broadcast import Input
+from linkwork.model.batch_broadcasting import Input
 from linkwork.spatial.scalar import Array
 
 CONSTRAINED["forward_dynamics_derivatives"] = (

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.errors import NonFinite
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Joint
 from linkwork.spatial.scalar import Array
 

@@ -17,7 +17,7 @@ from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import constraint_multipliers
 from linkwork.evaluation.floating_point_failures import watched
-from linkwork.model.broadcast import Input, over_batch
+from linkwork.model.batch_broadcasting import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

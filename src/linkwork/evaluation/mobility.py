@@ -13,7 +13,7 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.model.analysis_results import Independent, LoopCheck
-from linkwork.model.broadcast import Input, one_state
+from linkwork.model.batch_broadcasting import Input, one_state
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK

@@ -10,7 +10,7 @@ from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamic
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.inverse_dynamics import gravity
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.simulation import Run, simulate
 

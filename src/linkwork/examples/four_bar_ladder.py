@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 

@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import constrained_reactions
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import meeting
+from linkwork.examples.planar_linkage_formulas import meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import Moved, bar_inertia, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, input_force
 from linkwork.model import Builder, Mechanism, PointOnLine, Revolute
 from linkwork.spatial.scalar import Array
 

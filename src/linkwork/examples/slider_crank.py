@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import Moved, bar_inertia, claim_of_crank, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force
 from linkwork.model import Builder, Mechanism, Prismatic, Revolute
 from linkwork.spatial.scalar import Array
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import active_constraints, consistent_velocity
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Ball, Builder, Free, Mechanism, Prismatic, Universal
 from linkwork.spatial.rotation import matrix_from_quaternion, quaternion_about_axis
 from linkwork.spatial.scalar import Array, cross

@@ -1,6 +1,6 @@
 """The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
 
-`walker_machine` builds it; `walker_gaits` has its gaits and controllers.
+`walker_mechanism` builds it; `walker_gaits` has its gaits and controllers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.walker_gaits import straight
-from linkwork.examples.walker_machine import FEMURS, FRAMES, LEGS, build, hip, knee
+from linkwork.examples.walker_mechanism import FEMURS, FRAMES, LEGS, build, hip, knee
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 

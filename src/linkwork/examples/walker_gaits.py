@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.drive_forces import drive_forces
-from linkwork.examples.walker_machine import FEMUR_LENGTH, TIBIA_LENGTH, build
+from linkwork.examples.walker_mechanism import FEMUR_LENGTH, TIBIA_LENGTH, build
 from linkwork.model import HeightField, Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 

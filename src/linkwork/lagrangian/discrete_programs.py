@@ -9,13 +9,13 @@ import numpy as np
 
 from linkwork.compiler import Count, Kernel, Rows
 from linkwork.errors import LinkworkError
-from linkwork.lagrangian.clocked_steps import Clocked
-from linkwork.lagrangian.composed_lagrangian import Composed
-from linkwork.lagrangian.discrete_step import Integrator, State
-from linkwork.lagrangian.energy_momentum_equations import EnergyMomentum
-from linkwork.lagrangian.user_system import Form, Functions
-from linkwork.lagrangian.variational_equations import ENDS, FIRST_ORDER, MIDPOINT, Variational
-from linkwork.model.broadcast import Shape
+from linkwork.lagrangian.composed_integrators import Composed
+from linkwork.lagrangian.energy_momentum_integrator import EnergyMomentum
+from linkwork.lagrangian.one_step_integrator import Integrator, State
+from linkwork.lagrangian.time_transformed_steps import Clocked
+from linkwork.lagrangian.user_defined_lagrangian import Form, Functions
+from linkwork.lagrangian.variational_integrator import ENDS, FIRST_ORDER, MIDPOINT, Variational
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.state import Leaves
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 from linkwork.spatial.traceable_loops import record, repeat

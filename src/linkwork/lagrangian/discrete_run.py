@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import NotConverged
-from linkwork.lagrangian.discrete_step import Integrator, State
-from linkwork.lagrangian.renamed_arguments import warn_renamed
+from linkwork.lagrangian.deprecated_arguments import warn_renamed
+from linkwork.lagrangian.one_step_integrator import Integrator, State
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 

@@ -20,8 +20,8 @@ from linkwork.model.constraint_rows import (
     on_axis,
     unturned,
 )
-from linkwork.model.joint_kind import Axis, AxisKind, JointKind, unit_axis
-from linkwork.model.joint_kind import ClosingKind as ClosingKind
+from linkwork.model.joint_kind_interface import Axis, AxisKind, JointKind, unit_axis
+from linkwork.model.joint_kind_interface import ClosingKind as ClosingKind
 from linkwork.spatial.rotation import (
     IDENTITY,
     B_b,

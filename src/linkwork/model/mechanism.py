@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import unknown_name, visible
+from linkwork.model.batch_broadcasting import Input, over_batch
 from linkwork.model.bodies import Body, Frame
-from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
 from linkwork.model.mechanism_elements import ElementViews
+from linkwork.model.mechanism_joint import Joint
 from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.named_collections import Named, Sections
-from linkwork.model.placed_joint import Joint
 from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial.scalar import Array, Number

@@ -9,16 +9,7 @@ import numpy as np
 
 from linkwork.errors import unknown_name
 from linkwork.model.bodies import Attachment, Body, Frame, Part
-from linkwork.model.elements.element import Element, kinds
-from linkwork.model.elements.velocity_constraint import shared_name_faults
-from linkwork.model.faults import Fault
-from linkwork.model.geometry import Geometry
-from linkwork.model.joints import Weld
-from linkwork.model.keyframes import Keyframe
-from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
-from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
-from linkwork.model.named_collections import Named, Sections
-from linkwork.model.specifications import (
+from linkwork.model.builder_specifications import (
     Draft,
     FrameSpecification,
     JointSpecification,
@@ -28,6 +19,15 @@ from linkwork.model.specifications import (
     tree_faults,
     unknown_faults,
 )
+from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.velocity_constraint import shared_name_faults
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import Weld
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
+from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
+from linkwork.model.model_faults import Fault
+from linkwork.model.named_collections import Named, Sections
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 

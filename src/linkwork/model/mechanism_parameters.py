@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from linkwork.errors import NameNotFound, unknown_name
-from linkwork.model.elements.conflicts import contradictions
+from linkwork.model.elements.contradicting_couplings import contradictions
 from linkwork.model.elements.element import Element
-from linkwork.model.faults import raise_first
+from linkwork.model.model_faults import raise_first
+from linkwork.model.parameter_rules import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
 from linkwork.model.parameter_variation import varied
-from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.model.bodies import Body
     from linkwork.model.mechanism import Mechanism
+    from linkwork.model.mechanism_joint import Joint
     from linkwork.model.named_collections import Named
-    from linkwork.model.placed_joint import Joint
 
 
 class ParameterViews:

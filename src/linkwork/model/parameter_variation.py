@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ShapeError
+from linkwork.model.batch_broadcasting import as_numbers
 from linkwork.model.bodies import Body
-from linkwork.model.broadcast import as_numbers
 from linkwork.model.elements.element import Element
-from linkwork.model.faults import raise_first
+from linkwork.model.mechanism_joint import Joint
+from linkwork.model.model_faults import raise_first
 from linkwork.model.named_collections import Sections
-from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
+from linkwork.model.parameter_rules import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
 from linkwork.model.physical_validity import massless_faults, part_faults
-from linkwork.model.placed_joint import Joint
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import listed
+from linkwork.model.builder_specifications import JointSpecification
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.loop import closing_joint
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import JointSpecification
+from linkwork.model.model_faults import Fault
 
 OWN = ("armature", "damping", "stiffness", "friction")
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from linkwork.errors import LinkworkError, ModelError, NonFinite, unknown_name
-from linkwork.model.broadcast import Input, checked
+from linkwork.model.batch_broadcasting import Input, checked
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Screw, Universal
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.rotation import matrix_from_quaternion, product, rpy_from_matrix

@@ -15,14 +15,14 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.errors import unknown_name
+from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
 from linkwork.papers.nelson_quinn import nelson_quinn
-from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
-from linkwork.papers.pages import NO_FIGURES, figure, write_page
-from linkwork.papers.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
+from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.papers.wendlandt_biped import biped_experiments, biped_page, biped_statements
 from linkwork.papers.wendlandt_biped_figures import biped_figures
 from linkwork.papers.wendlandt_box import Statement, as_page, box_experiment, box_figures, statements
-from linkwork.papers.wendlandt_figures import Drawn, figures
+from linkwork.papers.wendlandt_integrator_figures import Drawn, figures
+from linkwork.papers.wendlandt_integrators import Experiment, pendulum_experiment, rigid_body_experiment
 
 AGREES = 0.03  # largest relative difference from a printed number
 ROUND_OFF = 1e-9  # largest error where the paper prints zero

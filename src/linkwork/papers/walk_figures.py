@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
-from linkwork.examples import walker_machine
+from linkwork.examples import walker_mechanism
 from linkwork.simulation.results.drawing import outline
 from linkwork.simulation.results.solids import solids_of
 from linkwork.spatial.scalar import Array
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STICKING = 4.0  # contact state
-COLOURS = {name: frame.color[:3] for name, frame in walker_machine.NUMBERS.items()}
+COLOURS = {name: frame.color[:3] for name, frame in walker_mechanism.NUMBERS.items()}
 GROUND = "#8a7f70"
 PERIODS = 3  # gait periods in the gait diagram
 APART = 1.05  # [m] of path between two drawings of the walker, a little more than its length
@@ -77,7 +77,7 @@ def gait_figure(run: lw.Run) -> Figure:
             drive = run.mechanism.drives[f"{frame} {what}"]
             joints = [run.mechanism.joints[joint].q.start for joint in drive.joints]
             angles.plot(t, q[:, joints].sum(axis=1), style, color=colour, label=f"{frame} {what}")
-        height = run.dynamics.pose(q, f"{frame} {walker_machine.LEGS[0]} foot")[:, 2, 3]
+        height = run.dynamics.pose(q, f"{frame} {walker_mechanism.LEGS[0]} foot")[:, 2, 3]
         heights.plot(t, 100.0 * height, color=colour)
     angles.set_ylabel("motors [rad]")
     angles.legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.45, 1.0), frameon=False, columnspacing=1.0)

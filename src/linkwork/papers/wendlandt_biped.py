@@ -10,8 +10,8 @@ import linkwork as lw
 from linkwork.compiler import Kernel, lifted
 from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
-from linkwork.papers.wendlandt import timed
 from linkwork.papers.wendlandt_box import Statement, said_table
+from linkwork.papers.wendlandt_integrators import timed
 from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.examples import biped, biped_hit
 from linkwork.papers.wendlandt_biped import Biped, BipedRun, Map, experiment, survived
-from linkwork.papers.wendlandt_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrator_figures import Drawn, as_drawn
 from linkwork.simulation.results.drawing import draw
 from linkwork.spatial.scalar import Array
 

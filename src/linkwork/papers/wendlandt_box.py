@@ -10,8 +10,8 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.examples import box_drop
-from linkwork.papers.wendlandt import timed
-from linkwork.papers.wendlandt_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrator_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrators import timed
 from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
 

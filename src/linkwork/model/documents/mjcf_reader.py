@@ -19,16 +19,16 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
+from linkwork.model.documents.base_reader import LARGEST, Options, Reading
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
-from linkwork.model.documents.reader import LARGEST, Options, Reading
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
+from linkwork.model.model_faults import Fault
 from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion

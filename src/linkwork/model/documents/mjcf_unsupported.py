@@ -10,7 +10,7 @@ from linkwork.errors import listed
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mujoco_compiler import Compiled
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array
 
 FEW = 5  # the most names of one kind in a message

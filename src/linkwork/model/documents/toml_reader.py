@@ -20,17 +20,17 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.builder import Builder
-from linkwork.model.document_value_format import DEGREES
 from linkwork.model.documents import toml_schema as tables
+from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
-from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
-from linkwork.model.documents.toml_format import VERSION
 from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
+from linkwork.model.documents.toml_serialization import VERSION
 from linkwork.model.documents.xml_parser import read_bytes, shown
 from linkwork.model.elements.element import Element, kinds
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
+from linkwork.model.model_faults import Fault
+from linkwork.model.toml_value_conversion import DEGREES
 
 AS_WRITTEN = Options(None, None, True, ())
 LEADING_WORDS = 4  # the invalid argument is among the first four words of the Builder's reasons

@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from linkwork.model.document_value_format import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
-from linkwork.model.documents.reader import LONGEST_NAME
-from linkwork.model.documents.toml_format import VERSION
+from linkwork.model.documents.base_reader import LONGEST_NAME
+from linkwork.model.documents.toml_serialization import VERSION
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ClassKind, place
 from linkwork.model.geometry import ROLES, Shape
 from linkwork.model.joints import JointKind
+from linkwork.model.toml_value_conversion import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
 
 LONGEST_TEXT = 4096
 Keys = dict[str, Any]  # a table's keys, each with the type of its value

@@ -12,7 +12,15 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
-from linkwork.model.document_value_format import (
+from linkwork.model.documents.atomic_write import reason_of, write_whole
+from linkwork.model.documents.toml_serialization import VERSION, table_text
+from linkwork.model.elements import DOCUMENT_ORDER
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import JointKind, Weld
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.model_faults import raise_first
+from linkwork.model.toml_value_conversion import (
     named_kinds,
     numbers_of_joints,
     own_fields,
@@ -21,14 +29,6 @@ from linkwork.model.document_value_format import (
     same_bits,
     written_name,
 )
-from linkwork.model.documents.atomic_write import reason_of, write_whole
-from linkwork.model.documents.toml_format import VERSION, table_text
-from linkwork.model.elements import DOCUMENT_ORDER
-from linkwork.model.faults import raise_first
-from linkwork.model.geometry import Geometry
-from linkwork.model.joints import JointKind, Weld
-from linkwork.model.keyframes import Keyframe
-from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
 
 

@@ -17,12 +17,12 @@ import numpy as np
 from linkwork.errors import unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
+from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
-from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
 from linkwork.spatial.transform import snap

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from linkwork.errors import LinkworkError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.key_types import derived, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
@@ -19,8 +20,7 @@ from linkwork.model.elements.velocity_constraint import (
     engaged_key,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:

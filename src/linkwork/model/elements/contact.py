@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from linkwork.errors import ModelError, listed
-from linkwork.model.arguments import above_zero, numbers_of
 from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import above_zero, numbers_of
+from linkwork.model.builder_specifications import Draft, Layout, unknown_faults
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import (
     ZERO,
@@ -26,10 +27,9 @@ from linkwork.model.elements.key_types import (
     positive,
 )
 from linkwork.model.elements.surface import Surface
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import NOT_NEGATIVE
-from linkwork.model.specifications import Draft, Layout, unknown_faults
+from linkwork.model.parameter_rules import NOT_NEGATIVE
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:

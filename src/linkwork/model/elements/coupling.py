@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkwork.errors import listed
+from linkwork.model.builder_specifications import Draft, unknown_faults
 from linkwork.model.elements.key_types import key, numbers_by_joint_name
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -14,8 +15,7 @@ from linkwork.model.elements.velocity_constraint import (
     engaged_key,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft, unknown_faults
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

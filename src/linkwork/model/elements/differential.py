@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.key_types import joint_name, key, nonzero
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -12,8 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     role_faults,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
+from linkwork.model.builder_specifications import Draft, JointSpecification, Layout
 from linkwork.model.elements.actuator import Actuator
 from linkwork.model.elements.element import Rotor
 from linkwork.model.elements.key_types import (
@@ -26,10 +27,9 @@ from linkwork.model.elements.key_types import (
     positive,
     three_numbers,
 )
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import FADING_SPEED
-from linkwork.model.specifications import Draft, JointSpecification, Layout
+from linkwork.model.parameter_rules import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_tra
 import numpy as np
 
 from linkwork.errors import LinkworkError, ModelError
-from linkwork.model.arguments import checked_name
 from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import same_bits
+from linkwork.model.builder_argument_checks import checked_name
 from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import check_values
+from linkwork.model.parameter_rules import check_values
+from linkwork.model.toml_value_conversion import same_bits
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
+    from linkwork.model.builder_specifications import Draft, Homes, Layout
     from linkwork.model.mechanism import Joint, Mechanism
-    from linkwork.model.specifications import Draft, Homes, Layout
 
 FLIP, GIVEN = "flip", "given"  # effect of a schedule's verb on a mode: change its sign, or set it to the given value
 PACKAGE = __name__.partition(".")[0]

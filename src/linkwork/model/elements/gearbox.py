@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.element import GIVEN
 from linkwork.model.elements.key_types import gear_ratios, joint_name, key, whole
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 
 HUGE = 1e300  # larger numbers count as infinite

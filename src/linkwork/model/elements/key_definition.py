@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from linkwork.model.document_value_format import DEGREES, Documented, as_lists
-from linkwork.model.faults import Fault
-from linkwork.model.parameters import FINITE, Rules, as_number, is_traced
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import FINITE, Rules, as_number, is_traced
+from linkwork.model.toml_value_conversion import DEGREES, Documented, as_lists
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
-    from linkwork.model.specifications import Draft, Homes
+    from linkwork.model.builder_specifications import Draft, Homes
 
 
 class Kind(ABC):

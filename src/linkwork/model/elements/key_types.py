@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError, listed
-from linkwork.model.arguments import (
+from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import (
     above_zero,
     at_least_zero,
     at_most_one,
@@ -30,8 +31,25 @@ from linkwork.model.arguments import (
     placement,
     yes_or_no,
 )
-from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import (
+from linkwork.model.builder_specifications import unknown_faults
+from linkwork.model.elements.key_definition import Key as Key
+from linkwork.model.elements.key_definition import Kind as Kind
+from linkwork.model.elements.key_definition import derived as derived
+from linkwork.model.elements.key_definition import is_finite as is_finite
+from linkwork.model.elements.key_definition import key as key
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import (
+    AT_MOST_ONE,
+    FINITE,
+    FRACTION,
+    NOT_NEGATIVE,
+    NOT_ZERO,
+    POSITIVE,
+    SIGN,
+    SWITCH,
+    Rules,
+)
+from linkwork.model.toml_value_conversion import (
     DEGREES,
     Documented,
     Name,
@@ -43,28 +61,10 @@ from linkwork.model.document_value_format import (
     rotation_note,
     written_name,
 )
-from linkwork.model.elements.key_definition import Key as Key
-from linkwork.model.elements.key_definition import Kind as Kind
-from linkwork.model.elements.key_definition import derived as derived
-from linkwork.model.elements.key_definition import is_finite as is_finite
-from linkwork.model.elements.key_definition import key as key
-from linkwork.model.faults import Fault
-from linkwork.model.parameters import (
-    AT_MOST_ONE,
-    FINITE,
-    FRACTION,
-    NOT_NEGATIVE,
-    NOT_ZERO,
-    POSITIVE,
-    SIGN,
-    SWITCH,
-    Rules,
-)
-from linkwork.model.specifications import unknown_faults
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.model.specifications import Draft, Homes
+    from linkwork.model.builder_specifications import Draft, Homes
 
 ZERO = (0.0, 0.0, 0.0)
 Direction = tuple[tuple[str, float], ...]  # joints, each with the factor of its velocity in a sum

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.key_types import choice, finite, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -12,8 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     side_faults,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array, Number, where
 
 SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import closing_kind
+from linkwork.model.builder_specifications import JointSpecification
 from linkwork.model.constraint_rows import Row
-from linkwork.model.document_value_format import named_kinds
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.elements.loop_kinds import PointOnLine
-from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind, Free
-from linkwork.model.specifications import JointSpecification
+from linkwork.model.model_faults import Fault
+from linkwork.model.toml_value_conversion import named_kinds
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 

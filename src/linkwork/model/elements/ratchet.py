@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import MappingProxyType
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import FLIP, GIVEN
 from linkwork.model.elements.key_types import Side, key, nonzero, side, sign
@@ -18,8 +19,7 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
     terms_of,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

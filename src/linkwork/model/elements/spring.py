@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.force import LineForce
 from linkwork.model.elements.key_types import ZERO, body_name, key, not_negative, point
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:

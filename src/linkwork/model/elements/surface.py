@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any, Self, get_args
 
 from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import written_name
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.ground import Ground, HeightField, SurfaceShape, checked_surface
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place
+from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape, checked_surface
 from linkwork.model.geometry import Plane, Shape
+from linkwork.model.toml_value_conversion import written_name
 
 
 @cache

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.builder_specifications import Draft, unknown_faults
 from linkwork.model.elements.constraint import UNBOUNDED, Bound, Constraint
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
-from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
-from linkwork.model.parameters import is_traced
-from linkwork.model.specifications import Draft, unknown_faults
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import is_traced
 from linkwork.spatial.scalar import Number
 
 DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal

@@ -1,7 +1,7 @@
 """Structure-preserving integrators compared with MuJoCo and Exudyn: accuracy against computing time.
 
-`python -m benchmarks.structure docs/figures/structure.png` draws position errors and energy errors against computing
-time, for several step sizes. Each method runs on one thread; all methods are timed in alternating turns.
+`python -m benchmarks.structure_preservation docs/figures/structure.png` draws position errors and energy errors against
+computing time, for several step sizes. Each method runs on one thread; all methods are timed in alternating turns.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.ladders import both
-from benchmarks.measure import QUICK, Effort, Row, race
-from benchmarks.peers import Contender, NotAvailable
+from benchmarks.four_bar_ladders import both
+from benchmarks.peer_libraries import Contender, NotAvailable
 from benchmarks.rollouts import Rollout, linkwork_rollout, mujoco_rollout
+from benchmarks.timing import QUICK, Effort, Row, race
 
 import linkwork as lw
-from linkwork.papers.wendlandt import MASSES, pendulum_start
+from linkwork.papers.wendlandt_integrators import MASSES, pendulum_start
 from linkwork.spatial.scalar import Array
 
 EVERY = 0.05  # interval between compared samples [s]
@@ -347,7 +347,7 @@ def draw(file: Path, effort: Effort) -> None:
 
 def main() -> None:
     """Draw the figure to the file given on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.structure", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.structure_preservation", description=__doc__)
     parser.add_argument("file", type=Path, help="file of the figure")
     parser.add_argument("--quick", action="store_true", help="short measurement")
     arguments = parser.parse_args()

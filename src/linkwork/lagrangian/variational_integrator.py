@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.lagrangian.discrete_step import ROUND_OFF, ImplicitIntegrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.one_step_integrator import ROUND_OFF, ImplicitIntegrator, State, Step
 from linkwork.simulation.methods.newton import Floor, Root, newton
 from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest

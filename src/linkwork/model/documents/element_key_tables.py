@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.document_value_format import DEGREES
 from linkwork.model.documents.toml_schema import Keys, class_key, keys_of, wanted
 from linkwork.model.elements import KINDS
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Key, NameKind
+from linkwork.model.toml_value_conversion import DEGREES
 
 HEADER = ("key", "value", "default", "varies as", "meaning")
 

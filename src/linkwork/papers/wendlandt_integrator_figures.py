@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwork.papers.wendlandt import STEPS, Experiment, Measured, Trace
+from linkwork.papers.wendlandt_integrators import STEPS, Experiment, Measured, Trace
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

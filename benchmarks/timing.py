@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.peers import Contender, NotAvailable, compiled
+from benchmarks.peer_libraries import Contender, NotAvailable, compiled
 from benchmarks.robots import draw, robot
 
 import linkwork as lw
@@ -181,7 +181,7 @@ def compare_compile(row: Row, name: str, target: str, repetitions: int) -> None:
 
 
 def _fresh_process(name: str, target: str, cache: str) -> float:
-    script = f"from benchmarks.measure import first_answer; first_answer({name!r}, {target!r})"
+    script = f"from benchmarks.timing import first_answer; first_answer({name!r}, {target!r})"
     environment = os.environ | {"LINKWORK_CACHE_DIR": cache}
     ran = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False

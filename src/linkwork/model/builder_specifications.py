@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import listed, unknown_name
-from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

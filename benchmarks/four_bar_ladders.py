@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.measure import Effort, Entry, Row, available, keep_times
-from benchmarks.peers import Contender, NotAvailable, linkwork
+from benchmarks.peer_libraries import Contender, NotAvailable, linkwork
 from benchmarks.rollouts import Rollout, linkwork_rollout, mjcf, mujoco_rollout, spaced
+from benchmarks.timing import Effort, Entry, Row, available, keep_times
 
 import linkwork as lw
 from linkwork.examples import four_bar_ladder

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwork.lagrangian.discrete_step import ImplicitIntegrator, Integrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
-from linkwork.lagrangian.variational_equations import Quadrature, Variational
+from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, Integrator, State, Step
+from linkwork.lagrangian.variational_integrator import Quadrature, Variational
 from linkwork.spatial.scalar import Array, Number
 
 

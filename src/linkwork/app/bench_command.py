@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.app.check import BROKEN
+from linkwork.app.check_command import BROKEN
 from linkwork.app.run_command import start_of
 from linkwork.spatial.scalar import Array
 
@@ -51,7 +51,7 @@ def _repository_has_benchmarks() -> bool:
     """Return whether the folder `benchmarks` of linkwork's repository can be imported."""
     spec = find_spec("benchmarks")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
-    return any((place / "robots.py").is_file() and (place / "peers.py").is_file() for place in places)
+    return any((place / "robots.py").is_file() and (place / "peer_libraries.py").is_file() for place in places)
 
 
 def measure(console: Console) -> int:

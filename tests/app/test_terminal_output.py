@@ -13,8 +13,8 @@ import pytest
 
 import linkwork as lw
 from command_line_helper import command
-from linkwork.app import demo, gallery
-from linkwork.app.terminal import INTERRUPTED, Terminal, exiting_after_interrupt
+from linkwork.app import demo, example_gallery
+from linkwork.app.terminal_output import INTERRUPTED, Terminal, exiting_after_interrupt
 from linkwork.errors import NameNotFound, visible
 from linkwork.simulation.runners.progress import watching
 
@@ -96,14 +96,14 @@ def test_interrupt_ends_every_command_with_130(
     for place in (
         "linkwork.app.cli.check",
         "linkwork.app.run_command.run_machine",
-        "linkwork.app.quick_bench.bench",
+        "linkwork.app.bench_command.bench",
         "linkwork.papers.reproduction.write_paper",
     ):
         monkeypatch.setattr(place, pressed)
     assert command(capsys, *words) == (INTERRUPTED, "")
 
 
-@pytest.mark.parametrize("main", [demo.main, lambda: gallery.main(Path("figures"))])
+@pytest.mark.parametrize("main", [demo.main, lambda: example_gallery.main(Path("figures"))])
 def test_interrupt_during_a_simulation_ends_demo_and_gallery(
     main: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

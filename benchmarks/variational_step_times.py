@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from benchmarks.measure import Effort, Row, race
-from benchmarks.peers import Contender
+from benchmarks.peer_libraries import Contender
 from benchmarks.robots import CHAIN, chain_mechanism
+from benchmarks.timing import Effort, Row, race
 
 import linkwork as lw
 

@@ -1,4 +1,4 @@
-"""Drawings of the examples for the documentation: `python -m linkwork.app.gallery FOLDER` or `make figures`."""
+"""Drawings of the examples for the documentation: `python -m linkwork.app.example_gallery FOLDER` or `make figures`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import linkwork as lw
-from linkwork.app.check import BROKEN, refusal
-from linkwork.app.terminal import Terminal, exiting_after_interrupt
+from linkwork.app.check_command import BROKEN, refusal
+from linkwork.app.terminal_output import Terminal, exiting_after_interrupt
 from linkwork.examples import cable_arm, cockroach, differential_cart
-from linkwork.papers.output import ready_folder
+from linkwork.papers.output_folder import ready_folder
+from linkwork.papers.simulated_walks import walked
 from linkwork.papers.walk_figures import figures
-from linkwork.papers.walks import walked
 from linkwork.simulation.results.figure_files import save_figure
 
 # Times [s] at which each example is drawn, in a run from its keyframe "start"

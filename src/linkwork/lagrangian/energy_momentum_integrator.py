@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.compiler import jacobian
-from linkwork.lagrangian.discrete_step import ImplicitIntegrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.broadcast import refuse_non_finite
+from linkwork.model.batch_broadcasting import refuse_non_finite
 from linkwork.spatial.scalar import Array, Number
 
 FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losses have 0.7 of their full force

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.spatial.scalar import Array, Number, lookup, where
 
 KINDS = ("hold", "linear", "cubic")

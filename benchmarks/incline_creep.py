@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from benchmarks.ladders import both
-from benchmarks.measure import Effort, Row
-from benchmarks.peers import Contender, NotAvailable
+from benchmarks.four_bar_ladders import both
+from benchmarks.peer_libraries import Contender, NotAvailable
 from benchmarks.rollouts import spaced
+from benchmarks.timing import Effort, Row
 
 import linkwork as lw
 from linkwork.examples import incline_block as block

@@ -1,4 +1,7 @@
-"""The generated parts of docs/document.md: key tables and examples. `python tests/document_page.py` updates them."""
+"""The generated parts of docs/document.md: key tables and examples.
+
+`python tests/document_page_generator.py` updates them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from pathlib import Path
 
 import linkwork as lw
-from linkwork.model.documents.key_tables import element_tables
+from linkwork.model.documents.element_key_tables import element_tables
 from linkwork.model.documents.toml_writer import document_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "document.md"

@@ -1,6 +1,6 @@
 """Fuzz test of URDF files and TOML documents: loading returns a mechanism or raises a LinkworkError, in a short time.
 
-`python tests/fuzz_models.py 100000` tries that many of each; a failure prints the file that causes it.
+`python tests/fuzz_urdf_and_toml.py 100000` tries that many of each; a failure prints the file that causes it.
 """
 
 from __future__ import annotations

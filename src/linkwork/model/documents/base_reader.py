@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from linkwork.errors import ModelError
 from linkwork.model.builder import Builder
-from linkwork.model.faults import Fault
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.model_faults import Fault
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
 LARGEST = 1e50  # numbers must be smaller, so that squares and products stay finite

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
-from linkwork.model.elements.ground import SurfaceShape
+from linkwork.model.elements.uneven_ground import SurfaceShape
 from linkwork.model.geometry import Box, Cylinder
 
 LEGS = ("front left", "front right", "back left", "back right")

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.compiler import jacobian, lifted, on_inputs, refuse_unrepeatable, vanishes
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array, Number, Value
 
