@@ -69,7 +69,7 @@ ALLOWED_IN = {  # start of a path: words and reason
 
 
 def remaining(path: Path) -> list[tuple[int, str]]:
-    """The numbered lines of a file without allowed phrases."""
+    """Return the numbered lines of a file with all allowed phrases removed."""
     name = path.relative_to(ROOT).as_posix()
     here = [words for start, (words, _) in ALLOWED_IN.items() if name.startswith(start)]
     allowed = re.compile("|".join([*ALLOWED, *here]), re.IGNORECASE)

@@ -29,7 +29,7 @@ def experiments() -> tuple[Experiment, Experiment]:
 
 @pytest.fixture(scope="module")
 def biped() -> Biped:
-    """Both experiments; the map has the results of the slow test below."""
+    """Return the results of both biped experiments, with the map of throws as the slow test below computes it."""
     printed, in_cones = np.ones((2, 4, 2), bool)
     few = Map(np.array([3.0, 4.6, 6.0, 8.0]), np.array([0.0, 0.1]), printed, in_cones, seconds=1.0)
     few.printed[2:] = few.in_cones[3] = False

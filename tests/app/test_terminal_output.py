@@ -23,7 +23,7 @@ SHOWN = r"[/b] \x1b[31m \x07 \x85 \u202e :smile:"
 
 
 class Screen(io.StringIO):
-    """A stream that claims to be a terminal."""
+    """A text stream that claims to be a terminal, so that output is formatted for one."""
 
     def isatty(self) -> bool:
         return True

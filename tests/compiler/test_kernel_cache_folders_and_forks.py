@@ -18,7 +18,7 @@ print(lw.compile(lw.example("double_pendulum")).forward_dynamics([0.1, 0.2], [0.
 
 
 def run(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The script in a process whose environment has nothing else."""
+    """Run the script in a process with only these environment variables, and return the finished process."""
     needed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],

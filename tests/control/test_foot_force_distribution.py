@@ -66,7 +66,7 @@ def test_projection_gives_the_nearest_force_of_a_cone() -> None:
 
 
 def wanted(kind: str, rng: np.random.Generator) -> Array:
-    """Wrenches well inside the cones, at their edges, and out of reach."""
+    """Return a wrench (6,) of a kind: well inside the friction cones, at their edges, or out of reach."""
     R = grip_matrix(SOLES)
     inside = np.concatenate([UP * rng.uniform(40.0, 90.0) for _ in SOLES])
     if kind == "within":

@@ -384,7 +384,7 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 
 
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
-    """Return the two uniform random numbers of a block (see `spatial.noise`).
+    """Return the two uniform random numbers of a block (see `spatial.random_numbers`).
 
     They are exact; NaN if an argument is not an integer.
     """
