@@ -70,7 +70,7 @@ class Programs:
         return *integrator.start(0.0, x, xdot), *inspected
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,).
+        """Return the initial velocity (n,) at x (n,) from which a first step h [s] of the system leads to y (n,).
 
         `values` are those of the gains.
         """
@@ -88,9 +88,9 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of a step, and the matrices of `LagrangianSystem.tangents` before it.
+        """Return the derivative (2n, 2n) of a step, and the constraint rows for changes of the state before it.
 
-        `numbers` are the state, the step size h [s] and the gains.
+        The rows are those of `LagrangianSystem.tangents`. `numbers` are the state, the step size h [s] and the gains.
         """
         now, (h, *values) = _split(numbers)
         integrator = self.integrator(values)

@@ -215,7 +215,11 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of steps from these samples, and the matrices of `LagrangianSystem.tangents`."""
+            """Return the derivatives of the steps from these samples, and the constraint rows for changes of their
+            states.
+
+            The rows are those of `LagrangianSystem.tangents`.
+            """
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
@@ -333,9 +337,10 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives of steps of size h [s], and the matrices of `LagrangianSystem.tangents`.
+        """Return the derivatives of steps of size h [s], and the constraint rows for changes of their initial states.
 
-        `values` are those of the gains in order, and `batch` is the batch shape.
+        The rows are those of `LagrangianSystem.tangents`. `values` are those of the gains in order, and `batch` is the
+        batch shape.
         """
         if not programs.form.linear_momentum:
             raise LinkworkError(

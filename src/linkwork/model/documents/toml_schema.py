@@ -196,12 +196,12 @@ def _is(what: str, type_: Any) -> bool:
 
 
 def wanted(type_: Any) -> str:
-    """Return the description of the values that a document type accepts, for error messages."""
+    """Return a description of the TOML values that a type accepts, for error messages."""
     return [meta.title for meta in _meta(type_) if meta.title][-1]
 
 
 def allows_infinity(type_: Any) -> bool:
-    """Return whether a value of this document type may be inf."""
+    """Return whether a TOML value of this type may be infinite."""
     return _is("infinite", type_)
 
 

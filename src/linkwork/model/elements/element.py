@@ -271,7 +271,7 @@ class Element:
 
 
 def _described(value: Any) -> Iterator[str | bytes]:
-    """Yield the value of an element's field as strings and bytes, for the element's digest."""
+    """Yield the value of an element's field as strings and bytes, for the hash of the element."""
     if isinstance(value, Place):
         for part in (value.body, value.pose, value.offset, value.mount):
             yield from _described(part)
