@@ -29,17 +29,17 @@ test-portable: $(VENV)/.installed-test
 	$(BIN)/python tests/processor_variants.py
 
 fuzz: $(VENV)/.installed-test
-	$(BIN)/python tests/fuzz_models.py 100000
+	$(BIN)/python tests/fuzz_urdf_and_toml.py 100000
 	$(BIN)/python tests/fuzz_mjcf.py 20000
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
 bench-figure: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks.structure docs/figures/structure.png
+	$(BIN)/python -m benchmarks.structure_preservation docs/figures/structure.png
 
 figures: $(VENV)/.installed
-	$(BIN)/python -m linkwork.app.gallery docs/figures
+	$(BIN)/python -m linkwork.app.example_gallery docs/figures
 	$(BIN)/python -m linkwork.papers.wendlandt_biped_figures docs/figures
 
 lint: $(VENV)/.installed-test

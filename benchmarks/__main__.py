@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: compare linkwork with peer libraries in one process; print tables and write JSON."""
+"""`python -m benchmarks`: compares linkwork with other libraries (peers); prints tables and writes a JSON file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import creep, ladders, peers, step_costs, structure, walkers
-from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
+from benchmarks import (
+    four_bar_ladders,
+    incline_creep,
+    peer_libraries,
+    structure_preservation,
+    variational_step_times,
+    walkers,
+)
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
+from benchmarks.timing import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -91,32 +98,32 @@ SMALL = Sizes(
 
 
 class Task(NamedTuple):
-    """One method of linkwork, its inputs, and the peer that computes the same quantity."""
+    """A benchmark of one method of linkwork: its inputs, and the function of a peer that computes the same quantity."""
 
     title: str
     method: str
     inputs: tuple[str, ...]
-    peer: Callable[[Robot, States], peers.Contender]
+    peer: Callable[[Robot, States], peer_libraries.Contender]
     states: Callable[[Sizes], int]
 
 
 FORWARD = "forward_dynamics", ("q", "v", "tau")
 TASKS = (
-    Task("forward dynamics, batch", *FORWARD, peers.aba_batch, lambda z: z.batch),
-    Task("inverse dynamics, batch", "inverse_dynamics", ("q", "v", "a"), peers.rnea_batch, lambda z: z.batch),
-    Task("mass matrix, batch", "mass_matrix", ("q",), peers.crba_loop, lambda z: z.batch),
+    Task("forward dynamics, batch", *FORWARD, peer_libraries.aba_batch, lambda z: z.batch),
+    Task("inverse dynamics, batch", "inverse_dynamics", ("q", "v", "a"), peer_libraries.rnea_batch, lambda z: z.batch),
+    Task("mass matrix, batch", "mass_matrix", ("q",), peer_libraries.crba_loop, lambda z: z.batch),
     Task(
         "forward dynamics derivatives, batch",
         "forward_dynamics_derivatives",
         ("q", "v", "tau"),
-        peers.derivatives_loop,
+        peer_libraries.derivatives_loop,
         lambda z: z.derivatives,
     ),
-    Task("forward dynamics, one call", *FORWARD, peers.aba_once, lambda _: 1),
+    Task("forward dynamics, one call", *FORWARD, peer_libraries.aba_once, lambda _: 1),
 )
 ON_CHAINS = (
-    Task("forward dynamics, batch", *FORWARD, peers.aba_batch, lambda z: z.batch),
-    Task("forward dynamics, one call, MuJoCo", *FORWARD, peers.mujoco_once, lambda _: 1),
+    Task("forward dynamics, batch", *FORWARD, peer_libraries.aba_batch, lambda z: z.batch),
+    Task("forward dynamics, one call, MuJoCo", *FORWARD, peer_libraries.mujoco_once, lambda _: 1),
 )
 
 
@@ -124,7 +131,7 @@ ON_CHAINS = (
 
 
 def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks and fill their rows, by row name: mechanism, then quantity."""
+    """Return the benchmarks by name (mechanism, then quantity), as functions that fill a row of the result table."""
     rows: dict[str, Callable[[Row], None]] = {}
     for name in sizes.robots:
         for task in TASKS:
@@ -135,12 +142,14 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
         title = f"{name}: rollout, {method}, {members} member{'s' * (members > 1)}"
         rows[title] = partial(run_rollout, name, method, members, steps, sizes.effort)
     for n in sizes.ladders:
-        name = f"{ladders.LADDER}{n}"
-        rows[f"{name}: forward dynamics, one call"] = partial(ladders.run_forward, n, target, sizes.effort)
-        rows[f"{name}: a simulated run, rk4"] = partial(ladders.run_second, n, sizes.ladder_steps, sizes.effort)
-    rows |= structure.rows(*sizes.structure, sizes.effort)
-    rows |= step_costs.rows(sizes.step_chains, sizes.effort)
-    rows |= creep.rows(sizes.creep, sizes.effort)
+        name = f"{four_bar_ladders.LADDER}{n}"
+        rows[f"{name}: forward dynamics, one call"] = partial(four_bar_ladders.run_forward, n, target, sizes.effort)
+        rows[f"{name}: a simulated run, rk4"] = partial(
+            four_bar_ladders.run_second, n, sizes.ladder_steps, sizes.effort
+        )
+    rows |= structure_preservation.rows(*sizes.structure, sizes.effort)
+    rows |= variational_step_times.rows(sizes.step_chains, sizes.effort)
+    rows |= incline_creep.rows(sizes.creep, sizes.effort)
     rows |= walkers.rows(*sizes.walkers, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
@@ -150,28 +159,28 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
 
 
 def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Row) -> None:
-    """Compare one method with its peer; for chains, report the time per joint."""
+    """Compare one method of linkwork with its peer and fill the row; for chains, with times per joint."""
     found, per_joint = robot(name), name.startswith(CHAIN)
     states = draw(found.m, n)
     row.unit = f"us per {'joint' if per_joint else 'state'}"
     row.size = {"nv": found.m.nv, "states": n}
     inputs = tuple(getattr(states, key)[slice(None) if n > 1 else 0] for key in task.inputs)
-    ours = partial(peers.linkwork, found.m, target, task.method, inputs)
+    ours = partial(peer_libraries.linkwork, found.m, target, task.method, inputs)
     compare(row, ours, partial(task.peer, found, states), n * (found.m.nv if per_joint else 1), effort)
 
 
 def run_threads(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Compare two threads of linkwork with one thread."""
+    """Compare linkwork on two threads with linkwork on one thread, and fill the row."""
     m = robot(name).m
     states = draw(m, sizes.threads)
     row.unit, row.size = "us per state", {"nv": m.nv, "states": sizes.threads}
-    contender = partial(peers.linkwork, m, target, FORWARD[0], (states.q, states.v, states.tau))
+    contender = partial(peer_libraries.linkwork, m, target, FORWARD[0], (states.q, states.v, states.tau))
     two = contender(2)  # if two threads are not available, the comparison is skipped
     compare(row, lambda: two, partial(contender, 1), sizes.threads, sizes.effort)
 
 
 def run_compile(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Compare the time until the first result with a filled cache and with an empty cache."""
+    """Compare the time until the first result with a filled and with an empty kernel cache, and fill the row."""
     row.unit, row.size = "s", {"nv": robot(name).m.nv, "states": 1}
     compare_compile(row, name, target, sizes.compiles)
 
@@ -180,7 +189,7 @@ def run_compile(name: str, sizes: Sizes, target: str, row: Row) -> None:
 
 
 def surroundings(target: str, quick: bool) -> dict[str, Any]:
-    """Date, versions, processor and load, for the JSON file."""
+    """Return date, versions, processor and load of the computer, for the JSON file."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -198,7 +207,7 @@ def surroundings(target: str, quick: bool) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str | None:
-    """Installed version of a package, or None."""
+    """Return the installed version of a package, or None."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -206,7 +215,7 @@ def version_of(package: str) -> str | None:
 
 
 def cpu_model() -> str:
-    """Name of the processor, as far as the system reports it."""
+    """Return the name of the processor, as far as the system reports it."""
     listing = Path("/proc/cpuinfo")
     lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -217,7 +226,10 @@ def cpu_model() -> str:
 
 
 def table(rows: list[Row]) -> Table:
-    """Table of all rows, a section for each mechanism; the spread (±) is half the distance between the quartiles."""
+    """Return the printed table of all benchmark results, with a section for each mechanism.
+
+    The spread (±) is half the distance between the quartiles.
+    """
     shown = Table(
         title="ratio = time of peer / time of linkwork; above 1 linkwork is faster", box=SIMPLE, pad_edge=False
     )
@@ -240,7 +252,10 @@ def table(rows: list[Row]) -> Table:
 
 
 def accuracy_table(rows: list[Row]) -> Table:
-    """Table of the errors of both sides, where results differ by nature; relative, or in the given unit."""
+    """Return the printed table of errors of linkwork and of the peer, for benchmarks whose results differ by nature.
+
+    Errors are relative, or in the given unit.
+    """
     shown = Table(title="accuracy", box=SIMPLE, pad_edge=False)
     for title in ("benchmark", "error", "linkwork", "peer"):
         shown.add_column(title, justify="right" if title in ("linkwork", "peer") else "left")
@@ -253,19 +268,19 @@ def accuracy_table(rows: list[Row]) -> Table:
 
 
 def mechanism(row: Row) -> str:
-    """Name of the mechanism: the first part of a row's name."""
+    """Return the name of the mechanism of a benchmark result: the first part of the row's name."""
     return row.name.partition(":")[0]
 
 
 def timing_text(timing: Timing | None) -> str:
-    """Median with its spread."""
+    """Return a measured time as text: median and spread."""
     if timing is None:
         return "-"
     return number_text(timing.median) + (f" ±{timing.spread:.0%}" if timing.turns > 1 else "")
 
 
 def number_text(x: float) -> str:
-    """Number with three significant digits, without an exponent."""
+    """Return a number as text with three significant digits, without an exponent."""
     return f"{x:.0f}" if x >= 1000.0 else f"{x:#.3g}".removesuffix(".")
 
 
@@ -303,7 +318,7 @@ def main() -> int:
             print(name, file=sys.stderr, flush=True)  # no spinner: its thread would disturb the timing
             try:
                 fill(row)
-            except peers.NotAvailable as reason:
+            except peer_libraries.NotAvailable as reason:
                 row.status, row.note = "not available", str(reason)
             except Exception as error:  # a benchmark that fails must not stop the others
                 row.status, row.note = "failed", f"{type(error).__name__}: {error}"

@@ -22,7 +22,7 @@ except ModuleNotFoundError:
 
 
 class Bundled(NamedTuple):
-    """A robot of example-robot-data: its file, whether its base is free, and its locked joints."""
+    """A robot of the package example-robot-data: its file, whether its base is free, and its locked joints."""
 
     urdf: str
     free: bool = False
@@ -43,7 +43,7 @@ LINK_AXES = np.eye(3)
 
 
 class Robot(NamedTuple):
-    """The same robot twice: `model` of Pinocchio and mechanism `m` of linkwork."""
+    """The same robot in two libraries: `model` of Pinocchio and mechanism `m` of linkwork."""
 
     name: str
     model: Any
@@ -61,7 +61,7 @@ class States(NamedTuple):
 
 @lru_cache(maxsize=2)
 def robot(name: str) -> Robot:
-    """Robot of this name: a key of `BUNDLED`, or "chain" and a number of joints."""
+    """Return the robot called `name`: a key of `BUNDLED`, or "chain" and a number of joints."""
     if name.startswith(CHAIN):
         n = int(name.removeprefix(CHAIN))
         return Robot(name, chain_model(n), chain_mechanism(n))
@@ -69,7 +69,7 @@ def robot(name: str) -> Robot:
 
 
 def bundled_robot(name: str, found: Bundled) -> Robot:
-    """A bundled robot, read by both libraries from the same URDF text, in which locked joints are fixed."""
+    """Return a robot of example-robot-data, read by both libraries from the same URDF text with locked joints fixed."""
     # The wheels of Pinocchio and of the robots are installed in the same folder.
     path = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / found.urdf
     if not path.is_file():
@@ -87,7 +87,7 @@ def bundled_robot(name: str, found: Bundled) -> Robot:
 
 
 def chain_model(n: int) -> Any:
-    """Pinocchio model of a serial chain of n revolute joints."""
+    """Return the Pinocchio model of a serial chain of n revolute joints."""
     model, last = pin.Model(), 0
     model.name = f"{CHAIN}{n}"
     revolute = pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ
@@ -99,7 +99,7 @@ def chain_model(n: int) -> Any:
 
 
 def chain_mjcf(n: int) -> str:
-    """The same chain as MJCF, without contacts, constraints and geometry."""
+    """Return the serial chain of `chain_model` as MJCF, without contacts, constraints and geometry."""
 
     def row(numbers: Any) -> str:
         return " ".join(repr(float(x)) for x in numbers)
@@ -113,7 +113,7 @@ def chain_mjcf(n: int) -> str:
 
 
 def chain_mechanism(n: int) -> lw.Mechanism:
-    """The same chain as a mechanism of linkwork."""
+    """Return the serial chain of `chain_model` as a mechanism of linkwork."""
     b = lw.Builder(f"{CHAIN}{n}")
     bodies = ["world", *(f"body of j{k}" for k in range(n))]
     for k in range(n):
@@ -123,7 +123,10 @@ def chain_mechanism(n: int) -> lw.Mechanism:
 
 
 def draw(m: lw.Mechanism, n: int, seed: int = 0) -> States:
-    """Random states, n of them: coordinates from -pi to pi, standard normal v, a and tau, unit quaternions."""
+    """Return n random states of a mechanism.
+
+    Coordinates are from -pi to pi, v, a and tau are standard normal, and quaternions have unit norm.
+    """
     rng = np.random.default_rng(seed)
     q = rng.uniform(-np.pi, np.pi, (n, m.nq))
     for joint in m.joints:

@@ -1,4 +1,4 @@
-"""Rollouts: `lw.simulate` compared with `mujoco.rollout`, with the same mechanism, method and step, on one thread."""
+"""Simulations by `lw.simulate` and by `mujoco.rollout`: same mechanism, method and step, on one thread."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.measure import Effort, Row, compare
-from benchmarks.peers import Contender, NotAvailable
+from benchmarks.peer_libraries import Contender, NotAvailable
 from benchmarks.robots import draw, robot
+from benchmarks.timing import Effort, Row, compare
 
 import linkwork as lw
 from linkwork.spatial.rotation import quaternion_from_matrix
@@ -24,7 +24,7 @@ Look = Callable[[lw.Mechanism, Array, Array], Array]  # of mechanism, q (members
 
 
 class Rollout(NamedTuple):
-    """Simulation of a mechanism by a method from q (..., nq) and v (..., nv), for `steps` steps of `step` [s].
+    """A simulation to time: mechanism, method, initial q (..., nq) and v (..., nv), and `steps` steps of `step` [s].
 
     `look` extracts the result to be compared.
     """
@@ -39,7 +39,7 @@ class Rollout(NamedTuple):
 
 
 def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort, row: Row) -> None:
-    """Measure the time per member and step, from random positions."""
+    """Measure the time per member and step of a simulation from random positions, and fill the row."""
     m = quiet(robot(name).m)
     states = draw(m, members)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": members, "steps": steps}
@@ -50,7 +50,7 @@ def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort
 
 @lru_cache(maxsize=2)
 def quiet(m: lw.Mechanism) -> lw.Mechanism:
-    """Mechanism without dry friction and joint limits, which are constraints in MuJoCo."""
+    """Return the mechanism without dry friction and joint limits, which are constraints in MuJoCo."""
     b = lw.Builder(m.name, gravity=m.gravity)
     for body in m.bodies[1:]:
         inertia = body.inertia
@@ -65,7 +65,7 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
 
 
 def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
-    """`lw.simulate`, with q and v recorded at every step, as MuJoCo does."""
+    """Return the contender `lw.simulate`, with q and v recorded at every step, as MuJoCo does."""
     m, method, q, v, steps, look, step = task
     more: dict[str, Any] = {} if order is None else {"order": order}
 
@@ -83,7 +83,10 @@ def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
 
 
 def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
-    """`mujoco.rollout` in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
+    """Return the contender `mujoco.rollout` in C++ on one thread, with the MJCF constraints `equality` only.
+
+    Contacts, actuators and other constraints are left out.
+    """
     m, method, q, v, steps, look, step = task
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     try:
@@ -110,9 +113,10 @@ def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
 
 
 def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Result to be compared: joint velocities after one step and, with a fixed base, positions after EARLY steps.
+    """Return the part of a simulation that both libraries compute equally.
 
-    MuJoCo integrates a free base in the world's axes, which differs in second order of the step.
+    It is the joint velocities after one step and, with a fixed base, positions after EARLY steps. MuJoCo integrates a
+    free base in the world's axes, which differs in second order of the step.
     """
     joints = np.concatenate([np.arange(m.nv)[j.v] for j in m.joints if j.kind.nv == 1])
     free = len(joints) < m.nv
@@ -120,9 +124,9 @@ def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
 
 
 def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STEP) -> str:
-    """A tree of revolute, prismatic, ball and free joints as MJCF without geometry, with `equality` constraints (MJCF).
+    """Return a tree of revolute, prismatic, ball and free joints as MJCF without geometry.
 
-    The names of the bodies are b1, b2 and so on.
+    `equality` is the MJCF text of constraints. The names of the bodies are b1, b2 and so on.
     """
     inside: dict[int, list[str]] = {k: [] for k in range(len(m.bodies))}
     for j in reversed(list(m.joints)):
@@ -150,5 +154,5 @@ def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STE
 
 
 def spaced(numbers: Array) -> str:
-    """Numbers separated by spaces, as in MJCF."""
+    """Return numbers as text, separated by spaces as in MJCF."""
     return " ".join(repr(float(x)) for x in numbers)

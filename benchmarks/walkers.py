@@ -1,4 +1,4 @@
-"""The walker of Nelson and Quinn: time per step with switching clutches, alone and in a batch."""
+"""The walker of Nelson and Quinn with switching clutches: time per simulation step, alone and in a batch."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import Effort, Row, race
-from benchmarks.peers import Contender
+from benchmarks.peer_libraries import Contender
+from benchmarks.timing import Effort, Row, race
 
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
@@ -17,7 +17,10 @@ ALONE = 10.0  # duration of the walk of one walker [s]
 
 
 def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: Row) -> None:
-    """Measure the time per member and step of a call; the note gives the part that a one-step call takes too."""
+    """Measure the time per member and step of a simulated walk, and fill the row.
+
+    The note gives the part of the time that a call with one step takes too.
+    """
     walk = make()
     steps = round(walk.duration / gaits.STEP)
     row.unit = "us per step"
@@ -40,7 +43,7 @@ def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: 
 
 
 def rows(members: int, duration: float, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """Functions that run the benchmarks, by row name."""
+    """Return the walker benchmarks by name, as functions that fill a row of the result table."""
     one, many = partial(gaits.turning, turn=0.5, duration=ALONE), partial(gaits.crowd, members, duration)
     return {
         f"walker: {ALONE:g} s alone": partial(run_walk, one, 1, effort),

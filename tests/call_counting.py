@@ -1,4 +1,4 @@
-"""Count function calls as a measure of work, independent of the clock and machine load."""
+"""Counting of function calls as a measure of work that does not depend on the clock and the load of the computer."""
 
 import sys
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def count_calls(function: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
-    """The result of a function and the number of Python and C function calls it made."""
+    """Call a function; return its result and the number of Python and C function calls that it made."""
     count = 0
 
     def seen(frame: Any, event: str, argument: Any) -> None:

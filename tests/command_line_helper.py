@@ -1,4 +1,4 @@
-"""Run the `linkwork` command in tests."""
+"""Helper that runs the `linkwork` command in tests."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from linkwork.app.cli import main
 
 
 def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    """Exit code and printed output of a `linkwork` command; fails if it prints a traceback."""
+    """Run a `linkwork` command; return its exit code and printed output. A printed traceback fails the test."""
     with pytest.raises(SystemExit) as ended:
         main([str(word) for word in words])
     out, errors = capsys.readouterr()

@@ -8,7 +8,7 @@ import linkwork as lw
 
 
 def many_pendulums() -> float:
-    """The last of four thousand equal accelerations, computed on several threads."""
+    """Return the last of four thousand equal accelerations of a pendulum, computed on several threads."""
     q = np.tile([0.3, -0.4], (4000, 1))
     d = lw.compile(lw.example("double_pendulum"), threads=2)
     return float(d.forward_dynamics(q, np.array([1.0, 2.0]), np.array([0.1, 0.2]))[-1, 0])

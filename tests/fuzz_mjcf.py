@@ -1,4 +1,4 @@
-"""Fuzz test of MJCF files: loading any file soon gives a mechanism or a LinkworkError and nothing else.
+"""Fuzz test of MJCF files: loading any file returns a mechanism or raises a LinkworkError, in a short time.
 
 `python tests/fuzz_mjcf.py 20000` tries that many files. MuJoCo compiles those that are XML and may itself crash; then
 `--first N` gives the file to start with.
@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fuzz_models import SLOW, changed_bytes, changed_element, changed_value, outcome
+from fuzz_urdf_and_toml import SLOW, changed_bytes, changed_element, changed_value, outcome
 
 CORPUS = [
     b"""<mujoco model="arm">
@@ -70,7 +70,7 @@ CORPUS = [
 
 
 def mutated(rng: random.Random) -> bytes:
-    """A file of the corpus after one to three mutations, most of which keep it valid XML."""
+    """Return a file of the corpus after one to three random mutations, most of which keep it valid XML."""
     data = rng.choice(CORPUS)
     for _ in range(rng.randint(1, 3)):
         data = rng.choices((changed_value, changed_element, changed_bytes), (6, 3, 1))[0](data, rng)
@@ -78,7 +78,7 @@ def mutated(rng: random.Random) -> bytes:
 
 
 def fuzz(count: int, seed: int = 0, first: int = 0) -> Counter[str]:
-    """Count the outcomes of `count` mutated files; raise AssertionError at the first invalid outcome."""
+    """Load `count` mutated files and count the outcomes; raise AssertionError at the first invalid outcome."""
     found = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
         path = Path(folder) / "robot.xml"

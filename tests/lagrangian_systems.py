@@ -1,4 +1,4 @@
-"""Systems given by their Lagrangians, with reference solutions by SciPy."""
+"""Test systems that are defined by their Lagrangians, with reference solutions by SciPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from linkwork.papers.wendlandt import double_spherical_pendulum, pendulum_start, rigid_body
+from linkwork.papers.wendlandt_integrators import double_spherical_pendulum, pendulum_start, rigid_body
 from linkwork.spatial.rotation import product
 from linkwork.spatial.scalar import Array
 
@@ -37,13 +37,16 @@ def about_vertical(x: Array) -> Array:
 
 
 def on_sphere(angles: Array) -> Array:
-    """Point (3,) of two angles: from the downward vertical, and around it."""
+    """Return the point (3,) [m] of a pendulum for two angles: from the downward vertical, and around it."""
     away, around = angles
     return LENGTH * np.stack([np.sin(away) * np.cos(around), np.sin(away) * np.sin(around), -np.cos(away)])
 
 
 def pendulum_by_scipy(t: Array, drag: float = 0.0) -> tuple[Array, Array]:
-    """Positions and velocities (T, 3) from closed-form accelerations, to twelve digits."""
+    """Return positions and velocities (T, 3) of a spherical pendulum at the times t, from SciPy to twelve digits.
+
+    SciPy integrates closed-form accelerations.
+    """
 
     def rate(_: float, state: Array) -> Array:
         x, v = state[:3], state[3:]
@@ -62,7 +65,7 @@ SPIN = np.array([0.0, 3.0, 4.0])
 
 
 def body_by_scipy(t: Array) -> Array:
-    """Quaternions (T, 4) by Euler's equations."""
+    """Return the quaternions (T, 4) of a free rigid body at the times t, from SciPy by Euler's equations."""
 
     def rate(_: float, state: Array) -> Array:
         q, w = state[:4], state[4:]

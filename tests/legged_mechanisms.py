@@ -1,4 +1,4 @@
-"""Legged mechanisms for tests of balance."""
+"""Legged mechanisms for tests of the balance controller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linkwork.spatial.scalar import Array
 
 
 def quadruped(arm: bool = False) -> lw.Mechanism:
-    """A base on four legs of three joints with point feet, and an optional arm of two joints."""
+    """Return a base on four legs of three joints with point feet, and with `arm` also an arm of two joints."""
     b = lw.Builder("quadruped")
     b.surface("floor", lw.Plane())
     b.body("body", 20.0, com=(0.02, -0.01, 0.03), inertia=(0.3, 0.8, 0.9)).joint("float", lw.Free(), "world", "body")
@@ -37,7 +37,7 @@ FEET = tuple(f"{end} {side} foot" for end in ("hind", "fore") for side in ("righ
 
 
 def crouched(m: lw.Mechanism) -> Array:
-    """Coordinates (nq,) of a quadruped with bent knees and level feet."""
+    """Return the coordinates (nq,) of a quadruped with bent knees and level feet."""
     q = m.neutral()
     q[2] = 0.52
     for joint in m.joints:
@@ -47,7 +47,10 @@ def crouched(m: lw.Mechanism) -> Array:
 
 
 def seven_joint_biped(waist: bool = False) -> lw.Mechanism:
-    """A base on two legs of seven joints, optionally on one common waist joint, with corner contacts at the soles."""
+    """Return a base on two legs of seven joints, with corner contacts at the soles.
+
+    With `waist`, both legs are attached to a common waist joint.
+    """
     b = lw.Builder("tall")
     b.surface("floor", lw.Plane())
     b.body("chest", 30.0, com=(0.01, 0, 0.05), inertia=(1.0, 0.9, 0.4)).joint(
@@ -77,5 +80,5 @@ SOLES = ("left sole", "right sole")
 
 
 def randomly_bent(m: lw.Mechanism, rng: np.random.Generator) -> Array:
-    """Coordinates (nq,) of this mechanism with randomly bent joints."""
+    """Return coordinates (nq,) of a legged mechanism with randomly bent joints."""
     return m.integrate(m.neutral(), np.r_[rng.normal(size=6) * 0.2, rng.uniform(0.3, 0.8, size=m.nv - 6)])

@@ -1,4 +1,4 @@
-"""Checks of how broken model files of any format are rejected."""
+"""Checks that invalid model files of any format are rejected with the right error."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,10 @@ from linkwork.model.documents.loading import find_faults
 
 
 def assert_rejected_at(line: int | None, path: Path, content: str | bytes, says: tuple[str, ...]) -> lw.ModelError:
-    """The error of a file with this content: at this line, with these words, as one fault."""
+    """Assert that loading a file with this content raises one fault at this line whose message has these words.
+
+    Return the error.
+    """
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     before = os.listdir(path.parent)
     with pytest.raises(lw.ModelError) as caught:
@@ -29,9 +32,9 @@ def assert_rejected_at(line: int | None, path: Path, content: str | bytes, says:
 
 
 def assert_many_faults_rejected(most: int, path: Path, content: str, half: str) -> None:
-    """A file with hundreds of faults, of which at most `most` are reported, is rejected with a short message.
+    """Assert that a file with hundreds of faults is rejected with a short message of at most `most` faults.
 
-    It takes at most 2.3 times the work of one with `half` of them.
+    It takes at most 2.3 times the work of the file `half`, which has half of the faults.
     """
     path.write_text(half)
     _, less = count_calls(find_faults, path)

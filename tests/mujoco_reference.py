@@ -1,4 +1,4 @@
-"""MuJoCo's results for the same model and state, without contacts, limits, couplings and motors."""
+"""Reference results of MuJoCo for the same model and state, without contacts, limits, couplings and motors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MujocoReference:
         self.data = mujoco.MjData(self.model)
 
     def forward(self, qpos: Array, qvel: Array, qfrc: Array) -> Array:
-        """MuJoCo's qacc (nv,)."""
+        """Return MuJoCo's accelerations qacc (nv,) for its qpos, qvel and applied joint forces qfrc."""
         self.data.qpos[:], self.data.qvel[:], self.data.qfrc_applied[:] = qpos, qvel, qfrc
         with quiet():
             mujoco.mj_forward(self.model, self.data)
@@ -48,7 +48,10 @@ class MujocoReference:
 
 
 def acceleration_for_mujoco(m: lw.Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Joint accelerations in MuJoCo's layout: its free-joint velocity is R v, so its rate is R (a + w x v)."""
+    """Return joint accelerations in MuJoCo's layout.
+
+    MuJoCo's free-joint velocity is R v, so its rate is R (a + w x v).
+    """
     a = a.copy()
     for joint in m.joints:
         if isinstance(joint.kind, lw.Free):
@@ -57,5 +60,5 @@ def acceleration_for_mujoco(m: lw.Mechanism, q: Array, v: Array, a: Array) -> Ar
 
 
 def without_friction(m: lw.Mechanism) -> lw.Mechanism:
-    """The mechanism without dry friction, which MuJoCo models by constraints."""
+    """Return the mechanism without dry friction, which MuJoCo models by constraints."""
     return m.with_parameters({name: 0.0 * x for name, x in m.parameters.items() if name.endswith(".friction")})

@@ -1,4 +1,4 @@
-"""A scalar that hides its value: arithmetic works, branching or conversion raises. Stands in for a traced scalar."""
+"""A stand-in for a traced scalar: it hides its value, so that branching on it or converting it raises an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linkwork.spatial.scalar import Array, lookup
 
 
 class Choice:
-    """Result of a comparison: it can only select one of two values."""
+    """Result of a comparison of hidden floats: it can only select one of two values."""
 
     def __init__(self, holds: bool):
         self._holds = holds
@@ -102,18 +102,18 @@ class Opaque:
 
 
 def lift(value: Any) -> Opaque:
-    """A float as an Opaque; an Opaque unchanged."""
+    """Return a float as an Opaque scalar; an Opaque is returned unchanged."""
     return value if isinstance(value, Opaque) else Opaque(np.float64(value))
 
 
 def to_opaque(array: Any) -> Array:
-    """An array of floats as an object array of Opaque scalars."""
+    """Return an array of floats as an object array of Opaque scalars."""
     array = np.asarray(array, dtype=float)
     return np.array([Opaque(x) for x in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def from_opaque(array: Any) -> Array:
-    """The floats behind an array of Opaque scalars and floats."""
+    """Return the float array of the values that an array of Opaque scalars hides."""
     array = np.asarray(array)
     values = [x.hidden if isinstance(x, Opaque) else x for x in array.ravel()]
     return np.array(values, dtype=float).reshape(array.shape)

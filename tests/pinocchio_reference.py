@@ -1,4 +1,4 @@
-"""States in Pinocchio's order and coordinates; joints are matched by name."""
+"""Conversion of states to Pinocchio's order and coordinates; joints are matched by name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ if not FOLDER.is_dir():
 
 
 def velocity_order(m: lw.Mechanism, model: Any) -> Array:
-    """Our index of each of Pinocchio's velocities (nv,)."""
+    """Return the index (nv,) in linkwork's velocities of each of Pinocchio's velocities."""
     slices = [m.joints[name].v for name in model.names[1:]]
     return np.concatenate([np.zeros(0, dtype=int), *(np.arange(m.nv)[v] for v in slices)])
 
 
 def coordinates(m: lw.Mechanism, model: Any, q: Array) -> Array:
-    """Pinocchio's coordinates of our q: quaternions with w last, cosine and sine of continuous and planar joints."""
+    """Return Pinocchio's coordinates of linkwork's q.
+
+    Pinocchio has quaternions with w last, and cosine and sine of continuous and planar joints.
+    """
     found = np.empty(model.nq)
     for name, joint in zip(model.names[1:], list(model.joints)[1:], strict=True):
         own = q[m.joints[name].q]
@@ -39,6 +42,6 @@ def coordinates(m: lw.Mechanism, model: Any, q: Array) -> Array:
 
 
 def mass_matrix(model: Any, data: Any, pin_q: Array) -> Array:
-    """Pinocchio's mass matrix (nv, nv), of which it computes the upper half."""
+    """Return Pinocchio's mass matrix (nv, nv); Pinocchio itself computes only the upper half."""
     upper = np.triu(pin.crba(model, data, pin_q))
     return upper + np.triu(upper, 1).T

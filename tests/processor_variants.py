@@ -41,7 +41,7 @@ MADE_FOR = "LINKWORK_TEST_PROCESSOR"  # names one of these to the process of pyt
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings of a pytest process, or the reason why it cannot run here."""
+    """Settings of a pytest process that imitates another processor, or the reason why it cannot run here."""
 
     name: str
     what: str
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of the tests: the counts that pytest prints, the failed tests, and the duration [s]."""
+    """Outcome of one pytest process: the counts that pytest prints, the failed tests, and the duration [s]."""
 
     counts: Mapping[str, int]
     failures: Sequence[str]
@@ -73,7 +73,7 @@ class Result:
 
 
 def variants() -> Iterator[Variant]:
-    """All variants, including those that cannot run here."""
+    """Yield all processor variants, including those that cannot run here."""
     inside: Any = np._core._multiarray_umath  # pyright: ignore[reportAttributeAccessIssue]
     has: Mapping[str, bool] = inside.__cpu_features__
     yield Variant("host", "as this processor is")
@@ -97,7 +97,7 @@ def variants() -> Iterator[Variant]:
 
 
 def _core_in_use(settings: Mapping[str, str]) -> str:
-    """The kernels that OpenBLAS reports; empty if it fails to start."""
+    """Return the name of the kernels that OpenBLAS uses under these settings; empty if OpenBLAS fails to start."""
     script = "import numpy as np; np.linalg.svd(np.ones((40, 40)))"
     environment = {**os.environ, **settings, "OPENBLAS_VERBOSE": "2"}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
@@ -106,7 +106,7 @@ def _core_in_use(settings: Mapping[str, str]) -> str:
 
 
 def run(variant: Variant, paths: Sequence[str], jobs: int) -> Result:
-    """Run the tests under a variant."""
+    """Run the tests under a processor variant and return the result."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     searched = [str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     environment |= {**variant.settings, "PYTHONPATH": os.pathsep.join(filter(None, searched))}
@@ -118,7 +118,7 @@ def run(variant: Variant, paths: Sequence[str], jobs: int) -> Result:
 
 
 def read(output: str, code: int, seconds: float) -> Result:
-    """The result parsed from the output of pytest."""
+    """Return the test result parsed from the output of pytest."""
     lines = output.strip().splitlines() or [""]
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)\b", lines[-1])}
     return Result(counts, [line for line in lines if line.startswith(("FAILED ", "ERROR "))], code, seconds)

@@ -1,4 +1,4 @@
-"""Random trees with random loops of every kind, closed at a known position, and states of them."""
+"""Random trees with random loops of every kind, which are closed at a known position, and states of these trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLOSING_KINDS = (*HOLDING, *MESHING)
 
 
 def random_closure(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Transform]:
-    """A closure kind, and a pose of its frame B in its frame A that it allows."""
+    """Return a loop kind, and a random pose of its frame B in its frame A at which the loop is closed."""
     if name == "rod":
         ends = rng.normal(size=3)
         return lw.Rod(float(np.linalg.norm(ends))), Transform(random_rotation(rng), ends)
@@ -46,7 +46,7 @@ def random_closure(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Tr
 
 
 def random_mesh(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Transform]:
-    """A gear (external or internal) or a rack, and a pose with parallel axes in which its teeth mesh."""
+    """Return a gear (external or internal) or a rack, and a pose with parallel axes in which its teeth mesh."""
     turn = lw.Cylindrical(rng.normal(size=3))
     n, X = turn.n, turn.transform(rng.normal(size=2))
     across = np.cross(n, rng.normal(size=3))
@@ -61,12 +61,12 @@ def random_mesh(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Trans
 
 
 def random_rotation(rng: np.random.Generator) -> Array:
-    """A random rotation (3, 3)."""
+    """Return a random rotation matrix (3, 3)."""
     return lw.Ball().transform(lw.Ball().random(rng)).R
 
 
 def with_loops(m: lw.Mechanism, q: Array, kinds: tuple[str, ...], rng: np.random.Generator) -> lw.Mechanism:
-    """The mechanism with one more loop of each kind, closed at q, between body parts or to the world."""
+    """Return the mechanism with one more loop of each kind, closed at q, between body parts or to the world."""
     X_0 = world_poses(m.tree, joint_poses(m.tree, m.tree_position(q)))
     home = {part.name: (body.index, part.pose) for body in m.bodies for part in body.parts}
     home["world"] = (0, Transform.identity())
@@ -82,7 +82,7 @@ def with_loops(m: lw.Mechanism, q: Array, kinds: tuple[str, ...], rng: np.random
 
 
 def random_pair_of_parts(home: dict[str, tuple[int, Transform]], rng: np.random.Generator) -> tuple[str, str]:
-    """Two parts of different bodies; often one is the world."""
+    """Return the names of two parts of different bodies; often one is the world."""
     names = list(home)
     while True:
         a, b = (str(name) for name in rng.choice(names, 2))
@@ -91,7 +91,10 @@ def random_pair_of_parts(home: dict[str, tuple[int, Transform]], rng: np.random.
 
 
 def relative_eigenvalues(m: lw.Mechanism, q: Array) -> Array:
-    """Eigenvalues of J M^-1 J^T over their mean; the smallest shows how nearly redundant the loops are."""
+    """Return the eigenvalues of J M^-1 J^T divided by their mean.
+
+    The smallest one shows how nearly redundant the loops are.
+    """
     d = lw.compile(m, target="numpy")
     J = d.constraint_jacobian(q)
     sizes = np.linalg.eigvalsh(J @ np.linalg.solve(d.mass_matrix(q), J.T))
@@ -100,7 +103,7 @@ def relative_eigenvalues(m: lw.Mechanism, q: Array) -> Array:
 
 @cache
 def looped_tree(seed: int, kinds: tuple[str, ...], mimics: bool = False) -> tuple[lw.Mechanism, State]:
-    """Tree number `seed` with independent loops of these kinds, and a state that satisfies them."""
+    """Return the random tree number `seed` with independent loops of these kinds, and a state that satisfies them."""
     m = tree_with_mimics(seed) if mimics else tree(seed)
     s = state(m, seed)
     for attempt in range(200):
@@ -123,6 +126,6 @@ SMALL = [case for case in CASES if case[0] < 16]  # with every kind
 
 
 def label(case: tuple[int, tuple[str, ...], bool]) -> str:
-    """Name of a case in reports."""
+    """Return the name of a test case in reports."""
     seed, kinds, mimics = case
     return f"{' and '.join(kinds)} on {seed}{' with mimics' * mimics}"

@@ -1,4 +1,4 @@
-"""Seeded random mechanisms with every joint kind, and random states of them."""
+"""Seeded random mechanisms with every joint kind, and random states of these mechanisms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOVING_KINDS = ("revolute", "prismatic", "screw", "cylindrical", "universal", "b
 
 
 class State(NamedTuple):
-    """One random state of a mechanism with all its forces."""
+    """One random state of a mechanism: positions, velocities, accelerations, joint forces and wrenches."""
 
     q: Array
     v: Array
@@ -62,7 +62,7 @@ def random_kind(rng: np.random.Generator, name: str) -> JointKind:
 
 
 def random_inertia(rng: np.random.Generator, size: float = 0.3) -> Array:
-    """A physical inertia (3, 3) about the centre of mass, per kg: that of random points."""
+    """Return a physical inertia (3, 3) per kg about the centre of mass: that of random points."""
     points = rng.normal(size=(8, 3)) * size
     points -= points.mean(axis=0)
     second = points.T @ points / 8.0
@@ -71,7 +71,10 @@ def random_inertia(rng: np.random.Generator, size: float = 0.3) -> Array:
 
 @lru_cache(maxsize=400)
 def tree(seed: int) -> lw.Mechanism:
-    """Tree number `seed`: 1 to 30 movable joints, fixed or free base, branches, welds, armature on some joints."""
+    """Return the random tree number `seed`: 1 to 30 movable joints, branches, welds, armature on some joints.
+
+    The base is fixed or free.
+    """
     rng = np.random.default_rng(seed)
     njoints = 1 + seed % 30
     b = lw.Builder(f"tree {seed}", gravity=rng.normal(size=3) * 9.81 if seed % 3 else (0, 0, 0))
@@ -108,7 +111,10 @@ def tree(seed: int) -> lw.Mechanism:
 
 @lru_cache(maxsize=50)
 def revolute_tree(seed: int) -> lw.Mechanism:
-    """A branched tree of 1 to 16 revolute joints, on the world or on a free body, with welds, armature and gravity."""
+    """Return a branched tree of 1 to 16 revolute joints, on the world or on a free body.
+
+    It has welds, armature and gravity.
+    """
     rng = np.random.default_rng([seed, 9])
     b = lw.Builder(f"revolute tree {seed}", gravity=rng.normal(size=3) * 9.81)
     bodies = ["world"]
@@ -129,7 +135,7 @@ def revolute_tree(seed: int) -> lw.Mechanism:
 
 @cache
 def tree_with_mimics(seed: int) -> lw.Mechanism:
-    """A tree in which some single-coordinate joints are mimic joints of others anywhere."""
+    """Return a random tree in which some single-coordinate joints are mimic joints of other joints."""
     m, rng = tree(seed), np.random.default_rng([seed, 7])
     names = [j.name for j in m.joints if j.kind.nq == j.kind.nv == 1]
     rng.shuffle(names)
@@ -141,7 +147,10 @@ def tree_with_mimics(seed: int) -> lw.Mechanism:
 
 @cache
 def tree_with_springs(seed: int, mimics: bool = False) -> lw.Mechanism:
-    """A tree, with or without mimic joints, and three springs and dampers between its bodies, one to the world."""
+    """Return a random tree with three springs and dampers between its bodies, one of them to the world.
+
+    With `mimics`, some joints are mimic joints.
+    """
     m, rng = tree_with_mimics(seed) if mimics else tree(seed), np.random.default_rng([seed, 8])
     springs = []
     for k in range(3):
@@ -158,7 +167,7 @@ def _point(rng: np.random.Generator) -> Transform:
 
 
 def state(m: lw.Mechanism, seed: int, near: str = "anywhere") -> State:
-    """A random state: anywhere, 1e-7 from the neutral position, or near gimbal positions (quarter turns)."""
+    """Return a random state: anywhere, 1e-7 from the neutral position, or near gimbal positions (quarter turns)."""
     rng = np.random.default_rng(seed + 10_000)
     if near == "anywhere":
         q = m.random(rng)
@@ -172,14 +181,14 @@ def state(m: lw.Mechanism, seed: int, near: str = "anywhere") -> State:
 
 
 def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
-    """Largest difference over the largest expected value (or `scale`, if larger)."""
+    """Return the largest difference divided by the largest expected value (or by `scale`, if larger)."""
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape
     return float(np.abs(found - expected).max() / max(np.abs(expected).max(), scale, 1e-300)) if found.size else 0.0
 
 
 def hanging_chain(links: int) -> lw.Builder:
-    """A chain of hanging links with alternating axes."""
+    """Return a Builder with a chain of hanging links with alternating joint axes."""
     b = lw.Builder("chain")
     for k in range(links):
         b.body(f"link {k}", 1.0, com=(0.1, 0.02, 0.03), inertia=(0.01, 0.02, 0.025))

@@ -119,8 +119,8 @@ def test_chain_benchmarks_report_iterations_and_first_run_time(tmp_path: Path) -
 def test_differing_results_are_not_timed() -> None:
     script = """
 import numpy as np
-from benchmarks.measure import QUICK, Row, compare
-from benchmarks.peers import Contender
+from benchmarks.timing import QUICK, Row, compare
+from benchmarks.peer_libraries import Contender
 
 for wrong in (1.0 + 1e-7, np.nan):
     row = Row("made up", "us")

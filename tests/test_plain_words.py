@@ -64,12 +64,12 @@ ALLOWED_IN = {  # start of a path: words and reason
     "docs/contributing.md": (r"\bfields?\b", "fields of dataclasses"),
     "tests/model/": (r"\bfields?\b", "fields of documents"),
     "tests/": (r"\bfields?\b", "fields of records and dataclasses"),
-    "src/linkwork/spatial/noise.py": (r"\brounds\b", "rounds of the Philox generator"),
+    "src/linkwork/spatial/random_numbers.py": (r"\brounds\b", "rounds of the Philox generator"),
 }
 
 
 def remaining(path: Path) -> list[tuple[int, str]]:
-    """The numbered lines of a file without allowed phrases."""
+    """Return the numbered lines of a file with all allowed phrases removed."""
     name = path.relative_to(ROOT).as_posix()
     here = [words for start, (words, _) in ALLOWED_IN.items() if name.startswith(start)]
     allowed = re.compile("|".join([*ALLOWED, *here]), re.IGNORECASE)

@@ -46,7 +46,7 @@ from linkwork.model import (
     Weld,
     box_corners,
 )
-from linkwork.spatial.noise import random_normal, white_noise
+from linkwork.spatial.random_numbers import random_normal, white_noise
 from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from linkwork.evaluation import Dynamics, compile
     from linkwork.evaluation.cross_check import CrossCheck, cross_check
     from linkwork.evaluation.formulation_registry import formulations
-    from linkwork.lagrangian.discrete import discrete
+    from linkwork.lagrangian.discrete_system import discrete
     from linkwork.model.documents.loading import load
     from linkwork.model.documents.toml_writer import save
     from linkwork.model.state_conversion import convert
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 # Names that are imported at their first use, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.state_conversion",
-    "discrete": "linkwork.lagrangian.discrete",
+    "discrete": "linkwork.lagrangian.discrete_system",
     "draw": "linkwork.simulation.results.drawing",
     "formulations": "linkwork.evaluation.formulation_registry",
     "load": "linkwork.model.documents.loading",

@@ -14,7 +14,10 @@ from linkwork.compiler.kernel import Kernel
 
 
 def problem(seed: int, freedoms: int, contacts: int, rows: int, turning: bool) -> tuple[list[Block], np.ndarray]:
-    """Random clutches, brakes and ratchets, some released, and contacts with rolling and spinning friction."""
+    """Return a random impulse problem: clutches, brakes and ratchets, some released, and contacts with friction.
+
+    The contacts can have rolling and spinning friction.
+    """
     rng = np.random.default_rng([seed, freedoms, contacts, rows])
     A = rng.normal(size=(freedoms, freedoms))
     M, v = A @ A.T + (freedoms if seed % 2 else 0.1) * np.eye(freedoms), 3.0 * rng.normal(size=freedoms)

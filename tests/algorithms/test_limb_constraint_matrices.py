@@ -24,7 +24,7 @@ MODES = ("free", "locked", "coupled", "measured", "all")
 
 
 class Arms(NamedTuple):
-    """Two arms of four joints with parallel axes; `signs` gives each axis' direction along that of the arm."""
+    """A mechanism with two arms of four parallel joints; `signs` gives each axis' direction along that of the arm."""
 
     mechanism: lw.Mechanism
     signs: dict[str, float]
@@ -55,7 +55,7 @@ def arms(seed: int, locked: Mapping[str, float] | None = None) -> Arms:
 
 
 def mode(name: str) -> dict[str, Any]:
-    """Arguments of `limb_system` for the named mode."""
+    """Return the arguments of `limb_system` for a named mode of locked, coupled or cable-driven joints."""
     locked = ("a1", "b3")
     couplings = {"one": {"a0": 1.0, "b0": -1.5}, "two": {"a3": 2.0, "b1": 0.5, "b2": 1.0}}
     measured = {"a3": "a1", "b1": "base", "b2": "base"}  # a belt over one joint, over two
@@ -72,7 +72,7 @@ def constraint_rows(m: lw.Mechanism, signs: Mapping[str, float], arguments: Mapp
     """Constraint rows on the joint velocities, written by hand: (constraints, nv)."""
 
     def turn(joint: str) -> Array:
-        """Row of the joint's coordinate, relative to the body before it or to one further inboard."""
+        """Return the row (nv,) of a joint's rotation relative to the body before it or to one further inboard."""
         row, side, k = np.zeros(m.nv), joint[0], int(joint[1])
         source = arguments.get("measured_from", {}).get(joint)
         first = k if source is None else 0 if source == "base" else int(source[1]) + 1
@@ -155,7 +155,7 @@ def test_coupled_joints_equal_mimic_joints(seed: int) -> None:
 
 
 def _mimicking(m: lw.Mechanism, motor: Mapping[str, float]) -> lw.Mechanism:
-    """The same mechanism with the motor's other joints as mimics of its first, by Builder.mimic."""
+    """Return the same mechanism, in which the motor's other joints are mimic joints of its first joint."""
     first, *others = motor
     mimics = {name: Mimic(name, first, motor[name] / motor[first], 0.0) for name in others}
     return replace(m, joints=numbered(m.joints, mimics))

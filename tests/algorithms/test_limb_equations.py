@@ -73,7 +73,7 @@ def test_applied_forces_have_the_same_power_in_all_coordinates(seed: int) -> Non
 
 
 def two_regions(joint: Any, angle: float = 0.0) -> lw.Mechanism:
-    """Figure 1: a region with the base frame and a second region with its own frame, on `joint` or in one piece."""
+    """Return Figure 1 of the paper: a region with the base frame and a second region, on `joint` or in one piece."""
     rng = np.random.default_rng(3)
     b = lw.Builder("body", gravity=(1.0, -2.0, -9.0))
     for name in ("one", "two"):

@@ -18,7 +18,7 @@ from opaque_scalars import from_opaque, to_opaque
 from quick_test_selection import mark_slow_except
 from random_loops import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
 from random_mechanisms import State, relative, state, tree
-from random_spatial import rate
+from random_spatial_quantities import rate
 
 Case = tuple[int, tuple[str, ...], bool]
 EVERY_KIND = CASES[:10]
@@ -34,7 +34,7 @@ def solve(case: Case) -> tuple[lw.Mechanism, State, lw.Dynamics]:
 
 
 def second_rate(m: lw.Mechanism, s: State, a: Array) -> Array:
-    """J a + gamma (nc,), computed from the constraint rows of the tree."""
+    """Return the second time derivatives J a + gamma (nc,) of the loop closure errors, from the rows of the tree."""
     q, v, joints = to_tree(m, ("q", "v", "a"), (s.q, s.v, a))
     J, gamma = constrained_dynamics.rows_and_bias(m.tree, q, v)
     return J @ joints + gamma
@@ -149,9 +149,9 @@ def power(m: lw.Mechanism, d: lw.Dynamics, q: Array, v: Array, wrenches: Array) 
 
 
 def on_bodies(m: lw.Mechanism, d: lw.Dynamics, q: Array, through: Array, loops: list[Loop]) -> Array:
-    """Wrenches (nbodies, 6) on the bodies of these loops, from the rows of `reactions`.
+    """Return the wrenches (nbodies, 6) of these loops on their bodies, from the rows of `reactions`.
 
-    Shifted by hand from the frame of part b to that of part a, and from each part's frame to its body's.
+    They are shifted by hand from the frame of part b to that of part a, and from each part's frame to its body's.
     """
     total = np.zeros((len(m.bodies), 6))
     home = {part.name: (body.index, part.pose) for body in m.bodies for part in body.parts}

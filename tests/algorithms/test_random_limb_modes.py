@@ -24,7 +24,7 @@ SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in
 
 
 class RandomMode(NamedTuple):
-    """A mechanism and a mode of it: arguments of `limb_system`."""
+    """A mechanism with a random mode of locked, coupled and driven joints, given as arguments of `limb_system`."""
 
     mechanism: lw.Mechanism
     mode: dict[str, Any]

@@ -39,7 +39,7 @@ def geared_chain(size: int) -> lw.Builder:
 
 
 def tied_chain(size: int) -> lw.Builder:
-    """A chain with springs from every link to the one after the next."""
+    """Return a chain with springs from every link to the link after the next."""
     b = hanging_chain(size)
     for k in range(size - 2):
         b.spring(f"spring {k}", f"link {k}", f"link {k + 2}", (0, 0, 0.1), (0, 0.1, 0), stiffness=10.0, length=0.3)

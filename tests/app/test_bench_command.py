@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from command_line_helper import command
-from linkwork.app import quick_bench
+from linkwork.app import bench_command
 from quick_test_selection import mark_slow_except
 
 EXAMPLES = [example.name for example in lw.examples()]
@@ -20,14 +20,14 @@ QUICK = ("double_pendulum", "four_bar", "slider_crank", "box_drop", "clutched_fl
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, number in (("STATES", 8), ("MEMBERS", 4), ("STEPS", 5), ("TURNS", 1)):
-        monkeypatch.setattr(quick_bench, name, number)
-    monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
+        monkeypatch.setattr(bench_command, name, number)
+    monkeypatch.setattr(bench_command, "find_spec", lambda name: None)
 
 
 @pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, QUICK))
 def test_every_example_runs_without_a_warning(name: str) -> None:
     """Random states slip at engaged gears and penetrate the ground at feet; the benchmark must not warn of either."""
-    once, each, rate = quick_bench.times(lw.example(name))
+    once, each, rate = bench_command.times(lw.example(name))
     assert 0.0 < once < 1.0
     assert 0.0 < each < 1.0
     assert rate > 1.0
@@ -57,7 +57,7 @@ def test_bench_lists_failures_below_the_table(
 
     some = ("double_pendulum", "heavy_top")
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [one for one in found() if one.name in some])
-    monkeypatch.setattr(quick_bench, "times", measured)
+    monkeypatch.setattr(bench_command, "times", measured)
     code, output = command(capsys, "bench")
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     assert code == 2

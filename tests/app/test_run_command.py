@@ -12,9 +12,9 @@ import pytest
 
 import linkwork as lw
 from command_line_helper import command
-from linkwork.app import quick_bench
+from linkwork.app import bench_command
 from linkwork.app.cli import main
-from linkwork.papers import output
+from linkwork.papers import output_folder
 
 
 def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_unwritable_folder_is_reported_before_the_simulation(
 def test_matplotlib_is_needed_only_for_requested_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "find_spec", lambda name: None)
+    monkeypatch.setattr(output_folder, "find_spec", lambda name: None)
     code, printed = command(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
     assert code == 2
     assert "pip install 'linkwork[plot]'" in printed
@@ -154,7 +154,7 @@ def test_debug_option_raises_the_error(tmp_path: Path) -> None:
 def test_bench_command_measures_the_examples(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
+    monkeypatch.setattr(bench_command, "find_spec", lambda name: None)
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [e for e in found() if e.name == "double_pendulum"])
     code, printed = command(capsys, "bench")
     assert code == 0
@@ -170,7 +170,7 @@ def test_bench_command_runs_the_repository_benchmarks(
 ) -> None:
     package = tmp_path / "benchmarks"
     package.mkdir()
-    for name in ("__init__", "robots", "peers"):
+    for name in ("__init__", "robots", "peer_libraries"):
         (package / f"{name}.py").write_text("")
     (package / "__main__.py").write_text("import sys\nprint('measured', *sys.argv[1:])\nsys.exit(3)\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -21,7 +21,7 @@ SLOW = 1e-4  # [m/s] below which what slides comes to stick, of the softest
 
 
 class Case(NamedTuple):
-    """A mechanism of 1 kg with its contacts, initial state, end time [s], and the error of the runs then (members,)."""
+    """A mechanism of 1 kg with contacts, its initial state, end time [s], and the error (members,) at that time."""
 
     m: lw.Mechanism
     q: Any

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.examples.planar_link_helpers import Moved, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, input_force
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Transform
@@ -59,7 +59,10 @@ def folding_box(angle: float = 0.6, spring: float = 0.0) -> lw.Mechanism:
 
 
 def push(angle: float, speed: float, acceleration: float) -> float:
-    """The torque [N m] on a lower hinge for the panels' angle [rad], speed and acceleration, by Eksergian."""
+    """Return the torque [N m] on a lower hinge for the panels' angle [rad], speed and acceleration.
+
+    It follows from Eksergian's equation.
+    """
     s, c, half = np.sin(angle), np.cos(angle), PANEL / 2
     links = [Moved(LID, 0.0, np.array([0, -4 * half * s, 0]), np.array([0, -4 * half * c, 0]))]
     for up in (1, 3):  # halves of panels at which centres are; x is outward and y upward

@@ -30,7 +30,7 @@ def downhill(angle: float) -> np.ndarray:
 
 
 def slid(angle: float, duration: float, v0: tuple[float, ...] = (0.0,) * 6, dt: float = 1e-3, every: int = 1) -> Run:
-    """Run of a block that starts on an incline."""
+    """Simulate a block that starts on an incline with velocity v0, and return the run."""
     given = {"gravity": downhill(angle)}
     q0 = [0, 0, 0.5 * SIZE[2], 1, 0, 0, 0]
     return lw.simulate(
@@ -143,7 +143,7 @@ def test_sliding_ball_loses_two_sevenths_of_its_speed_until_it_rolls() -> None:
 
 
 def balls_on_a_wire(count: int, mass: float, gap: float) -> tuple[lw.Mechanism, np.ndarray]:
-    """Balls on a wire, the first with its own mass, and their positions with the given gap [m]."""
+    """Return balls that slide on a wire, with a separate mass of the first, and their positions with a gap [m]."""
     b = lw.Builder("row", gravity=(0, 0, 0))
     for k in range(count):
         b.body(f"ball {k}", mass if k == 0 else 1.0, inertia=0.004 * np.ones(3))

@@ -35,7 +35,7 @@ def test_double_pendulum_torques_match_muir_and_neuman(seed: int) -> None:
 
 
 def lagrange_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array, w: Array, alpha: Array) -> Array:
-    """The double pendulum by Lagrange's equations; angles from hanging down."""
+    """Return the joint torques (2,) [N m] of the double pendulum by Lagrange's equations; angles from hanging down."""
     s1, s2, s12, c2 = np.sin(q[0]), np.sin(q[1]), np.sin(q[0] + q[1]), np.cos(q[1])
     M12 = m2 * (a2**2 + a1 * a2 * c2)
     M = np.array([[m1 * a1**2 + m2 * (a1**2 + a2**2 + 2 * a1 * a2 * c2), M12], [M12, m2 * a2**2]])
@@ -101,7 +101,7 @@ PHI_BLOCKS = """
 
 
 def pattern(matrix: Array) -> str:
-    """Text pattern of the nonzero 6x6 blocks."""
+    """Return the positions of the nonzero 6x6 blocks of a matrix, as text."""
     n = len(matrix) // 6
     blocks = np.abs(matrix.reshape(n, 6, n, 6)).max(axis=(1, 3)) > 0.0
     return "\n" + "".join("".join(".1"[int(x)] for x in row) + "\n" for row in blocks)

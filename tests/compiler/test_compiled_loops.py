@@ -20,7 +20,7 @@ STEPS, EVERY = Count(0), Count(1)
 
 
 def members(kernel: Kernel, arrays: list[Array], *counts: int, threads: int = 1) -> list[Array]:
-    """Results for arrays of a batch with one leading axis."""
+    """Return the results of a kernel for the arrays of a batch with one leading axis."""
     return kernel.over_batch(arrays, (len(arrays[0]),), threads, counts=counts)[0]
 
 
@@ -133,7 +133,7 @@ def test_whole_mechanism_runs_inside_a_loop(seed: int) -> None:
 
 
 def kepler(x: Array) -> Array:
-    """Eccentric anomaly E with E - e sin E = M by Newton's method: E, iterations, converged."""
+    """Return E, iterations and convergence of Newton's method for Kepler's equation E - e sin E = M."""
     mean, eccentricity = x
 
     def newton(E: Any) -> tuple[tuple[Any], Any]:

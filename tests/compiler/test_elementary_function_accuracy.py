@@ -29,7 +29,10 @@ SPECIAL_Y, SPECIAL_X = (grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL))
 
 @cache
 def compiled(name: str, width: int, level: int = 3) -> Callable[..., list[Reals]]:
-    """The function over arrays: a loop that loads `width` numbers at a time, optimised to that level."""
+    """Return the compiled function over arrays: a loop that loads `width` numbers at a time.
+
+    It is optimised to the level `level`.
+    """
     module = ir.Module()
     function: Any = math_function(module, name, width)
     n_in, n_out = len(function.args), 2 if name == "sincos" else 1
@@ -127,7 +130,7 @@ def specials(name: str) -> list[Reals]:
 
 
 def with_specials(name: str) -> list[Reals]:
-    """The points and the special values in random order, so that each kind has all kinds of neighbours."""
+    """Return test points and special values in random order, so that each kind has neighbours of all kinds."""
     every = [np.append(x, np.tile(special, 20)) for x, special in zip(points(name), specials(name), strict=True)]
     order = np.random.default_rng(5).permutation(len(every[0]))
     return [x[order] for x in every]

@@ -26,7 +26,7 @@ def pd(t: Any, q: Array, v: Array) -> Array:
 
 
 def mixed(t: Any, q: Array, v: Array) -> Array:
-    """Plain and traced values in one array, in-place changes, reductions and norms."""
+    """Return a result of plain and traced values in one array, in-place changes, reductions and norms."""
     out = np.zeros_like(q)
     out[0] = np.linalg.norm(q[:2]) + np.hypot(v[0], v[1])
     out[1] = np.max(q) - np.min(v)

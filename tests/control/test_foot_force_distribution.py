@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from linkwork.control.foot_forces import least_norm, projected, projection_derivative, within_cones
+from linkwork.control.foot_force_distribution import least_norm, projected, projection_derivative, within_cones
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, hat
 from random_mechanisms import relative
@@ -66,7 +66,7 @@ def test_projection_gives_the_nearest_force_of_a_cone() -> None:
 
 
 def wanted(kind: str, rng: np.random.Generator) -> Array:
-    """Wrenches well inside the cones, at their edges, and out of reach."""
+    """Return a wrench (6,) of a kind: well inside the friction cones, at their edges, or out of reach."""
     R = grip_matrix(SOLES)
     inside = np.concatenate([UP * rng.uniform(40.0, 90.0) for _ in SOLES])
     if kind == "within":

@@ -24,7 +24,10 @@ def cart_pole() -> lw.Mechanism:
 
 
 def by_hand() -> tuple[Array, Array]:
-    """(M + m) x'' + m l th'' = u - b x' - k x;  m l x'' + (I + m l^2) th'' = m g l th."""
+    """Return A and B of the cart-pole, linearised by hand.
+
+    (M + m) x'' + m l th'' = u - b x' - k x; m l x'' + (I + m l^2) th'' = m g l th.
+    """
     M = np.array([[CART + POLE, POLE * LENGTH], [POLE * LENGTH, INERTIA + POLE * LENGTH**2]])
     inverse = np.linalg.inv(M)
     A = np.zeros((4, 4))

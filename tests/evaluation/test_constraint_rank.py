@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.algorithms.constraint_ranks import least_squares, row_scales
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.spatial.scalar import Array
-from moved_linkages import EVERYWHERE, arm, chain, four_bar, moved, slider_crank, slider_crank_coordinates
+from randomly_placed_linkages import EVERYWHERE, arm, chain, four_bar, moved, slider_crank, slider_crank_coordinates
 
 # --- mobility ---
 

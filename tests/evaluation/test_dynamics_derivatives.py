@@ -23,12 +23,12 @@ TINY = 1e-30  # a complex step has no cancellation
 
 
 def tangents(m: lw.Mechanism, q: Array) -> Array:
-    """dq (nv, nq) for each unit velocity."""
+    """Return the changes dq (nv, nq) of the coordinates for each unit velocity."""
     return np.array([m.qdot(q, unit) for unit in np.eye(m.nv)])
 
 
 def complex_step(function: Callable[[Array], Array], x: Array, directions: Array) -> Array:
-    """Columns of derivatives along the directions, exact to round-off."""
+    """Return the derivatives of a function at x along the directions, as columns, exact to round-off."""
     return np.array([np.imag(function(x + 1j * TINY * direction)) / TINY for direction in directions]).T
 
 

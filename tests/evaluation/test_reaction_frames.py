@@ -15,14 +15,14 @@ SOME = [CASES[k] for k in (0, 1, 5, 20, 30, 33, 34)]
 
 
 def moved(wrench: Array, pose: Array, about: Array) -> Array:
-    """A wrench (6,) in a frame of this pose (4, 4), about the origin and in the axes of another."""
+    """Return a wrench (6,), given in a frame of pose `pose` (4, 4), in the axes and about the origin of `about`."""
     X = np.linalg.inv(about) @ pose
     force = X[:3, :3] @ wrench[:3]
     return np.concatenate([force, X[:3, :3] @ wrench[3:] + np.cross(X[:3, 3], force)])
 
 
 def children(m: lw.Mechanism) -> list[str]:
-    """Default frames of reactions: the child of each joint and part b of each loop."""
+    """Return the default frames of reactions: the child of each joint and part b of each loop."""
     return [*(joint.child for joint in m.joints), *(loop.b for loop in m.loops)]
 
 
@@ -38,7 +38,10 @@ def test_reactions_in_another_frame_are_shifted_wrenches(case: Case) -> None:
 
 
 def on_bodies_about_the_world(m: lw.Mechanism, through: Array) -> Array:
-    """Wrenches (nbodies, 6) of joints and loops on the bodies, from the transmitted ones, all about the world."""
+    """Return the wrenches (nbodies, 6) on the bodies from the wrenches through joints and loops.
+
+    All wrenches are about the world's origin.
+    """
     total = np.zeros((len(m.bodies), 6))
     ends = [*((joint.i, joint.o) for joint in m.joints), *((loop.at.body, loop.to.body) for loop in m.loops)]
     for (a, b), wrench in zip(ends, through, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from document_page import saved, shown
+from document_page_generator import saved, shown
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 
@@ -19,7 +19,7 @@ def test_page_lists_all_examples_in_order() -> None:
 def test_page_shows_the_saved_document(name: str) -> None:
     """Equal text, except for the last digit of sines and cosines, which differs between processors."""
     (about, document), (expected_about, expected) = shown()[name], saved()[name]
-    remedy = "run: python tests/document_page.py"
+    remedy = "run: python tests/document_page_generator.py"
     assert about == expected_about, remedy
     assert NUMBER.sub("number", document) == NUMBER.sub("number", expected), remedy
     numbers, expected_numbers = (np.array(NUMBER.findall(text), dtype=float) for text in (document, expected))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.app import gallery
+from linkwork.app import example_gallery
 from linkwork.examples import cable_arm
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -20,7 +20,7 @@ ROUND_OFF = 100.0  # times, by which it differs between processors
 
 
 def test_every_example_with_loops_has_a_section_and_a_drawing() -> None:
-    assert list(SHOWN) == list(LOOPED) == list(gallery.TIMES)
+    assert list(SHOWN) == list(LOOPED) == list(example_gallery.TIMES)
 
 
 @pytest.mark.parametrize("name", LOOPED)
@@ -35,7 +35,7 @@ def test_drawing_exists_and_claim_matches_the_measurement(name: str) -> None:
     assert claim.error < ROUND_OFF * float(measured) < claim.tolerance
 
 
-@pytest.mark.parametrize("name", gallery.WALKS)
+@pytest.mark.parametrize("name", example_gallery.WALKS)
 def test_walk_figures_are_shown(name: str) -> None:
     file = DOCS / "figures" / f"{name}.png"
     assert f"(figures/{file.name})" in (DOCS / "examples.md").read_text(encoding="utf-8")
@@ -45,14 +45,14 @@ def test_walk_figures_are_shown(name: str) -> None:
 
 def test_drawings_are_regenerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
-    monkeypatch.setattr(gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})
-    monkeypatch.setattr(gallery, "WALKS", ())
-    assert gallery.main(tmp_path / "figures") == 0
+    monkeypatch.setattr(example_gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
+    monkeypatch.setattr(example_gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})
+    monkeypatch.setattr(example_gallery, "WALKS", ())
+    assert example_gallery.main(tmp_path / "figures") == 0
     assert {file.name for file in (tmp_path / "figures").iterdir()} == {"slider_crank.png", "cable_arm.png"}
 
 
-@pytest.mark.parametrize("name", gallery.DRIVEN)
+@pytest.mark.parametrize("name", example_gallery.DRIVEN)
 def test_driven_mechanisms_are_shown(name: str) -> None:
     page = (DOCS / "drives.md").read_text(encoding="utf-8")
     assert f"![{name}](figures/{name}.png)" in page

@@ -10,7 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.compiler import kernel
-from linkwork.examples import footsteps, walker, walker_machine
+from linkwork.examples import footsteps, walker, walker_mechanism
 from linkwork.examples import walker_gaits as gaits
 
 RECORDED = ("q", "v", "tau", "contact.state", "contact.force")
@@ -127,7 +127,7 @@ def test_walker_turns_with_an_unlocked_yaw_joint() -> None:
 def test_walker_climbs_a_step_with_reversed_clutches() -> None:
     run = walked("climb")
     assert run.q[-1, 0] > 3.5
-    standing = walker_machine.START + heights(run, *run.q[-1, :2])
+    standing = walker_mechanism.START + heights(run, *run.q[-1, :2])
     assert run.q[-1, 2] == pytest.approx(standing, abs=0.04)
     assert np.degrees(gaits.tilt(run.q)).max() < 30.0
     reversals = [event for event in run.events if event.what.startswith("reverse")]

@@ -10,7 +10,7 @@ from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_a
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.examples import walker, walker_machine
+from linkwork.examples import walker, walker_mechanism
 
 M = walker.build()
 MOTORS = ("yaw", "bottom femurs", "bottom tibiae", "top femurs", "top tibiae")
@@ -43,8 +43,8 @@ def test_body_masses_are_shared_by_8_and_4_limbs(system: LimbSystem) -> None:
     poses = world_poses(M, joint_poses(M, M.neutral()))
     for number, path in enumerate(system.paths):
         limb = limb_at(M, system, path, poses)
-        assert limb.m[0] == walker_machine.NUMBERS["top"].mass / 8
-        assert number >= 4 or limb.m[1] == walker_machine.NUMBERS["bottom"].mass / 4
+        assert limb.m[0] == walker_mechanism.NUMBERS["top"].mass / 8
+        assert number >= 4 or limb.m[1] == walker_mechanism.NUMBERS["bottom"].mass / 4
 
 
 def test_each_drive_moves_one_motor_coordinate(system: LimbSystem) -> None:
@@ -53,32 +53,32 @@ def test_each_drive_moves_one_motor_coordinate(system: LimbSystem) -> None:
     assert np.allclose(rows @ system.velocity_map, np.eye(11)[6:], rtol=0, atol=1e-15)
     tau = drive_forces(M, M.neutral(), np.zeros(M.nv), np.full(5, 1e-3))
     stiffness = [
-        walker_machine.YAW,
-        walker_machine.FEMUR,
-        walker_machine.TIBIA,
-        walker_machine.FEMUR,
-        walker_machine.TIBIA,
+        walker_mechanism.YAW,
+        walker_mechanism.FEMUR,
+        walker_mechanism.TIBIA,
+        walker_mechanism.FEMUR,
+        walker_mechanism.TIBIA,
     ]
     torques = [0.0] * 6 + [1e-3 * servo.stiffness for servo in stiffness]
     assert np.allclose(system.velocity_map.T @ tau, torques, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("frame", walker_machine.FRAMES)
+@pytest.mark.parametrize("frame", walker_mechanism.FRAMES)
 def test_motors_lift_femurs_and_keep_tibiae_parallel_to_the_body(system: LimbSystem, frame: str) -> None:
     """5.2: a femur motor with negative speed lifts four knees; tibiae and the legs of the other frame do not rotate."""
     rate = np.zeros(11)
     rate[6 + MOTORS.index(f"{frame} femurs")] = -1.0
     d, v = lw.compile(M, target="numpy"), system.velocity_map @ rate
     twists = dict(zip((body.name for body in M.bodies[1:]), d.velocities(M.neutral(), v), strict=True))
-    for leg in walker_machine.LEGS:
-        for other in walker_machine.FRAMES:
+    for leg in walker_mechanism.LEGS:
+        for other in walker_mechanism.FRAMES:
             tibia = twists[f"{other} {leg} tibia"]
             assert np.allclose(tibia[3:], 0.0, rtol=0, atol=1e-15)
-            assert tibia[2] == pytest.approx(walker_machine.FEMUR_LENGTH if other == frame else 0.0, abs=1e-15)
+            assert tibia[2] == pytest.approx(walker_mechanism.FEMUR_LENGTH if other == frame else 0.0, abs=1e-15)
     rate = np.zeros(11)
     rate[6 + MOTORS.index(f"{frame} tibiae")] = 1.0
     twists = dict(zip(twists, d.velocities(M.neutral(), system.velocity_map @ rate), strict=True))
-    assert all(np.allclose(twists[f"{frame} {leg} tibia"], [0, 0, 0, 0, 1, 0]) for leg in walker_machine.LEGS)
+    assert all(np.allclose(twists[f"{frame} {leg} tibia"], [0, 0, 0, 0, 1, 0]) for leg in walker_mechanism.LEGS)
 
 
 def test_clutches_couple_legs_as_the_motors_do(system: LimbSystem) -> None:

@@ -13,7 +13,7 @@ from call_counting import count_calls
 from linkwork.spatial import RigidInertia, Transform
 from linkwork.spatial.scalar import Array
 from random_mechanisms import random_kind, relative, tree
-from random_spatial import generators, positive, rotation
+from random_spatial_quantities import generators, positive, rotation
 
 EPS = 5e-15
 Z = (0, 0, 1)

@@ -43,7 +43,10 @@ def chain(**mimics: str) -> str:
 
 
 def more(section: str, *lines: str) -> str:
-    """Joints a and b, a ball joint s, a surface, and on line 28 a table named it, with these lines."""
+    """Return a document with joints a and b, a ball joint s, a surface, and a further table with these lines.
+
+    The further table is called `it` and is on line 28.
+    """
     text = chain().replace('kind = "revolute"\nparent = "b"', 'kind = "ball"\nparent = "b"')
     text = text.replace(".c]", ".s]").replace('child = "c"', 'child = "s"')
     return "\n".join([text.rstrip(), "[surfaces.ground]", 'shape = "plane"', f"[{section}.it]", *lines])

@@ -53,7 +53,7 @@ ROBOTS = (
 
 
 def content_of(thing: Any) -> Any:
-    """Nested content of plain data, floats as their bits; cached results are left out."""
+    """Return the content of an object as nested plain data, floats as their bits; cached results are left out."""
     if isinstance(thing, np.ndarray):
         return thing.shape, thing.astype(float).tobytes()
     if isinstance(thing, float | np.floating):

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from all_elements import frame, mechanism_with_all_elements
-from document_page import shown_keys
+from document_page_generator import shown_keys
 from linkwork.model.bodies import Place
-from linkwork.model.documents.key_tables import document_keys
+from linkwork.model.documents.element_key_tables import document_keys
 from linkwork.model.documents.toml_writer import document_text
 from linkwork.model.elements import DOCUMENT_ORDER, KINDS
 from linkwork.model.elements.constraint import Constraint
 from linkwork.model.elements.element import FLIP, GIVEN, Element
 from linkwork.model.elements.key_types import Posed
 from linkwork.simulation.events.schedule import verbs
+from mechanism_with_all_elements import frame, mechanism_with_all_elements
 
 M = mechanism_with_all_elements().build()
 ALL: dict[str, Element] = {one.name: one for items in M.elements.values() for one in items}
@@ -77,9 +77,9 @@ def test_schedule_verbs_set_modes(class_: type[Element]) -> None:
 
 def test_document_page_lists_the_keys_of_every_element() -> None:
     """Of built-in elements only: a new process has none that a test has defined."""
-    code = "from linkwork.model.documents.key_tables import element_tables; print(element_tables(), end='')"
+    code = "from linkwork.model.documents.element_key_tables import element_tables; print(element_tables(), end='')"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
-    assert shown_keys() == printed.stdout, "run: python tests/document_page.py"
+    assert shown_keys() == printed.stdout, "run: python tests/document_page_generator.py"
 
 
 @each

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fuzz_models import FORMATS, fuzz
+from fuzz_urdf_and_toml import FORMATS, fuzz
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -135,7 +135,7 @@ LOOPS = {  # and whether they are closed where the model is written
 
 
 def mismatch(m: lw.Mechanism, q: Array) -> Transform:
-    """Frame of the loop at its second body, relative to that at its first body."""
+    """Return the pose of the loop's frame on its second body relative to that on its first body."""
     (loop,), d = m.loops, lw.compile(m, target="numpy")
     ends = [(d.pose(q, m.bodies[place.body].name), place.pose) for place in (loop.at, loop.to)]
     here, there = (Transform(X[:3, :3], X[:3, 3]) @ pose for X, pose in ends)

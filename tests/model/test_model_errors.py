@@ -60,7 +60,7 @@ def keyframe(*says: str, positions: Any) -> Case:
 
 
 def two() -> lw.Builder:
-    """A link with a welded jaw on a hinge, a wheel on a ball joint, and the ground."""
+    """Return a Builder with a link with a welded jaw on a hinge, a wheel on a ball joint, and the ground."""
     b = hinged(inertia=(1, 1, 1)).body("jaw", mass=1.0).joint("glue", lw.Weld(), "link", "jaw")
     b.body("ball", mass=1.0, inertia=(1, 1, 1)).joint("swivel", lw.Ball(), "world", "ball")
     b.body("wheel", mass=1.0, inertia=(1, 1, 1)).joint("axle", lw.Revolute(Z), "ball", "wheel")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.elements.ground import NUDGE, SurfaceShape
+from linkwork.model.elements.uneven_ground import NUDGE, SurfaceShape
 
 BOX, CYLINDER = lw.Box((0.6, 0.8, 1.0)), lw.Cylinder(0.3, 0.8)
 

@@ -13,14 +13,23 @@ import pytest
 from rich.console import Console
 
 import linkwork as lw
-from linkwork.app.check import description
+from linkwork.app.check_command import description
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, kernel_of
 from linkwork.model.documents.loading import document_schema
 from linkwork.model.documents.toml_schema import joint_kinds
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.force import Acting, Force, point_motion
-from linkwork.model.elements.key_types import body_name, finite, joint_name, key, not_negative, point, positive, switch
+from linkwork.model.elements.key_types import (
+    body_name,
+    finite,
+    joint_name,
+    key,
+    not_negative,
+    point,
+    positive,
+    switch,
+)
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow
 from linkwork.spatial import Motion as Twist
 from linkwork.spatial import Transform

@@ -37,7 +37,7 @@ UNALIGNED = {"Revolute": lw.Revolute, "RevoluteUnbounded": lw.Revolute, "Prismat
 
 
 class Both(NamedTuple):
-    """A random state with its forces in our order, then the same in Pinocchio's."""
+    """A random state with its forces in linkwork's order, and the same in Pinocchio's order."""
 
     own: State
     pin_q: Array
@@ -47,7 +47,7 @@ class Both(NamedTuple):
 
 
 class Robot:
-    """The same robot twice: Pinocchio's `model` with its `data`, and our mechanism `m` with its dynamics `d`."""
+    """The same robot twice: Pinocchio's `model` with its `data`, and linkwork's mechanism `m` with its dynamics `d`."""
 
     def __init__(self, urdf: str, free: bool, armature: float = 0.0):
         root = (pin.JointModelFreeFlyer(),) if free else ()
@@ -98,11 +98,11 @@ class Robot:
 
     @cached_property
     def order(self) -> Array:
-        """Our index of each of Pinocchio's velocities (nv,)."""
+        """The index (nv,) in linkwork's velocities of each of Pinocchio's velocities."""
         return velocity_order(self.m, self.model)
 
     def coordinates(self, q: Array) -> Array:
-        """Pinocchio's coordinates of our q."""
+        """Return Pinocchio's coordinates for linkwork's coordinates q."""
         return coordinates(self.m, self.model, q)
 
     def states(self) -> Iterator[Both]:

@@ -116,7 +116,10 @@ def all_types() -> str:
 
 
 def sliding_in_the_child(m: lw.Mechanism, q: Array) -> Array:
-    """T (nv, nv) that maps our v to Pinocchio's, whose planar joint slides along the child's axes, not the joint's."""
+    """Return the matrix T (nv, nv) that maps linkwork's v to Pinocchio's.
+
+    Pinocchio's planar joint slides along the child's axes, not the joint's.
+    """
     T = np.eye(m.nv)
     planar = m.joints["j7"]
     c, s = np.cos(q[planar.q][2]), np.sin(q[planar.q][2])

@@ -42,7 +42,7 @@ def bow(t, q, v):
 
 @cache
 def stepped(method: str, halved: int = 0, engaged: float = ENGAGED) -> Run:
-    """The servo turns the standing leg, slowly at first, so that the foot always sticks."""
+    """Return a run in which the servo turns the leg in contact, slowly at first, so that the foot always sticks."""
     m, dt = trestle(), STEPS[method] / 2**halved
     start = [0.0, 0.4 - sum(body.inertia.mass for body in m.bodies[1:]) * 9.81 / HARD, 0.0, 0.0]
     schedule = [(engaged, "engage", "clutch"), (RELEASED, "release", "clutch")]

@@ -124,7 +124,7 @@ def test_loop_check_names_redundant_constraints():
 
 
 def stepped(duration: float, h: float, torque: Callable[[float], float]) -> Array:
-    """Speeds (3,) of wheels of 1 kg m^2 by small steps that enumerate all cases.
+    """Return the speeds (3,) of three wheels of 1 kg m^2, integrated by small steps that enumerate all cases.
 
     A ratchet lets the second run ahead of the first; a clutch of 0.4 N m is between the second and the third.
     """

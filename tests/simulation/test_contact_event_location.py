@@ -23,7 +23,7 @@ STIFFNESS, DAMPING, FALL = 4e4, 60.0, 0.00337  # [N/m], [N s/m], and how long it
 
 
 def pressed(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Height [m] and velocity [m/s] of 1 kg at times [s] after landing, while the contact pushes."""
+    """Return height [m] and velocity [m/s] of a mass of 1 kg at times [s] after landing, while the contact pushes."""
     rate, rest = DAMPING / 2.0, -G / STIFFNESS
     turn = np.sqrt(STIFFNESS - rate**2)
     c, s = -rest, (-1.0 - rate * rest) / turn
@@ -224,7 +224,10 @@ def test_compiled_and_numpy_runs_locate_the_same_events() -> None:
 
 
 def clock(switches: list[float], bend: float = 0.0) -> Switching:
-    """A system whose q is the time; `slip` holds the switch times, and event functions are the times left, bent."""
+    """Return a test system whose q is the time and whose event functions are the times left until the switches.
+
+    `bend` makes the event functions nonlinear in time; `slip` holds the times at which switches occurred.
+    """
 
     def advance(begin: StepState, gone: float, h: float) -> tuple[StepState, bool]:
         assert h >= 0.99 * BEHIND

@@ -13,7 +13,10 @@ METHODS = ("rk4", "midpoint", "variational", "semi-implicit")
 
 
 def rails(*masses: float) -> lw.Builder:
-    """Masses on parallel rails above a floor, each with a foot: 4e4 N/m, 60 N s/m, and half of it."""
+    """Return a Builder with masses on parallel rails above a floor, each with a foot.
+
+    The first foot has 4e4 N/m and 60 N s/m, the second half of both.
+    """
     b = lw.Builder("rails", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     for k, (mass, hard) in enumerate(zip(masses, (4e4, 2e4), strict=True)):
         b.body(f"mass {k}", mass, inertia=0.01 * np.ones(3))
@@ -31,7 +34,7 @@ TIED = {  # the machine, and by how much the second mass moves with the first
 
 @cache
 def alone(ratio: float, method: str, locate: bool) -> Run:
-    """Run of the combined mass, in the coordinate of the first."""
+    """Return a run of one mass that has the combined inertia of the coupled masses, in the first coordinate."""
     second = 4.0 if ratio == 0.5 else 3.0
     mass, hard = 1.0 + second * ratio**2, 4e4 + 2e4 * ratio**2
     b = lw.Builder("one", gravity=(0, 0, -G * (1.0 + second * ratio) / mass)).body("mass", mass)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.elements.conflicts import contradictions, couplings_agree
+from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from shaft_mechanisms import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}

@@ -221,7 +221,7 @@ def test_single_steps_and_continued_runs_match_one_run() -> None:
 def test_compiled_steps_match_the_plain_python_steps() -> None:
     """The same code on floats, with Python loops."""
     from linkwork.lagrangian.lagrangian_system import LagrangianSystem
-    from linkwork.lagrangian.variational_equations import Variational
+    from linkwork.lagrangian.variational_integrator import Variational
 
     def force(t: Any, x: Array, v: Array) -> Array:
         return lg.drag(x, v)

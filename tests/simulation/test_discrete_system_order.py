@@ -137,7 +137,10 @@ def test_chart_of_two_rods_gives_the_points_of_their_constraints() -> None:
 
 
 def shake(x0: Array, x1: Array, h: float, steps: int, pull: Callable[[Array], Array], mass: float) -> Array:
-    """(2.32) for the rod: the new point is on the sphere, displaced along the old one."""
+    """Return the points of a pendulum by the SHAKE method (2.32), written by hand.
+
+    The new point is on the sphere, displaced along the old one.
+    """
     points = [x0, x1]
     for _ in range(steps - 1):
         x = points[-1]

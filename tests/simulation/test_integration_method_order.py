@@ -17,7 +17,7 @@ SPAN = 0.2  # [s]
 
 
 def gap(m: lw.Mechanism, a: lw.Run, b: lw.Run) -> float:
-    """Distance between the final states."""
+    """Return the distance between the final states of two runs."""
     return float(np.abs(np.concatenate([m.difference(a.q[-1], b.q[-1]), a.v[-1] - b.v[-1]])).max())
 
 
@@ -27,7 +27,7 @@ def swinging(t: float, q: Array, v: Array) -> Array:
 
 @cache
 def runs(seed: int, method: str) -> list[lw.Run]:
-    """The same driven motion with smaller and smaller steps."""
+    """Return runs of the same driven motion with smaller and smaller steps."""
     m, s = tree(seed), state(tree(seed), seed)
     steps = (32, 64, 128) if method == "rk4" else (64, 128, 256)
     return [

@@ -30,7 +30,7 @@ def two_bodies(name: str) -> lw.Mechanism:
 
 
 def bodies(x: Array) -> list[tuple[Array, Array]]:
-    """Centre of mass (3,) and quaternion (4,) of each body, from (14,)."""
+    """Return the centre of mass (3,) and quaternion (4,) of each body, from their coordinates x (14,)."""
     return [(x[7 * k : 7 * k + 3], x[7 * k + 3 : 7 * k + 7]) for k in range(2)]
 
 
@@ -53,7 +53,7 @@ def action(name: str, x: Array, y: Array, h: float) -> complex:
 
 
 def body_constraints(name: str, x: Array) -> Array:
-    """Unit norms, the points joined by joints, and the axes that pins hold parallel."""
+    """Return the constraint values of the bodies: unit norms, points joined by joints, and parallel pin axes."""
     (p1, q1), (p2, q2) = bodies(x)
     R1, R2 = matrix_from_quaternion(q1), matrix_from_quaternion(q2)
     rows = [q1 @ q1 - 1.0, q2 @ q2 - 1.0, *(p1 + R1 @ (AT - COM) - p2 + R2 @ COM)]

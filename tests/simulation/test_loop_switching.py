@@ -22,7 +22,7 @@ def tumbling_pair(floating: lw.JointKind) -> lw.Mechanism:
 
 
 def touching(m: lw.Mechanism, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A state in which the latch fits, with velocities that would open it."""
+    """Return a state in which the latch loop is closed, with velocities that would open it."""
     shut = m.with_parameters({"latch.closed": 1.0})
     return lw.compile(shut).assemble(m.neutral()), rng.normal(size=m.nv)
 

@@ -12,7 +12,7 @@ NONE, EXACT = np.zeros(0), Floor(0.0, 0.0)
 
 
 def bent(x: Array, none: Array) -> tuple[Array, Array]:
-    """Newton corrections for x / sqrt(1 + x^2) = 0, whose full steps diverge beyond 1."""
+    """Return Newton corrections for x / sqrt(1 + x^2) = 0, whose full steps diverge if |x| > 1."""
     return -x * (1.0 + x * x), none
 
 

@@ -32,7 +32,10 @@ BEGIN = np.arctanh(ALONG / FAST)
 
 
 def sleigh_exactly(t: Any) -> tuple[Any, Any]:
-    """Speed along the blade and heading: du/dt = a w^2, and u^2 + (a^2 + I/m) w^2 is conserved."""
+    """Return speed along the blade and heading of Chaplygin's sleigh at times t, by its closed form.
+
+    du/dt = a w^2, and u^2 + (a^2 + I/m) w^2 is conserved.
+    """
     s = AHEAD * FAST * t / ARM**2 + BEGIN
     turned = 2.0 * (np.arctan(np.tanh(s / 2.0)) - np.arctan(np.tanh(BEGIN / 2.0)))
     return FAST * np.tanh(s), HEADING + ARM / AHEAD * turned

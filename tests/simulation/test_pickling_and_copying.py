@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.dynamics_kernels import mechanism_digest
-from spawned_process import going_on, motion, same_bits, serve, stepped
+from pickling_subprocess import going_on, motion, same_bits, serve, stepped
 
 EXAMPLES = [example.name for example in lw.examples()]
 SOME = ["double_pendulum", "four_bar", "free_flyer", "two_speed_gearbox"]

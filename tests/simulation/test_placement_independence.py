@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from moved_linkages import EVERYWHERE, arm, chain, four_bar, moved
+from randomly_placed_linkages import EVERYWHERE, arm, chain, four_bar, moved
 
 FLAT, ORDINARY = np.array([0.0, 0.0, np.pi]), np.array([0.7, -0.7, 0.7 + np.pi])
 V, TAU = np.array([1.3, -1.3, 1.3]), np.array([0.3, -0.2, 0.1])

@@ -162,7 +162,7 @@ def test_foreign_files_are_rejected(tmp_path: Path, form: str, data: bytes) -> N
 
 
 class Trap:
-    """An object whose unpickling runs a command."""
+    """An object that runs a command if it is unpickled, to test that opening a run file never does that."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, (os.environ["TRAP"],)

@@ -7,7 +7,7 @@ import linkwork as lw
 
 
 def row(run: lw.Run, name: str) -> str:
-    """The value of a line of the report."""
+    """Return the value in the line `name` of the run's report."""
     return next(str(one.value) for one in run.report().rows if one.name == name)
 
 

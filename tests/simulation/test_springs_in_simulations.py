@@ -74,7 +74,7 @@ def test_midpoint_handles_stiff_springs_between_bodies() -> None:
 
 
 def _planar_signs(place: np.ndarray) -> list[np.ndarray]:
-    """Coordinates of a planar joint; one order and choice of signs gives the position."""
+    """Return possible coordinates of a planar joint; one order and choice of signs gives the position `place`."""
     x, _, z = place
     return [np.array(order) for a in (x, -x) for b in (z, -z) for order in ((a, b, 0), (b, a, 0), (0, a, b), (0, b, a))]
 

@@ -28,7 +28,7 @@ def about_the_centre(x: Array) -> Array:
 
 
 def orbit(t: Array) -> Array:
-    """Positions (T, 2) by Kepler's equation."""
+    """Return the positions (T, 2) of an elliptic orbit at times t, by Kepler's equation."""
     mean = np.mod(t, PERIOD)
     E = mean + np.where(mean < np.pi, ECCENTRICITY, -ECCENTRICITY)
     for _ in range(50):

@@ -26,12 +26,12 @@ def tip(now: Sample) -> Any:
 
 
 def effort(now: Sample) -> Any:
-    """Joint force norm times the gain: from loads, gains and time."""
+    """Return the norm of the joint forces times a gain, from loads, gains and time."""
     return np.sqrt(now.loads.control @ now.loads.control) * now.values["gain"] + 0.0 * now.t
 
 
 def speed(run: lw.Run) -> Any:
-    """Derived from a user-defined series."""
+    """Return a series that is derived from a user-defined series."""
     return np.gradient(run["tip"][..., 0], run.t, axis=-1)
 
 

@@ -116,7 +116,7 @@ def draws() -> float:
 
 
 class Noisy:
-    """A controller that counts its calls."""
+    """A controller that changes its own state at every call: it counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -127,7 +127,7 @@ class Noisy:
 
 
 class Dithering:
-    """A controller that rarely changes its result: a generator of its own decides."""
+    """A controller that rarely changes its result, as a random generator of its own decides."""
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.traced_array import lifted
 from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.noise import philox, uniform, uniforms
+from linkwork.spatial.random_numbers import philox, uniform, uniforms
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import record
 

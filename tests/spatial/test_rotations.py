@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from linkwork.spatial import rotation as rot
 from linkwork.spatial.scalar import Array, Number, hat
 from random_mechanisms import relative
-from random_spatial import ANGLES, exponential, generators, rate, rotation, unit
+from random_spatial_quantities import ANGLES, exponential, generators, rate, rotation, unit
 
 EPS = 2e-15  # nine units in the last place of 1
 IDENTITY = np.array(rot.IDENTITY)

@@ -10,7 +10,7 @@ import pytest
 from linkwork.spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform
 from linkwork.spatial.scalar import Array, congruence, hat, ldlt
 from random_mechanisms import relative
-from random_spatial import force, generators, motion, positive, rigid, rotation, transform
+from random_spatial_quantities import force, generators, motion, positive, rigid, rotation, transform
 
 EPS = 5e-15
 

@@ -11,8 +11,8 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
 
 import linkwork as lw
-from linkwork.app.check import BROKEN, check, refusal
-from linkwork.app.terminal import Terminal, exiting_after_interrupt
+from linkwork.app.check_command import BROKEN, check, refusal
+from linkwork.app.terminal_output import Terminal, exiting_after_interrupt
 
 app = App(
     name="linkwork", help="Multibody dynamics for robots, spacecraft and mechanisms.", version=lambda: lw.__version__
@@ -108,7 +108,7 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
         Arguments of the full benchmarks, such as --quick or --only NAME.
 
     """
-    from linkwork.app.quick_bench import bench as measure
+    from linkwork.app.bench_command import bench as measure
 
     return measure(Terminal(), arguments)
 

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.app.check import BROKEN, refusal
+from linkwork.app.check_command import BROKEN, refusal
 from linkwork.app.run_command import finish
-from linkwork.app.terminal import Terminal, exiting_after_interrupt
-from linkwork.papers.output import drawing, ready_folder
+from linkwork.app.terminal_output import Terminal, exiting_after_interrupt
+from linkwork.papers.output_folder import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 OUT = Path("out")
@@ -29,7 +29,10 @@ DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:
-    """Return joint forces (18,) [N m]: PD control of the arms along a smooth path to TARGET; none on the base."""
+    """Return the joint forces (18,) [N m] of a PD controller that moves both arms smoothly to TARGET.
+
+    The forces on the base are zero.
+    """
     done = np.minimum(t / RAMP, 1.0)
     path = done * done * (3.0 - 2.0 * done)
     return np.concatenate([np.zeros(6), STIFFNESS * (path * TARGET - q[7:]) - DAMPING * v[6:]])
@@ -55,7 +58,7 @@ def main() -> int:
 
 
 def _arms(run: lw.Run) -> Table:
-    """Return a table of the initial, target and final joint angles [degrees] and the largest torques [N m]."""
+    """Return a table of the arms' initial, target and final joint angles [degrees] and largest torques [N m]."""
     title = Text(f"The arms move to their target in {RAMP:g} s and hold it [degrees, N m]")
     table = Table("joint", "start", "target", "end", "largest torque", box=SIMPLE, title=title, title_justify="left")
     for column in table.columns[1:]:

@@ -1,4 +1,4 @@
-"""`linkwork run`: simulate an example or a model file, print the report, write a run file and a figure."""
+"""`linkwork run`: simulates an example or a model file, prints the report, writes a run file and a figure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from rich.console import Console
 
 import linkwork as lw
-from linkwork.app.terminal import INTERRUPTED, keeping_stopped_runs, labelled, plain
+from linkwork.app.terminal_output import INTERRUPTED, keeping_stopped_runs, labelled, plain
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint
-from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
+from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 SPEED = 0.5  # standard deviation of random velocities [rad/s, m/s]
@@ -77,7 +77,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = 
 
 
 def _save_stopped(console: Console, run: lw.Run, out: Path) -> int:
-    """Write the computed part of a run that Ctrl-C stopped; return INTERRUPTED."""
+    """Write the computed part of a run that the user stopped by Ctrl-C; return INTERRUPTED."""
     file = _run_file(run, out)
     run.save(file)
     console.print(plain(f"interrupted; written: {file} with {len(run.t)} samples"), soft_wrap=True)
@@ -90,7 +90,7 @@ def _run_file(run: lw.Run, out: Path) -> Path:
 
 
 def found(console: Console, what: str) -> lw.Mechanism:
-    """Return the example named `what`, or the mechanism of the file `what`; print the warnings of the file."""
+    """Return the mechanism of the example or model file named `what`; print the warnings about the file."""
     names = [example.name for example in lw.examples()]
     if what in names:
         return lw.example(what)
@@ -105,7 +105,7 @@ def found(console: Console, what: str) -> lw.Mechanism:
 
 
 def start_of(m: lw.Mechanism, seed: int) -> Start:
-    """Return the initial state: the keyframe "start", the first keyframe, or the neutral position within joint limits.
+    """Return the initial state of a run: keyframe "start", the first keyframe, or the neutral position.
 
     Velocities of zero are replaced by random velocities. Open loops are closed, and velocities satisfy the constraints.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from linkwork.compiler.kernel_shapes import Count
-from linkwork.spatial.noise import pair
+from linkwork.spatial.random_numbers import pair
 
 Node = tuple[Any, ...]
 

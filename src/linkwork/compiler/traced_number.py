@@ -19,7 +19,7 @@ from linkwork.compiler.graph import Graph, Lookup
 from linkwork.compiler.traced_array import apply_function, lift
 from linkwork.compiler.traced_ufuncs import apply
 from linkwork.errors import NotTraceable
-from linkwork.spatial.noise import STREAMS
+from linkwork.spatial.random_numbers import STREAMS
 
 STALE = (
     "a traced number was stored in an earlier trace or inside a loop; functions must not store their arguments, "
@@ -294,7 +294,7 @@ class Traced:
     def uniforms(seed: Any, counter: Any, stream: Any, blocks: int) -> Any:
         """Return uniform random numbers (2 blocks,); at least one of seed, counter and stream is traced.
 
-        `spatial.noise.uniforms` calls this method.
+        `spatial.random_numbers.uniforms` calls this method.
         """
         places = [stream + block * STREAMS for block in range(blocks)]
         found = np.empty(2 * blocks, dtype=object)

@@ -6,6 +6,6 @@ user-defined controllers can.
 
 from linkwork.control import feedback
 from linkwork.control.balance import balance
-from linkwork.control.reference import Reference
+from linkwork.control.reference_trajectory import Reference
 
 __all__ = ["Reference", "balance", "feedback"]

@@ -16,10 +16,10 @@ from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.control.controlled_plant import Controller, controller, gains, limiter
 from linkwork.control.controller_targets import base_target
-from linkwork.control.feet_in_stance import in_stance, stance_detector, up_direction
-from linkwork.control.foot_forces import least_norm, within_cones
+from linkwork.control.foot_force_distribution import least_norm, within_cones
 from linkwork.control.legs_and_feet import POINT, Stance, evaluated, stance
 from linkwork.control.pose_tracking import tracking
+from linkwork.control.stance_detection import in_stance, stance_detector, up_direction
 from linkwork.control.workspace_dynamics import Workspace, big_base, exact
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.mechanism import Mechanism
@@ -32,7 +32,7 @@ Distribution = Callable[[Array, list[Transform], list[list[Number]]], list[Array
 
 
 class Balance(NamedTuple):
-    """Intermediate results of the balance controller.
+    """Intermediate results of the balance controller in one state.
 
     Wrenches and accelerations of the base are about the base's origin, in the base's frame.
 
@@ -155,7 +155,7 @@ def balance(
 
 
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
-    """Joint forces (nv,) [N m, N] of the legs that balance wrenches of the ground on the feet (S4 Algorithm 4.6).
+    """Return the leg joint forces (nv,) [N m, N] that balance the ground's wrenches on the feet (S4 Algorithm 4.6).
 
     `on_feet` has the wrench (6,) [N, N m] on each foot in its frame, and `motion` the kinematics of the mechanism. The
     balance is static; the mass of the legs is part of the workspace dynamics. The recursion runs inward from the feet,
@@ -174,7 +174,7 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
 
 
 def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
-    """Return an array (nv,) that is 1 for velocities of the base and of legs in stance, and 0 for all others.
+    """Return an array (nv,) that is 1 for the velocities of the base and of legs in stance, and 0 for all others.
 
     `on` is 1 for feet in contact, else 0.
     """

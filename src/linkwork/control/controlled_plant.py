@@ -19,7 +19,7 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.algorithms.passive_joint_forces import passive as passive_of_a_tree
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Transform
@@ -37,7 +37,7 @@ _inverse = for_mimic_joints(
 
 
 class Plant:
-    """A mechanism with its actuated joints; `driven` and `idle` are the indices in v of actuated and other joints.
+    """A mechanism with actuated joints; `driven` are their indices in v, and `idle` those of all other joints.
 
     `actuated` names the joints that take a force; None means all but free joints.
     """
@@ -58,7 +58,7 @@ class Plant:
             raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
     def expanded(self, driven: Array, idle: Any = None) -> Array:
-        """Return an array (nv,) from the values of the driven and of the idle joints (zero by default)."""
+        """Return an array (nv,) with values `driven` at actuated joints and `idle` (default zero) at all others."""
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):
@@ -66,7 +66,7 @@ class Plant:
         return np.array(row)
 
     def forces_for(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the joint forces (nv,) [N m, N] that give the k driven joints the accelerations a (k,).
+        """Return the joint forces (nv,) [N m, N] that give the actuated joints the accelerations a (k,).
 
         The forces compensate springs, dampers and friction.
         """
@@ -75,7 +75,7 @@ class Plant:
         return self.expanded(tau[self.driven])
 
     def reduced(self, q: Array, v: Array) -> ReducedDynamics:
-        """Return the equations of motion of the driven joints, with the idle joints eliminated."""
+        """Return the equations of motion of the actuated joints, from which the other joints are eliminated."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
@@ -87,9 +87,10 @@ class Plant:
 
 
 class ReducedDynamics(NamedTuple):
-    """Equations of motion of the driven joints, M a + h = tau, while the idle joints accelerate by response a + drift.
+    """Equations of motion M a + h = tau of the actuated joints, after elimination of the other (idle) joints.
 
-    For k driven and f idle velocities: M (k, k), h (k,), response (f, k), drift (f,).
+    The idle joints accelerate by response a + drift. For k driven and f idle velocities: M (k, k), h (k,), response (f,
+    k), drift (f,).
     """
 
     M: Array
@@ -103,7 +104,7 @@ class ReducedDynamics(NamedTuple):
 
 
 class FrameMotion(NamedTuple):
-    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) by the k driven velocities.
+    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k driven velocities.
 
     Velocities are in the world's axes about the frame's origin, linear before angular. `rate` (r,) is the twist of the
     frame; `coasting` (r,) is the twist that would remain if the driven joints stopped; the acceleration of the frame is
@@ -118,9 +119,10 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Return the motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose.
+    """Return the pose, Jacobian and twist of a frame as functions of the driven joints.
 
-    `reduced` are the equations of motion of the driven joints.
+    `rows` is 3 for the position of the frame, 6 for its pose. `reduced` are the equations of motion of the driven
+    joints.
     """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {
@@ -145,9 +147,9 @@ def refuse_no_mechanism(given: Any) -> None:
 
 
 def gains(name: str, given: Any, size: int) -> Array:
-    """Return the gain or limit `given` as an array (size,); raise an error unless it is finite and not negative.
+    """Return a controller's gain or limit `given` as an array (size,); raise an error for invalid values.
 
-    `name` is its name in the message.
+    Valid values are finite and not negative. `name` is the name of the gain in the message.
     """
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
@@ -159,7 +161,10 @@ def gains(name: str, given: Any, size: int) -> Array:
 
 
 def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
-    """Return the function that clips an array (size,) to -limit and +limit; the identity if `limit` is None."""
+    """Return a function that clips an array (size,) to the interval from -limit to +limit.
+
+    The function is the identity if `limit` is None.
+    """
     if limit is None:
         return lambda tau: tau
     most = gains("limit", limit, size)
@@ -167,7 +172,10 @@ def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
 
 
 def controller(function: Controller) -> Controller:
-    """Return a controller from a function of plain arrays; results have the array class of q, as tracing requires."""
+    """Return `function` as a controller whose results have the array class of q, as tracing requires.
+
+    `function` takes and returns plain arrays.
+    """
 
     @wraps(function)
     def run(t: Any, q: Any, v: Any, *memory: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.control.controlled_plant import Plant
-from linkwork.control.reference import Reference
+from linkwork.control.reference_trajectory import Reference
 from linkwork.errors import LinkworkError, ShapeError, listed
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.rotation import conjugate, log_matrix, product
 from linkwork.spatial.scalar import Array
@@ -20,7 +20,7 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """Target at one time: `place` (coordinates, position or pose), its `rate` and its `acceleration`."""
+    """A controller's target at one time: `place` (coordinates, position or pose), its `rate` and its `acceleration`."""
 
     place: Any
     rate: Any
@@ -31,7 +31,7 @@ Target = Callable[[Any], Wanted]
 
 
 def joint_target(plant: Plant, given: Any) -> Target:
-    """Return the joint target as a function of t: coordinates (nq,), velocities (nv,), accelerations (nv,).
+    """Return a joint target as a function of time: coordinates (nq,), velocities (nv,), accelerations (nv,).
 
     `given` is fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
     """
@@ -52,16 +52,16 @@ def joint_target(plant: Plant, given: Any) -> Target:
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """Return the function from dq/dt (nq,) to v (nv,) of actuated joints, for which dq/dt and v are equal.
+    """Return the function that picks the velocities v (nv,) of the actuated joints from dq/dt (nq,).
 
-    Entries of other joints are zero.
+    dq/dt and v are equal for these joints. Entries of other joints are zero.
     """
     at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
     return lambda rates: plant.expanded(np.asarray(rates)[at])
 
 
 def frame_target(given: Any) -> tuple[Target, int]:
-    """Return the target of a frame as a function of t, and its number of rows: 3 for a position, 6 for a pose (4, 4).
+    """Return the target of a frame as a function of time, and its size: 3 for a position, 6 for a pose (4, 4).
 
     `given` is a fixed position or pose, a Reference of positions, or a function of t that returns the position or pose,
     its rate and its acceleration, in the world's axes, linear before angular.
@@ -84,7 +84,7 @@ def frame_target(given: Any) -> tuple[Target, int]:
 
 
 def base_target(given: Any) -> Target:
-    """Return the target of a free body as a function of t: coordinates (7,), velocity (6,) and acceleration (6,).
+    """Return the target of a free body as a function of time: coordinates (7,), velocity (6,), acceleration (6,).
 
     `given` is fixed coordinates, a Reference of coordinates, whose quaternions need not be unit, or a function of t
     that returns all three. Rates are in the world's axes, linear before angular.
@@ -107,10 +107,10 @@ def base_target(given: Any) -> Target:
 
 
 def _turning(wanted: Wanted) -> Wanted:
-    """Return the target of a free body from its coordinates (7,) and their first and second time derivatives (7,).
+    """Return a free body's target with quaternion derivatives replaced by angular velocity and acceleration.
 
-    `wanted` has coordinates and derivatives. The derivatives of the quaternion r become the angular velocity w = 2
-    vec(r' conj(r)) / |r|^2 and its rate.
+    `wanted` has the coordinates (7,) and their first and second time derivatives (7,). The derivatives of the
+    quaternion r become the angular velocity w = 2 vec(r' conj(r)) / |r|^2 and its rate.
     """
     (_, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
     square, back = r @ r, conjugate(r)
@@ -183,9 +183,9 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 
 
 def pose_error(pose: Transform, place: Any) -> Array:
-    """Return the target `place` minus a pose, in the world's axes.
+    """Return the error of a frame's pose: the target `place` minus the pose, in the world's axes.
 
-    The result is (3,) [m] for a target position, (6,) [m, rad] for a target pose (4, 4).
+    The error is (3,) [m] for a target position, (6,) [m, rad] for a target pose (4, 4).
     """
     place = np.asarray(place)
     if place.shape == POSITION:

@@ -14,7 +14,7 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class DriveController:
-    """Controller that sends the controls `command(t, q, v)` (ndrives,) to all drives of a mechanism.
+    """Controller that sends the control signals `command(t, q, v)` (ndrives,) to all drives of a mechanism.
 
     If parameters of the drives vary in a batch, `simulate` calls `on` with the mechanism of each member.
     """
@@ -23,7 +23,7 @@ class DriveController:
     command: Callable[[Any, Any, Any], Array]
 
     def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        """Return the joint forces (nv,) [N m, N] of all drives."""
+        """Return the joint forces (nv,) [N m, N] of all drives at time t in the state q, v."""
         forces = controller(lambda t, q, v, u: drive_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
@@ -33,5 +33,5 @@ class DriveController:
         return forces(t, q, v, self.command(t, q, v))
 
     def on(self, mechanism: Mechanism) -> DriveController:
-        """Return this controller for another mechanism with the same drives."""
+        """Return a controller with the same commands for another mechanism that has the same drives."""
         return replace(self, mechanism=mechanism)

@@ -23,7 +23,7 @@ FEW_POINTS = {1: "rotation about the foot", 2: "rotation about the line through 
 
 
 class LeggedState(NamedTuple):
-    """One state of a mechanism: q (nq,), v (nv,), the motion of its bodies, and their poses in the world."""
+    """One state of a legged mechanism: q (nq,), v (nv,), the motion of its bodies, and their poses in the world."""
 
     q: Array
     v: Array
@@ -32,14 +32,14 @@ class LeggedState(NamedTuple):
 
 
 def evaluated(m: Mechanism, q: Array, v: Array) -> LeggedState:
-    """Return the state q (nq,), v (nv,) with the kinematics and the poses of all bodies."""
+    """Return the state q (nq,), v (nv,) together with the kinematics and poses of all bodies."""
     motion = kinematics(m, q, v)
     return LeggedState(q, v, motion, world_poses(m, motion.X))
 
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """A floating base and the legs between the base and its feet.
+    """The floating base of a legged mechanism, its feet, and the legs between them.
 
     `base` is the free joint of the base. `feet` are frames; a foot in stance constrains `rows` directions, 6 or 3.
     `legs` are the joints from each foot inward to the base. `carried` are all joints outboard of the base, inboard
@@ -55,7 +55,7 @@ class Stance:
 
     @property
     def velocities(self) -> list[int]:
-        """The indices in v (nv,) of all joints outboard of the base, in order."""
+        """The indices in v (nv,) of the velocities of all joints outboard of the base, in order."""
         return [d for j in self.carried for d in range(j.v.start, j.v.stop)]
 
     def points(self) -> list[list[Array]]:
@@ -68,9 +68,9 @@ class Stance:
 
 
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
-    """Return base and legs of a tree for the named `feet` (frames or bodies); errors name the foot and the reason.
+    """Return the floating base and the legs of a mechanism for the named `feet` (frames or bodies).
 
-    With `point_feet`, feet transmit forces but no torques.
+    Errors name the foot and the reason. With `point_feet`, feet transmit forces but no torques.
     """
     refuse_no_mechanism(m)
     for what, there in (("loops, clutches or brakes", m.constrained), ("mimic joints", m.mimics)):
@@ -98,7 +98,7 @@ def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
 
 
 def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) -> Joint:
-    """Return the free joint of the body that is the base of all feet.
+    """Return the free joint of the floating base, the body to which all legs are attached.
 
     `names` are those of the feet, and `paths` the joints from each foot to the world.
     """
@@ -118,7 +118,10 @@ def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) 
 
 
 def _refuse_weak(name: str, leg: Sequence[Joint], rows: int) -> None:
-    """Raise a LinkworkError if a leg has fewer velocities than its foot has rows: the leg could not move the base."""
+    """Raise a LinkworkError if a leg has too few velocities to move the base when its foot is on the ground.
+
+    A foot in stance constrains `rows` directions; the leg needs at least as many velocities.
+    """
     freedoms = sum(j.kind.nv for j in leg)
     if freedoms >= rows:
         return

@@ -13,7 +13,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import controlled_plant as plants
 from linkwork.control.controlled_plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
@@ -92,7 +92,7 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
 
 
 def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
-    """Return A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u of a plant.
+    """Return the matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u.
 
     The plant is linearised at the equilibrium q0 (nq,) under the joint forces tau0 (nv,).
     """
@@ -107,9 +107,9 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
-    """Return the derivatives (size, size) of forces function(x) by x (size,) at zero, by central differences of step h.
+    """Return the derivatives (size, size) of forces function(x) by x (size,) at x = 0, by central differences.
 
-    The forces are those of springs and dampers, which are nearly linear.
+    `h` is the step of the differences. The forces are those of springs and dampers, which are nearly linear.
     """
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
@@ -126,7 +126,7 @@ def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _weight(name: str, given: Any, size: int, least: float) -> Array:
-    """Return the weight `given` as a symmetric matrix (size, size); raise an error if it is not valid.
+    """Return the LQR weight `given` as a symmetric matrix (size, size); raise an error if it is not valid.
 
     An eigenvalue smaller than `least` is an error. `name` is the name of the weight in the message.
     """
@@ -165,7 +165,7 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 
 
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
-    """Raise an error unless the inputs excite every mode of x' = A x + B u that does not decay.
+    """Raise an error unless the motors can influence every mode of x' = A x + B u that does not decay.
 
     This is the Popov-Belevitch-Hautus test. `plant` provides the names of joints.
     """
@@ -184,7 +184,7 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
 
 
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    """Return the gain K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
+    """Return the LQR gain K = R^-1 B^T P (k, 2 nv), where P solves A^T P + P A - P B R^-1 B^T P + Q = 0."""
     from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
 
     try:

@@ -1,4 +1,4 @@
-"""Pose tracking: the acceleration that moves a body to its target.
+"""Pose tracking: the acceleration that moves a body to its target pose.
 
 With this acceleration, the position error e, the angular velocity error w_e and the vector part q_e^v of the error
 quaternion satisfy e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), in the world's axes.
@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array, cross, where
 
 
 class Tracking(NamedTuple):
-    """Pose error (7,) and required acceleration (6,).
+    """Result of `tracking`: the pose error (7,) of a body and the acceleration (6,) that reduces it.
 
     `error` is the position error [m] and the quaternion from target to body, with a scalar part that is not negative.
     `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, X^b of the paper.
@@ -28,10 +28,11 @@ class Tracking(NamedTuple):
 
 
 def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Array, kd: Array) -> Tracking:
-    """Return the acceleration that reduces the pose error of a body (S4 Algorithm 4.4); kp (6,) [1/s^2], kd (6,) [1/s].
+    """Return the acceleration (6,) that reduces the pose error of a body (S4 Algorithm 4.4).
 
-    `pose` and the quaternion `turn` (4,) are those of the body in the world; `twist` is in the body's frame. `wanted`
-    is coordinates (7,) [m, quaternion], a rate (6,) and an acceleration (6,), in the world's axes.
+    The gains are kp (6,) [1/s^2] and kd (6,) [1/s]. `pose` and the quaternion `turn` (4,) are those of the body in the
+    world; `twist` is in the body's frame. `wanted` is coordinates (7,) [m, quaternion], a rate (6,) and an acceleration
+    (6,), in the world's axes.
     """
     R, place = pose.R, np.asarray(wanted.place)
     speed, spin = R @ twist.linear, R @ twist.angular

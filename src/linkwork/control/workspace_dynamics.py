@@ -25,7 +25,7 @@ LOOSE = 1e-13  # of the mean diagonal, added because the matrix of a straight le
 
 
 class Workspace(NamedTuple):
-    """Workspace dynamics of a base: the wrench P dV/dt + z on the base gives it the acceleration dV/dt.
+    """Workspace dynamics of a base on its legs: the wrench P dV/dt + z gives the base the acceleration dV/dt.
 
     P is (6, 6) [kg, kg m, kg m^2] and z (6,) [N, N m].
     """
@@ -35,7 +35,7 @@ class Workspace(NamedTuple):
 
 
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the workspace dynamics of the base; the ground is a body with BIG times the base's inertia (S4, 4.3).
+    """Return the workspace dynamics of the base, with the ground as a body of BIG times the base's inertia (S4, 4.3).
 
     The ground is attached to every foot in contact. Algorithm 4.3 of S4 propagates articulated inertias from the feet
     to the base. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3
@@ -80,7 +80,7 @@ def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) 
 
 
 def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the exact workspace dynamics: Lagrange multipliers keep the feet from accelerating.
+    """Return the exact workspace dynamics of the base: Lagrange multipliers keep the feet from accelerating.
 
     Index j is for joints, b for the base; J are the constraint rows of the feet. Eliminating the multipliers gives,
     with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j;
@@ -98,7 +98,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
     factored = ldlt(effective + np.eye(len(effective)) * size)
 
     def solved(forces: Array, rates: Array) -> Array:
-        """Return C^T K^-1 [forces; rates], with C and K as defined in `exact`."""
+        """Return C^T K^-1 [forces; rates], where C and K are the matrices in the docstring of `exact`."""
         moved = inertia.solve(forces)
         multipliers = factored.solve(J_j @ moved - rates)
         return M_jb.T @ (moved - response @ multipliers) + J_b.T @ multipliers
@@ -108,7 +108,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """Return the Jacobian J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,).
+    """Return the Jacobian J (k rows, nv) of the twists of all k feet in their frames, and dJ/dt v (k rows,).
 
     Both are zero for feet in the air. `on` is 1 for feet in contact, else 0; `motion` has the kinematics.
     """

@@ -1,4 +1,4 @@
-"""Evaluation of the algorithms on batches of states: `compile`, `Dynamics`, cross-check, assembly and mobility."""
+"""Evaluation of the dynamics algorithms on batches of states: `compile`, `Dynamics`, cross-check, loop assembly."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

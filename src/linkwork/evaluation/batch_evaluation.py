@@ -1,4 +1,4 @@
-"""Evaluation of an algorithm on a batch of states for `Dynamics`: input checks, kernels, and the NumPy reference."""
+"""Evaluation of a dynamics algorithm on a batch of states: input checks, compiled kernels, and the NumPy reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import unknown_name
 from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
-from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
+from linkwork.model.batch_broadcasting import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
@@ -32,7 +32,7 @@ SOLVING = {"forward_dynamics", "forward_dynamics_derivatives", "carried", "react
 
 
 class BatchEvaluation:
-    """A mechanism with the settings of `compile`, and the evaluation of algorithms over batches of states."""
+    """Base class of `Dynamics`: a mechanism with the settings of `compile`, and calls of algorithms over batches."""
 
     def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
         self.mechanism, self.varying, self.target = mechanism, varying, target
@@ -41,14 +41,14 @@ class BatchEvaluation:
         self._has_inertia = False  # whether this was checked
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle without machine code: the copy compiles it, or loads it from disk, at its first call."""
+        """Copy and pickle without machine code; the copy compiles it, or loads it from disk, at its first call."""
         return type(self), (self.mechanism, self.varying, self.target, self.threads, self.check)
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
 
     def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
-        """Return the inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches.
+        """Return the arguments of a call as a dict of inputs in the order of the algorithms: q, v, a or tau, wrenches.
 
         The keyword argument is `a` or `tau`; arguments that are None are left out.
         """
@@ -71,7 +71,7 @@ class BatchEvaluation:
         out: Out,
         *fixed: str,
     ) -> Array:
-        """Run `algorithm` on every member of a batch and return the results (..., *result).
+        """Run `algorithm` on every state of a batch and return the results as an array (..., *result).
 
         `quantity` and `fixed` identify the kernel; `parameters` are values of varying parameters; `out` receives the
         results. `inputs` are the arrays of the call by name.
@@ -116,7 +116,7 @@ class BatchEvaluation:
         return found
 
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
-        """Return the kernel called `name`; build it at its first use.
+        """Return the compiled kernel with the name `name`; compile it at its first use.
 
         The kernel evaluates the function `one` of one state; `cores` are the shapes of its arguments and `result` that
         of its result.
@@ -129,7 +129,7 @@ class BatchEvaluation:
         return self._kernels[name]
 
     def _install_fast_call(self, quantity: str, kernel: Kernel) -> None:
-        """Replace the method `quantity` of this object by its kernel.
+        """Replace the method `quantity` of this object by a direct call of its compiled kernel.
 
         Later calls with one state take about a microsecond.
         """
@@ -138,7 +138,10 @@ class BatchEvaluation:
         setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))
 
     def _require_frame(self, frame: str, expressed: str = "body") -> None:
-        """Raise an error that lists the valid names unless `frame` and `expressed` exist."""
+        """Raise an error unless the frame `frame` exists and `expressed` is a valid choice of axes.
+
+        The error lists the valid names.
+        """
         self.mechanism.frames.index_of(frame)
         if expressed not in jacobians.EXPRESSED:
             raise unknown_name("choice of axes for a Jacobian", expressed, jacobians.EXPRESSED)

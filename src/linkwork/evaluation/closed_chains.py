@@ -1,4 +1,4 @@
-"""Closed chains: forces of actuated joints that produce a motion, and the motion of joints without sensors.
+"""Closed chains: motor forces that produce a given motion, and the motion of joints without sensors.
 
 All functions take one position with closed loops. Velocities satisfy J v = 0, accelerations J a + gamma = 0.
 """
@@ -24,13 +24,16 @@ NEEDED = 1e-8  # residual force, relative to the largest force of the motion, ab
 
 
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the constraint Jacobian J (nc, nv) and bias gamma (nc,) in one state, with or without mimic joints."""
+    """Return the constraint Jacobian J (nc, nv) of the loops, and the bias gamma (nc,) in J a + gamma = 0.
+
+    Mechanisms with mimic joints are supported.
+    """
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
 
 
 def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
-    """Return the indices (k,) of the velocities of the named joints, sorted."""
+    """Return the indices (k,) in v of the velocities of the named joints, in ascending order."""
     found: list[int] = []
     for name in names:
         joint = m.joints[name]
@@ -39,7 +42,7 @@ def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
 
 
 def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
-    """Return the names of the joints that own the velocities with the indices `numbers`."""
+    """Return the names of the joints to which the velocities with the indices `numbers` belong."""
     wanted = set(numbers)
     return [j.name for j in m.leaders if wanted & set(range(j.v.start, j.v.stop))]
 
@@ -48,7 +51,10 @@ def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
 
 
 class Actuation(NamedTuple):
-    """Joint forces tau (nv,) [N m, N], zero at joints without a motor, and multipliers of the loops (nc,) [N, N m]."""
+    """Result of `actuation`: joint forces tau (nv,) [N m, N] and multipliers of the loops (nc,) [N, N m].
+
+    The forces are zero at joints without a motor.
+    """
 
     tau: Array
     multipliers: Array
@@ -97,7 +103,10 @@ def actuation(
 
 
 class Observed(NamedTuple):
-    """Positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints, sensed and computed."""
+    """Result of `observed`: positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints.
+
+    Values of sensed joints are measurements; the others are computed.
+    """
 
     q: Array
     v: Array
@@ -129,7 +138,7 @@ def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterabl
 
 
 def _require_determined(m: Mechanism, unseen: Array, others: Array) -> None:
-    """Raise a LinkworkError if joints without sensors can move while the sensed joints rest.
+    """Raise a LinkworkError if joints without sensors can move while the sensed joints are at rest.
 
     `unseen` (n, k) are the k directions of such motions; `others` (n,) are the indices of the unsensed velocities.
     """

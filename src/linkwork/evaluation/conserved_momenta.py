@@ -18,7 +18,7 @@ def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
 
 
 def _named(twist: Array) -> Symmetry:
-    """Return the symmetry along a twist (6,) [linear; angular], with the name of its momentum."""
+    """Return the symmetry along a twist (6,) [linear; angular], with the name of its conserved momentum."""
     along, turn = twist[:3], twist[3:]
     if np.linalg.norm(turn) < NOTHING:
         along = along / np.linalg.norm(along)
@@ -34,7 +34,7 @@ def _named(twist: Array) -> Symmetry:
 
 
 def _axis(n: Array) -> str:
-    """Return the name of a world axis, such as "z" or "-x", or the components of the direction n (3,)."""
+    """Return the name of a direction n (3,): a world axis, such as "z" or "-x", or the components of n."""
     for name, unit in zip("xyz", np.eye(3), strict=True):
         if abs(n @ unit) > 1.0 - NOTHING:
             return name if n @ unit > 0.0 else f"-{name}"
@@ -42,5 +42,5 @@ def _axis(n: Array) -> str:
 
 
 def _numbers(x: Array) -> str:
-    """Return the components of x as text, with three digits."""
+    """Return the components of the vector x as text, with three digits."""
     return f"({', '.join(f'{value:.3g}' for value in x + 0.0)})"

@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics with closed loops, by differentiating the algorithm along tangent directions."""
+"""Derivatives of the forward dynamics of mechanisms with loops, by differentiating the algorithm itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this sm
 
 
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of constrained accelerations by q (tangent space), v and tau.
+    """Return the derivatives (3, nv, nv) of the accelerations of a constrained mechanism by q, v and tau.
 
-    For traced inputs, the expression graph is differentiated. For floats, each column is a complex step, exact to
-    round-off.
+    The derivative by q is in the tangent space. For traced inputs, the expression graph is differentiated. For floats,
+    each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
@@ -29,9 +29,9 @@ def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, ta
         return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])
 
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
-        """Return the derivatives (nv, k) of the acceleration along k directions.
+        """Return the derivatives (nv, k) of the acceleration along the k rows of `directions`.
 
-        `moved` adds a complex step to the state.
+        `moved` returns the state displaced by a complex step.
         """
         steps = [constrained_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
         return np.imag(steps).T / COMPLEX_STEP

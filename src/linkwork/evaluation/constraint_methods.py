@@ -10,14 +10,14 @@ from linkwork.algorithms.mimic_reduction import consistent_velocity
 from linkwork.evaluation import closed_chains, loop_assembly
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.dynamics_methods import DynamicsMethods
-from linkwork.model.broadcast import Input, one_state, over_batch
+from linkwork.model.batch_broadcasting import Input, one_state, over_batch
 from linkwork.spatial.scalar import Array
 
 
 class ConstraintMethods(DynamicsMethods):
     """Methods of `Dynamics` for loops: closure errors, Jacobian, assembly, consistent velocities, actuation.
 
-    Another method computes the motion of joints without sensors.
+    Another method, `observed`, computes the motion of joints without sensors.
     """
 
     def constraint(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:

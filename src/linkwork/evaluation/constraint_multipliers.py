@@ -1,4 +1,4 @@
-"""Lagrange multipliers: extend a formulation for trees to mimic joints, loops, clutches and brakes.
+"""Extension of a formulation for trees to mimic joints, loops, clutches and brakes by Lagrange multipliers.
 
 The module is independent of `Dynamics`. All joints of the tree stay independent coordinates. Each mimic joint and each
 loop adds constraint rows c with c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from
@@ -25,7 +25,7 @@ Response = Callable[[Mechanism, Array, Array], Array]
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the constraint matrix C (nc, tree.nv) and bias (nc,) in a state of the tree: C a + bias = 0.
+    """Return the constraint matrix C (nc, tree.nv) and bias (nc,) of C a + bias = 0, a the tree's accelerations.
 
     The rows are those of mimic joints, of loops, and of engaged clutches and brakes.
     """
@@ -45,7 +45,7 @@ def independent_velocities(mechanism: Mechanism) -> Array:
 
 
 def forward(function: Callable[..., Array], response: Response) -> Callable[..., Array]:
-    """Return the forward dynamics of constrained mechanisms, from two functions of trees.
+    """Return a forward dynamics function for constrained mechanisms, built from two functions for trees.
 
     `function` is the forward dynamics of trees; `response` returns the accelerations that joint forces add to it.
     """
@@ -59,7 +59,7 @@ def forward(function: Callable[..., Array], response: Response) -> Callable[...,
 def _constrained(
     function: Callable[..., Array], response: Response, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
-    """Return the accelerations (tree.nv,) of all joints, and the multipliers (nc,) of all constraint rows.
+    """Return the accelerations (tree.nv,) of all joints and the multipliers (nc,) of all constraint rows.
 
     `function` is the forward dynamics of the tree. It is affine in the joint forces; `response` is its linear part.
     """
@@ -79,7 +79,7 @@ def _constrained(
 
 
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the inverse dynamics of mechanisms with mimic joints, from `function`, the inverse dynamics of trees.
+    """Return an inverse dynamics function for mechanisms with mimic joints, built from `function` for trees.
 
     Forces of mimic joints act on the independent joints through their ratios.
     """
@@ -91,7 +91,7 @@ def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mechanism, Array], Array] | None:
-    """Return the mass matrix of mechanisms with mimic joints, from `function`, the mass matrix of trees."""
+    """Return a mass matrix function for mechanisms with mimic joints, built from `function` for trees."""
     if function is None:
         return None
     return lambda m, q: m.spread.T @ function(m.tree, m.tree_position(q)) @ m.spread
@@ -100,7 +100,7 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
 def reactions(
     function: Callable[..., Array] | None, solve: Callable[..., Array], response: Response, forces: Callable[..., Any]
 ) -> Callable[..., Array] | None:
-    """Return the reaction wrenches of constrained mechanisms, from `function`, the reaction wrenches of trees.
+    """Return a function for the reaction wrenches of constrained mechanisms, built from `function` for trees.
 
     `solve` is the forward dynamics of trees, `response` its linear part, `forces` their inverse dynamics.
     """

@@ -1,4 +1,4 @@
-"""Cross-check: solve the same states with every formulation and report the differences."""
+"""Cross-check: computes the dynamics of the same states with every formulation, and reports the differences."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return random coordinates (nq,) and velocities (nv,); loops are closed if one of several attempts succeeds."""
+    """Return random coordinates (nq,) and velocities (nv,) of a mechanism, with closed loops if the search succeeds."""
     q, v = m.random(rng), rng.normal(size=m.nv)
     if not m.constrained:
         return q, v
@@ -156,9 +156,9 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> float:
-    """Return the largest acceleration without constraints.
+    """Return the largest acceleration [rad/s^2 or m/s^2] of the mechanism with all constraints removed.
 
-    It is the scale of constrained accelerations, which may be pure round-off.
+    It is the scale to which differences of constrained accelerations, which may be pure round-off, are compared.
     """
     on_tree = np.zeros(m.tree.nv)
     on_tree[independent_velocities(m)] = tau
@@ -169,14 +169,14 @@ def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: A
 
 
 def relative_difference(a: Array, b: Array, scale: float = 0.0) -> float:
-    """Return the largest |a - b|, divided by the largest |b| or `scale`, whichever is larger; zero for empty arrays."""
+    """Return the largest |a - b| divided by the larger of max |b| and `scale`; zero for empty arrays."""
     return float(np.abs(a - b).max() / max(np.abs(b).max(), scale, 1e-300)) if a.size else 0.0
 
 
 def computed_quantities(
     f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> dict[str, Array]:
-    """Return all quantities that a formulation computes in one state, by name."""
+    """Return all quantities that a formulation can compute in one state (accelerations, mass matrix, ...), by name."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
         "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration serves the comparison: tau

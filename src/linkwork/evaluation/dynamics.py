@@ -8,7 +8,7 @@ from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.constraint_methods import ConstraintMethods
 from linkwork.evaluation.kinematics_methods import KinematicsMethods
 from linkwork.evaluation.momentum_methods import MomentumMethods
-from linkwork.model.broadcast import checked_threads
+from linkwork.model.batch_broadcasting import checked_threads
 from linkwork.model.mechanism import Mechanism
 
 TARGETS = ("cpu", "numpy")

@@ -1,4 +1,4 @@
-"""Kernels of the methods of `Dynamics`: the cache keys that identify them on disk, and how methods call them."""
+"""Compiled kernels of the methods of `Dynamics`: their cache keys on disk, and how methods call them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import linkwork
 from linkwork.compiler import Kernel, digest, shared, text_digest
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 
 PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their source decides what a kernel computes
@@ -18,7 +18,7 @@ PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their
 
 @cache
 def source_digest() -> str:
-    """Return a digest of the source code from which kernels are compiled: a changed source needs new kernels."""
+    """Return a hash of linkwork's source code from which kernels are compiled; changed source needs new kernels."""
     package = Path(linkwork.__file__).parent
     return digest(linkwork.__version__, text_digest(*(package / name for name in PACKAGES)))
 
@@ -27,7 +27,7 @@ _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
 
 
 def mechanism_digest(mechanism: Mechanism) -> str:
-    """Return a digest of all values and kinds of a mechanism; computed once, because mechanisms are immutable."""
+    """Return a hash of all numbers and kinds of a mechanism; computed once, because mechanisms are immutable."""
     found = _digests.get(mechanism)
     if found is None:
         found = _digests[mechanism] = digest(*_described(mechanism))
@@ -35,7 +35,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
 
 
 def _described(mechanism: Mechanism) -> list[str | bytes]:
-    """Return all values and kinds of a mechanism as strings and bytes, for a digest."""
+    """Return all numbers and kinds of a mechanism as strings and bytes, for its hash."""
     parts: list[str | bytes] = [mechanism.gravity.tobytes()]
     for body in mechanism.bodies[1:]:
         inertia = body.inertia
@@ -67,7 +67,7 @@ def _described(mechanism: Mechanism) -> list[str | bytes]:
 def has_kinds_of_users(mechanism: Mechanism) -> bool:
     """Return whether a mechanism has joint kinds or elements that users defined.
 
-    The digest of the mechanism does not cover their formulas.
+    The hash of the mechanism does not cover the formulas of these classes.
     """
     own = f"{linkwork.__name__}."
     joints = any(not type(joint.kind).__module__.startswith(own) for joint in mechanism.joints)
@@ -77,7 +77,7 @@ def has_kinds_of_users(mechanism: Mechanism) -> bool:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """Return the kernel of the function `one` of one state, identified by `name`; a recently used kernel is shared.
+    """Return the compiled kernel of `one`, a function of one state; a recently used kernel with this name is shared.
 
     Inputs have the shapes `shapes`, the output has the shape `result`.
     """
@@ -87,5 +87,5 @@ def kernel_of(
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
-    """Return a callable that runs the kernel for one state, and `method` of `owner` for all other inputs."""
+    """Return a callable that runs `kernel` for one state, and calls `method` of `owner` for all other inputs."""
     return kernel.fast_call(method.__get__(owner), method.__name__, method.__doc__ or "")

@@ -14,7 +14,7 @@ from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
-from linkwork.model.broadcast import Input
+from linkwork.model.batch_broadcasting import Input
 from linkwork.spatial.scalar import Array
 
 CONSTRAINED["forward_dynamics_derivatives"] = (
@@ -25,7 +25,7 @@ CONSTRAINED["forward_dynamics_derivatives"] = (
 class DynamicsMethods(BatchEvaluation):
     """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
 
-    The derivatives of joint forces and accelerations are included.
+    Their derivatives are included.
     """
 
     def inverse_dynamics(
@@ -368,9 +368,10 @@ class DynamicsMethods(BatchEvaluation):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
-        """Return the three derivatives (..., nv, nv) that `algorithm` computes, by q, v and the third argument.
+        """Return the three derivatives (..., nv, nv) of a quantity by q, v and a third argument.
 
-        `quantity` names the kernel, and `third` is the third argument by name, a or tau.
+        `algorithm` computes them for one state. `quantity` is the name of the kernel, and `third` is the third argument
+        by name, a or tau.
         """
         shape = (3, self.mechanism.nv, self.mechanism.nv)
         three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)

@@ -1,4 +1,4 @@
-"""Report floating-point failures inside an algorithm as errors that name the quantity, joint and source line."""
+"""Errors for floating-point failures inside an algorithm, which name the quantity, joint and source line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.errors import NonFinite
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Joint
 from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` of one state, extended to raise NonFinite on a floating-point failure.
+    """Return `function`, which takes one state, changed to raise NonFinite on a floating-point failure.
 
     The error names `quantity` and the number of the batch member: the returned function counts its calls.
     """
@@ -33,7 +33,7 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return `function` of one state, changed to return non-finite numbers instead of raising floating-point errors.
+    """Return `function`, which takes one state, changed to return NaN or inf instead of raising floating-point errors.
 
     If `function` raises an error, the result is nan in the shape `result`.
     """
@@ -70,9 +70,10 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
 def explain_non_finite(
     quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
 ) -> NoReturn:
-    """Raise NonFinite for the first batch member of `found` that is not finite; plain NumPy locates the failure.
+    """Raise NonFinite for the first batch member with a non-finite result, after plain NumPy has located the failure.
 
-    `function` computes `quantity` of one state, and `states` yields the states of all members.
+    `found` are the results of the batch. `function` computes `quantity` of one state, and `states` yields the states of
+    all members.
     """
     member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
     with failures_named(quantity, member):

@@ -17,19 +17,19 @@ from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import constraint_multipliers
 from linkwork.evaluation.floating_point_failures import watched
-from linkwork.model.broadcast import Input, over_batch
+from linkwork.model.batch_broadcasting import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return an empty string: the `why_not` of a formulation that applies to every mechanism."""
+    """Return an empty string: the answer of `why_not` for a formulation that applies to every mechanism."""
     return ""
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """One formulation of the equations of motion. Call it with a mechanism to get methods for any batch of states.
+    """One formulation of the equations of motion. Call it with a mechanism to get functions for any batch of states.
 
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
     takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
@@ -52,7 +52,7 @@ class Formulation:
         return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
-        """Return the formulation extended to mimic joints, loops, clutches and brakes, by Lagrange multipliers."""
+        """Return the formulation extended by Lagrange multipliers to mimic joints, loops, clutches and brakes."""
         response = self.added_accelerations
         return replace(
             self,
@@ -70,13 +70,13 @@ class Formulation:
         return np.linalg.solve(self.mass(tree, q), forces)
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
-        """Return the formulation bound to one mechanism, a `FormulationOf`."""
+        """Return the formulation for one mechanism, an object with the methods of `FormulationOf`."""
         return FormulationOf(self, mechanism)
 
 
 @dataclass(frozen=True, eq=False)
 class FormulationOf:
-    """A formulation bound to a mechanism, in plain NumPy. Shapes, units and frames are those of `Dynamics`."""
+    """A formulation applied to one mechanism, in plain NumPy. Shapes, units and frames are those of `Dynamics`."""
 
     formulation: Formulation
     mechanism: Mechanism
@@ -98,9 +98,9 @@ class FormulationOf:
         wrenches: Any,
         result: tuple[int, ...],
     ) -> Array:
-        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name.
+        """Return the results of `function`, which takes one state, for a batch of states; the result shape is `result`.
 
-        `result` is the shape of the function's result.
+        `more` is the third argument by name, tau or a.
         """
         m = self.mechanism
         wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
@@ -135,37 +135,40 @@ class Formulations(dict[str, Formulation]):
 
 
 def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that joint forces (nv, k) add, from one factorization by articulated bodies."""
+    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree, by the articulated-body algorithm.
+
+    One factorization serves all k columns.
+    """
     motion, none = kinematics(tree, q, np.zeros(tree.nv)), np.zeros(0)
     factors = factorize(tree, motion, np.zeros((0, tree.nv)))
     return np.array([solve_from_rest(tree, motion, factors, none, column).a for column in forces.T]).T
 
 
 def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that joint forces (nv, k) add, from (6) and (12) together."""
+    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree (Schiehlen's equations 6 and 12)."""
     rest = np.zeros(tree.nv)
     return newton_euler.response(newton_euler.newton_euler(tree, q, rest, rest), forces)
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    """Return the accelerations (nv,) M^-1 (tau - bias), from the mass matrix M and inverse dynamics."""
+    """Return the accelerations (nv,) as M^-1 (tau - bias), with the mass matrix M and the bias of inverse dynamics."""
     rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
     return mass_matrix.matrix_factors(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    """Return the joint forces (nv,) M a + bias, from the mass matrix M and inverse dynamics."""
+    """Return the joint forces (nv,) as M a + bias, with the mass matrix M and the bias of inverse dynamics."""
     return mass_matrix.mass_matrix(m, q) @ a + inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
 
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    """Return the accelerations (nv,) from the factorization M = H^T phi^T M^b phi H."""
+    """Return the accelerations (nv,) by spatial operators, from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
 
 
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    """Return the joint forces (nv,) from the factorization M = H^T phi^T M^b phi H."""
+    """Return the joint forces (nv,) by spatial operators, from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
 

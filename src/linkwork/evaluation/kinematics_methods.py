@@ -1,4 +1,4 @@
-"""Kinematic methods of `Dynamics`: poses, twists, their rates, and Jacobians."""
+"""Kinematic methods of `Dynamics`: poses, twists, their rates, and Jacobians of bodies and frames."""
 
 from __future__ import annotations
 

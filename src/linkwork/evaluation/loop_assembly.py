@@ -1,4 +1,4 @@
-"""Assembly: find a position near a given one at which all loops are closed, or report which loops stay open."""
+"""Assembly: search for a position near a given one at which all loops are closed; errors name the open loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # random displacements [rad, m] out of sin
 
 
 def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
-    """Return coordinates (nq,) near q with all loops closed, by Newton's method with a line search on the manifold.
+    """Return coordinates (nq,) near q at which all loops are closed, by Newton's method with a line search.
 
     The joints `fixed` do not move. Raises NotConverged if a loop stays open.
     """
@@ -34,7 +34,7 @@ def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> 
 
 
 def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
-    """Return the coordinates (nq,) with the smallest closure error among several searches, and that error [m or rad].
+    """Return the coordinates (nq,) with the smallest loop closure error in several searches, and this error [m or rad].
 
     The first search starts at q, the others at random displacements from q.
     """
@@ -57,7 +57,7 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
 
 
 def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
-    """Return an error message that names the loops that are open at `found` (nq,).
+    """Return an error message that names the loops that are open at the position `found` (nq,).
 
     It also says whether the other loops close without the worst one.
     """
@@ -83,7 +83,10 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
 
 
 def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
-    """Return coordinates (nq,), searched from q, where no step along `free` velocities reduces the closure error."""
+    """Return coordinates (nq,), searched from q, at which no small motion reduces the loop closure error.
+
+    Only the velocities selected by the boolean array `free` (nv,) move.
+    """
     m = d.mechanism
     scale = float(row_scales(m, q)[: m.nc].max(initial=0.0))
     for _ in range(ITERATIONS):
@@ -101,9 +104,9 @@ def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
 
 
 def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """Return q moved by the longest step along dq (nv,) that reduces the squared error `before`, if there is one.
+    """Return q moved along dq (nv,) by the longest tried step that reduces the squared closure error `before`.
 
-    The second result is whether there is such a step.
+    The second result is whether such a step exists; without it, q is returned.
     """
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)

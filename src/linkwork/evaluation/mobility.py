@@ -1,4 +1,4 @@
-"""Mobility of mechanisms with loops: redundant constraint rows, singular directions, independent coordinates."""
+"""Mobility of mechanisms with loops: redundant constraint rows, singular directions, independent velocities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.model.analysis_results import Independent, LoopCheck
-from linkwork.model.broadcast import Input, one_state
+from linkwork.model.batch_broadcasting import Input, one_state
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK
@@ -23,9 +23,10 @@ CHANGED = 1e-6  # changes of constraint rows below this part of the largest chan
 
 
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
-    """Return the mobility, redundant constraint rows and singular directions in a position q (nq,) with closed loops.
+    """Return the mobility, redundant constraint rows and singular directions of a mechanism at the position q (nq,).
 
-    Engaged clutches, brakes and other velocity constraints count. Loops that are not engaged are left out.
+    All loops are closed at q. Engaged clutches, brakes and other velocity constraints count; disengaged loops are left
+    out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
@@ -66,7 +67,7 @@ def require_closed_loops(d: Dynamics, q: Array) -> None:
 
 
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
-    """Return orthonormal directions (k, nv) along which constraint rows become independent that are redundant at q.
+    """Return orthonormal velocities (k, nv) along which redundant constraint rows become independent.
 
     `repeating` (nc, s) are the combinations of scaled constraint rows that vanish at q (nq,); `free` (mobility, nv) are
     the directions that keep all loops closed. Where the closed positions form a manifold, these combinations vanish at
@@ -77,9 +78,9 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Return the changes (k, s mobility) of the redundant rows per unit of motion along each of k directions.
+        """Return the changes (k, s mobility) of the s redundant rows per unit of motion along each of k directions.
 
-        The s rows are applied to the free motions. The second result is the size above which a change is not round-off.
+        The rows are applied to the free motions. The second result is the size above which a change is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -96,9 +97,9 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities.
+    """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
 
-    `choose` names the joints that the user chose; None: well-conditioned ones.
+    `choose` names the joints whose velocities the user chose; None chooses well-conditioned velocities.
     """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
@@ -131,7 +132,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
 
 
 def _pivots(free: Array) -> Array:
-    """Return the indices (k,) of k well-conditioned rows of `free` (nv, k), by greedy pivoting."""
+    """Return the indices (k,) of k well-conditioned rows of the matrix `free` (nv, k), by greedy pivoting."""
     left, numbers = np.array(free), []
     for _ in range(free.shape[1]):
         best = int(np.argmax((left * left).sum(axis=1)))

@@ -53,18 +53,21 @@ def build(name: str = "biped") -> Mechanism:
 
 
 def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the biped under the sampled `controller`, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped under the sampled `controller`, for `duration` [s]."""
     return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(controller, RATE)}
 
 
 def start() -> dict[str, Array]:
-    """Coordinates of all joints at the start of both experiments, by joint name [m, quaternion, rad]."""
+    """Return the coordinates of all joints of the biped at the start of both experiments, by joint name.
+
+    Units are m, rad and unit quaternions.
+    """
     legs = {f"{side} {name}": np.array([angle]) for side in SIDES for name, angle in zip(JOINTS, ANGLES, strict=True)}
     return {"float": np.array(START), **legs}
 
 
 def builder(name: str) -> Builder:
-    """Builder of the biped, without its keyframe."""
+    """Return a Builder with the biped's bodies, joints and contacts, but without its keyframe."""
     b = Builder(name, gravity=(0, 0, -GRAVITY))
     b.surface("floor", Plane())
     b.body("trunk", 45.0, inertia=(1.67, 1.58, 0.581)).joint("float", Free(), "world", "trunk")
@@ -111,7 +114,7 @@ def _leg(b: Builder, side: str, y: float) -> None:
 
 
 def _foot_inertia() -> Array:
-    """Inertia of a foot (3, 3) [kg m^2] about its centre of mass, in the foot's axes."""
+    """Return the inertia (3, 3) [kg m^2] of a foot about its centre of mass, in the foot's axes."""
     c, s = np.cos(TILT), np.sin(TILT)
     R = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # a turn about -y
     return R @ np.diag((0.00189, 0.00608, 0.00662)) @ R.T
@@ -126,9 +129,9 @@ def _shape(b: Builder, side: str) -> None:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: at the start, the soles are level at the height from trigonometry.
 
-    At the start, height and level of the soles agree with trigonometry, and the mass with the paper.
+    The mass of the biped is that of the paper.
     """
     m = build()
     lean, hip, knee = np.radians(-5.0), ANGLES[1], ANGLES[3]

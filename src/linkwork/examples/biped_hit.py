@@ -28,7 +28,7 @@ REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
 
 
 def build() -> Mechanism:
-    """Build the biped and the block, with contacts between block, back and floor; "start" is the paper's start."""
+    """Build biped and block, with contacts between block, back and floor; "start" is the paper's initial state."""
     b = biped.builder("biped_hit")
     moment = MASS * EDGE**2 / 6.0
     b.body("block", MASS, inertia=(moment,) * 3).joint("throw", Free(), "world", "block")
@@ -43,20 +43,23 @@ def build() -> Mechanism:
 
 
 def controller(m: Mechanism, **options: Any) -> Controller:
-    """Balance controller of the paper, for `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
+    """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
+
+    `options` are those of `balance`.
+    """
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
     return biped.led(m, controller(m), duration) | biped.BALANCED
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
-    """Coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] that hits the back at `height` [m].
+    """Return coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] at the biped's back.
 
-    `y` [m] is its lateral position.
+    It hits the back at `height` [m]; `y` [m] is its lateral position.
     """
     flight = (PLACE[0] - REACH) / speed
     rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight
@@ -64,9 +67,9 @@ def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Arr
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: the block hits the back of a biped at rest after 0.0766 s.
 
-    The block hits the back of a biped at rest after 0.0766 s: its inscribed sphere touches the plane of the back.
+    Then the inscribed sphere of the block touches the plane of the back.
     """
     m = build()
     key = m.keyframes["start"]

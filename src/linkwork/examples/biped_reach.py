@@ -25,18 +25,24 @@ def build() -> Mechanism:
 
 
 def controller(m: Mechanism, **options: Any) -> Controller:
-    """Balance controller of the paper, for `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
+    """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
+
+    `options` are those of `balance`.
+    """
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
     return biped.led(m, controller(m), duration) | biped.BALANCED
 
 
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Accelerations (nv,) [m/s^2, rad/s^2] under joint forces (nv,) with feet at rest, from one dense linear system."""
+    """Return the accelerations (nv,) [m/s^2, rad/s^2] of the biped with fixed feet, under joint forces tau (nv,).
+
+    They are the solution of one dense linear system.
+    """
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
     drift = np.concatenate([jacobian_rate(m, q, v, foot) @ v for foot in biped.FEET])
     M, none = mass_matrix(m, q), np.zeros((len(J), len(J)))
@@ -45,10 +51,7 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
-
-    With exact dynamics and feet at rest, the trunk has the acceleration that the controller requires.
-    """
+    """Return the tested claim: with exact dynamics and fixed feet, the trunk accelerates as the controller requires."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     exact: Any = controller(m, dynamics="exact")
     q = m.keyframes["start"].q

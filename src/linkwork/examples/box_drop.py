@@ -21,7 +21,7 @@ UPSIDE_DOWN = (0.0, 0.0, 1.0, 0.0)
 
 
 def build(friction: float = FRICTION) -> Mechanism:
-    """Build a uniform box with a contact at each corner, in the paper's order; "start" is the paper's start."""
+    """Build a uniform box with a contact at each corner, in the paper's order; "start" is the paper's initial state."""
     b = Builder("box_drop", gravity=(0, 0, -GRAVITY))
     squares = np.square(SIZE)
     b.body("box", MASS, inertia=MASS / 12.0 * (squares.sum() - squares))
@@ -35,7 +35,7 @@ def build(friction: float = FRICTION) -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the claim: at rest upside down, four corners support the weight at a depth of 2.29 mm."""
+    """Return the tested claim: the box at rest upside down is supported by four corners at a depth of 2.29 mm."""
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
     there, _ = contact_kinematics(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))

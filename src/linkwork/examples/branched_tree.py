@@ -23,7 +23,10 @@ KINDS: tuple[JointKind, ...] = (
 
 
 def build() -> Mechanism:
-    """Build the tree with a free root. The paper gives only the graph; joint kinds, masses and positions are chosen."""
+    """Build the tree of eight bodies with a free root.
+
+    The paper gives only the graph; joint kinds, masses and positions are chosen.
+    """
     b = Builder("branched_tree")
     for k, (parent, kind) in enumerate(zip(PARENTS, KINDS, strict=True), start=1):
         b.body(f"body {k}", mass=1.0 + 0.5 * k, com=(0.1, 0.02 * k, 0.2), inertia=(0.05, 0.06, 0.04))
@@ -35,9 +38,9 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: the paper's factorization H^T phi^T M phi H equals the mass matrix of linkwork.
 
-    The factorization H^T phi^T M phi H of the paper equals the mass matrix by composite bodies.
+    linkwork computes the mass matrix by the composite-rigid-body algorithm.
     """
     m, rng = build(), np.random.default_rng(0)
     q = m.random(rng)

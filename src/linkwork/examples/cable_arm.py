@@ -10,7 +10,7 @@ from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamic
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.inverse_dynamics import gravity
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.simulation import Run, simulate
 
@@ -41,13 +41,13 @@ def build() -> Mechanism:
 
 
 def moments() -> list[float]:
-    """First moment of mass [kg m] of each link about its joint, with the masses of outboard links at its end."""
+    """Return for each link the first moment of mass [kg m] about its joint, with all outboard mass at its end."""
     return [mass * length / 2 + sum(MASSES[k + 1 :]) * length
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
 
 def arguments(duration: float = 1.0) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the shoulder's link swings while the other motors are locked."""
+    """Return keyword arguments for `lw.simulate`: the shoulder's link swings while the other motors are locked."""
     return {"mechanism": build().with_parameters(LOCKED), "duration": duration, "dt": 0.01, "method": "rk4"}
 
 
@@ -57,9 +57,9 @@ def run(duration: float = 1.0) -> Run:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: each motor supports only its own link.
 
-    Each motor supports only its own link; with the other motors locked, the outboard links do not rotate.
+    With the other motors locked, the outboard links do not rotate.
     """
     m, rng, errors = build(), np.random.default_rng(0), []
     rows = np.array([drive.row for drive in m.drives]) * GEAR

@@ -1,4 +1,4 @@
-"""Catalogue of the built-in examples: `example` and `examples`."""
+"""Catalogue of the built-in examples: the functions `example` and `examples`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
 # modules without an example
-HELPERS = ("catalogue", "footsteps", "planar_link_helpers", "walker_gaits", "walker_machine")
+HELPERS = ("catalogue", "footsteps", "planar_linkage_formulas", "walker_gaits", "walker_mechanism")
 
 
 class Claim(NamedTuple):
-    """Tested statement of an example: a sentence, the measured error, and the allowed error."""
+    """A tested statement about an example: a sentence, the measured error, and the allowed error."""
 
     sentence: str
     error: float
@@ -25,7 +25,7 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the error is within the tolerance."""
+        """Whether the measured error is within the allowed error."""
         return self.error <= self.tolerance
 
 
@@ -38,17 +38,17 @@ class Example:
     module: ModuleType
 
     def build(self) -> Mechanism:
-        """Build the mechanism with its default arguments."""
+        """Build the mechanism of the example with its default arguments."""
         return self.module.build()
 
     def claim(self) -> Claim:
-        """Compare the mechanism with a closed-form solution."""
+        """Return the tested claim of the example, which compares its mechanism with a closed-form solution."""
         return self.module.claim()
 
     def arguments(self, duration: float | None = None) -> dict[str, Any]:
-        """Keyword arguments for `lw.simulate`: mechanism, controller, schedule, method and step of the example.
+        """Return keyword arguments for `lw.simulate`: mechanism, controller, schedule, method and step of the example.
 
-        `duration` [s] replaces that of the example. It is an empty dict for an example without controller and schedule.
+        `duration` [s] replaces that of the example. The dict is empty for an example without controller and schedule.
         """
         if not hasattr(self.module, "arguments"):
             return {}

@@ -37,7 +37,7 @@ def build(
 
 
 class Loop(NamedTuple):
-    """Angle beta [rad] from L sin(beta) = R sin(alpha), and its first and second derivatives with respect to alpha."""
+    """Solution of L sin(beta) = R sin(alpha): the angle beta [rad], and its first and second derivatives by alpha."""
 
     beta: float
     slope: float
@@ -45,14 +45,17 @@ class Loop(NamedTuple):
 
 
 def loop(R: float, L: float, alpha: float) -> Loop:
-    """Solution of the loop closure at alpha [rad]. Misprint: the paper has R cos(alpha) for R sin(alpha)."""
+    """Return beta and its derivatives at the angle alpha [rad] of body 1, from the closure of the loop.
+
+    Misprint: the paper has R cos(alpha) for R sin(alpha).
+    """
     beta = float(np.arcsin(R * np.sin(alpha) / L))
     slope = R * np.cos(alpha) / (L * np.cos(beta))
     return Loop(beta, slope, (L * np.sin(beta) * slope**2 - R * np.sin(alpha)) / (L * np.cos(beta)))
 
 
 def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
-    """Coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] with a closed loop.
+    """Return coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] with a closed loop.
 
     R and L [m] are the lengths of the bodies, alpha [rad] is the angle of body 1, and `rate` [rad/s] its rate.
     """
@@ -61,10 +64,10 @@ def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
 
 
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
-    """Acceleration of alpha [rad/s^2] by (24) and closing force F [N] along +y by (25), with misprints corrected.
+    """Return the acceleration of alpha [rad/s^2] by (24) and the closing force F [N] along +y by (25).
 
-    `numbers` are I1, I2, m2, R, L of `build`; alpha [rad] and `rate` [rad/s] are the state of body 1, M1 [N m] is the
-    torque on body 1, and F2 [N] the force on the end of body 2 along -x.
+    Misprints are corrected. `numbers` are I1, I2, m2, R, L of `build`; alpha [rad] and `rate` [rad/s] are the state of
+    body 1, M1 [N m] is the torque on body 1, and F2 [N] the force on the end of body 2 along -x.
     """
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
@@ -77,7 +80,7 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
 
 
 def claim() -> Claim:
-    """Return the claim: acceleration and closing force equal those of the paper's (24) and (25)."""
+    """Return the tested claim: acceleration and closing force equal those of the paper's equations (24) and (25)."""
     m, rng, worst = build(*NUMBERS), np.random.default_rng(0), 0.0
     *_, R, L = NUMBERS
     for _ in range(20):

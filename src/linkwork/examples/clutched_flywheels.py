@@ -36,13 +36,13 @@ def build(capacity: float = CAPACITY) -> Mechanism:
 
 
 def common_speed() -> float:
-    """Common speed [rad/s] after the slip, by conservation of momentum."""
+    """Return the common speed [rad/s] of both flywheels after the slip, by conservation of angular momentum."""
     first, second = INERTIAS
     return first * SPEED / (first + second)
 
 
 def slip_time(capacity: float = CAPACITY) -> float:
-    """Duration of the slip [s]; both wheels accelerate at constant rates.
+    """Return the duration [s] for which the clutch slips; both wheels then accelerate at constant rates.
 
     `capacity` [N m] is that of the clutch.
     """
@@ -50,13 +50,13 @@ def slip_time(capacity: float = CAPACITY) -> float:
 
 
 def heat() -> float:
-    """Energy [J] that the clutch dissipates; it does not depend on its capacity."""
+    """Return the energy [J] that the slipping clutch dissipates; it does not depend on the clutch's capacity."""
     first, second = INERTIAS
     return 0.5 * first * second / (first + second) * SPEED**2
 
 
 def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the clutch engages, slips and sticks.
+    """Return keyword arguments for `lw.simulate`: the clutch engages, slips and sticks.
 
     `capacity` [N m] is that of the clutch.
     """
@@ -65,10 +65,9 @@ def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, An
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: common speed, slip angle and dissipated energy equal their closed forms.
 
-    Common speed, slip angle and dissipated energy equal their closed forms, for a clutch with finite and with infinite
-    capacity.
+    It is tested for a clutch with finite and with infinite capacity.
     """
     errors = []
     for capacity in (CAPACITY, np.inf):

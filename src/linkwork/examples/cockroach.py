@@ -44,9 +44,9 @@ STEP, ROW = 2.5e-5, 2e-3  # integration step, and interval between samples [s]
 
 
 class Leg(NamedTuple):
-    """A leg: hip (3,) and neutral foot position (3,) in the body's frame [m], lengths of coxa, femur and tibia [m].
+    """Dimensions of a leg: hip (3,) and neutral foot position (3,) in the body's frame [m], and link lengths [m].
 
-    `phase` is its phase in the gait, 0 or 0.5.
+    The links are coxa, femur and tibia. `phase` is the phase of the leg in the gait, 0 or 0.5.
     """
 
     hip: Array
@@ -62,7 +62,7 @@ class Leg(NamedTuple):
 
 
 def _legs() -> dict[str, Leg]:
-    """Six legs by name, front to back; a front leg swings together with the middle leg of the other side."""
+    """Return the six legs by name, front to back; a front leg swings together with the middle leg of the other side."""
     pairs = {  # hip ahead, azimuth [degrees], reach, lengths [mm]
         "front": (14.0, 55.0, 14.0, (6.0, 8.0, 9.0)),
         "middle": (4.0, 95.0, 17.0, (7.5, 10.0, 12.0)),
@@ -96,7 +96,7 @@ def build() -> Mechanism:
 
 
 def _leg(b: Builder, name: str, leg: Leg) -> None:
-    """Add a leg: two small bodies at the hip, then coxa, femur and tibia as solid cylinders."""
+    """Add a leg to the Builder: two small bodies at the hip, then coxa, femur and tibia as solid cylinders."""
     parent, at, rpy = "body", leg.hip, (0.0, 0.0, leg.azimuth)
     lengths = dict(zip(JOINTS, (0.0, 0.0, *leg.lengths), strict=True))
     for joint, axis in JOINTS.items():
@@ -112,7 +112,7 @@ def _leg(b: Builder, name: str, leg: Leg) -> None:
 
 
 def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
-    """Joint angles of a leg [rad] for a foot position (3,) in the body's frame [m], with the knee up."""
+    """Return the joint angles [rad] of a leg by name for a foot position (3,) [m] in the body's frame, knee up."""
     (x, y, z), (coxa, femur, tibia) = foot - leg.hip, leg.lengths
     away, turn = np.sqrt(x * x + y * y) - coxa, np.arctan2(y, x) - leg.azimuth
     square = away * away + z * z
@@ -123,12 +123,12 @@ def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
 
 
 def neutral_angles(leg: Leg) -> dict[str, Number]:
-    """Joint angles of a leg [rad] at its neutral foot position."""
+    """Return the joint angles [rad] of a leg by name at its neutral foot position."""
     return leg_angles(leg, leg.foot)
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """Walking controller: PD control of all joints moves the feet along straight strokes."""
+    """Return the walking controller: PD control of all joints moves the feet along straight strokes."""
     joints = [(m.joints[f"{name} {joint}"], STIFFNESS[joint], DAMPING[joint]) for name in LEGS for joint in JOINTS]
 
     def walk(t: Number, q: Array, v: Array) -> Array:
@@ -146,7 +146,7 @@ def controller(m: Mechanism) -> Callable[..., Array]:
 
 
 def arguments(duration: float = 2.0) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: a walk of `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: a walk of `duration` [s]."""
     m = build()
     return {
         "mechanism": m,
@@ -159,9 +159,9 @@ def arguments(duration: float = 2.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: limb coordinates and articulated bodies give equal accelerations.
 
-    At the start all six feet are on the ground; limb coordinates and articulated bodies give equal accelerations.
+    At the start all six feet are on the ground.
     """
     m, rng = build(), np.random.default_rng(0)
     poses = world_poses(m, joint_poses(m, m.keyframes["start"].q))

@@ -43,7 +43,7 @@ def build() -> Mechanism:
 
 
 def felt(curvature: float) -> float:
-    """Effective mass [kg] of the motion along a path of this curvature [1/m], with rotating parts."""
+    """Return the effective mass [kg] of the cart, with its rotating parts, on a path of this curvature [1/m]."""
     ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
     half = TRACK / 2
     turning = MASS * AHEAD**2 + YAW_INERTIA + 2 * (WHEEL * half**2 + TURN) + 2 * ROLL * (half / RADIUS) ** 2
@@ -51,7 +51,7 @@ def felt(curvature: float) -> float:
 
 
 def arguments(duration: float = DURATION) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: straight ahead, then along the curve, under a constant torque."""
+    """Return keyword arguments for `lw.simulate`: straight ahead, then along the curve, under a constant torque."""
     m = build()
     return {
         "mechanism": m,
@@ -69,10 +69,9 @@ def run(duration: float = DURATION) -> Run:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: position, wheel speeds and torques at the end equal their closed forms.
 
-    Position, wheel speeds and torques at the end equal their closed forms, after the velocity jump at the start of the
-    curve.
+    The run contains the velocity jump at the start of the curve.
     """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]

@@ -25,10 +25,10 @@ def build(m1: float = 2.0, m2: float = 3.5, a1: float = 4.0, a2: float = 3.0, g:
 
 
 def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array, w: Array, alpha: Array) -> Array:
-    """Joint torques (2,) [N m] by the paper's (3) to (6) and (8) to (11). Misprint: f_iL2 has m1 for m2.
+    """Return the joint torques (2,) [N m] by the paper's equations (3) to (6) and (8) to (11).
 
-    m1, m2, a1, a2 and g are those of `build`; q, w, alpha (2,) are joint angles [rad], rates [rad/s] and accelerations
-    [rad/s^2].
+    Misprint: f_iL2 has m1 for m2. m1, m2, a1, a2 and g are those of `build`; q, w, alpha (2,) are joint angles [rad],
+    rates [rad/s] and accelerations [rad/s^2].
     """
     (s1, s2, s12), (c1, c2, c12) = np.sin([q[0], q[1], sum(q)]), np.cos([q[0], q[1], sum(q)])
     x1, y1 = -a1 * w[0] ** 2, a1 * alpha[0]  # (8), (9)
@@ -47,7 +47,7 @@ def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array
 
 
 def claim() -> Claim:
-    """Return the claim: recursive inverse dynamics gives the same torques as the paper's force propagation."""
+    """Return the tested claim: recursive inverse dynamics gives the same torques as the paper's force propagation."""
     numbers, rng = (2.0, 3.5, 4.0, 3.0, 9.81), np.random.default_rng(0)
     m, worst = build(*numbers), 0.0
     for _ in range(20):

@@ -7,7 +7,7 @@ import numpy as np
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia, meeting
+from linkwork.examples.planar_linkage_formulas import bar_inertia, meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -20,7 +20,7 @@ Z = (0, 0, 1)
 
 
 def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
-    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at these shoulder angles [rad].
+    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at the given shoulder angles [rad].
 
     The ends of the left and the right chain are pinned at the tip. Drives "left" and "right" act on the shoulders; the
     elbows have no motors.
@@ -39,13 +39,13 @@ def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
 
 
 def elbows(left: float, right: float) -> tuple[Array, Array]:
-    """Positions of both elbows, (2,) [m] each, for the shoulder angles `left` and `right` [rad]."""
+    """Return the positions of the left and right elbow, (2,) [m] each, for the shoulder angles [rad]."""
     first = INNER * np.array([np.cos(left), np.sin(left)])
     return first, np.array([APART, 0.0]) + INNER * np.array([np.cos(right), np.sin(right)])
 
 
 def tip(left: float, right: float) -> Array:
-    """Position of the tip (2,) [m]: the upper intersection of two circles about the elbows.
+    """Return the position (2,) [m] of the arm's tip: the upper intersection of two circles about the elbows.
 
     `left` and `right` [rad] are the shoulder angles.
     """
@@ -54,7 +54,7 @@ def tip(left: float, right: float) -> Array:
 
 
 def coordinates(left: float, right: float) -> Array:
-    """Coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links.
+    """Return the coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links.
 
     `left` and `right` [rad] are the shoulder angles.
     """
@@ -64,7 +64,10 @@ def coordinates(left: float, right: float) -> Array:
 
 
 def tip_jacobian(left: float, right: float) -> Array:
-    """Jacobian (2, 2) [m/rad] of the tip by the shoulder angles: outer links have constant lengths (Gosselin)."""
+    """Return the Jacobian (2, 2) [m/rad] of the tip position by the shoulder angles `left` and `right` [rad].
+
+    The outer links have constant lengths (Gosselin).
+    """
     end, (first, second) = tip(left, right), elbows(left, right)
     outer = np.array([end - first, end - second])
     across = INNER * np.array([[-np.sin(left), np.cos(left)], [-np.sin(right), np.cos(right)]])
@@ -72,7 +75,7 @@ def tip_jacobian(left: float, right: float) -> Array:
 
 
 def claim() -> Claim:
-    """Return the claim: motor torques -J^T f balance a force f on the tip: the accelerations are zero."""
+    """Return the tested claim: motor torques -J^T f balance a force f on the tip, so that accelerations are zero."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         left, right = rng.uniform((1.8, 0.5), (2.6, 1.2))

@@ -1,4 +1,4 @@
-"""Evaluation of a walk: slip of the feet in stance, power of the motors, cost of transport."""
+"""Measures of a simulated walk: slip of the feet in stance, power of the motors, cost of transport."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ BRIEF = 5  # samples; shorter contacts do not count as stance
 
 
 def slips(run: Run, since: float = 0.0) -> Array:
-    """Largest distance [m] of a foot from its touchdown point, for each stance phase (phases,) after `since` [s].
+    """Return for each stance phase after `since` [s] the largest distance [m] of the foot from its touchdown point.
 
-    Distances are in the world's x, y plane and include the deflection of compliant contacts. The run should be sampled
-    densely.
+    The result has shape (phases,). Distances are in the world's x, y plane and include the deflection of compliant
+    contacts. The run should be sampled densely.
     """
     found, poses = [], run.dynamics.poses(run.q)
     for place, pair in enumerate(run.mechanism.contact_pairs):
@@ -30,7 +30,7 @@ def slips(run: Run, since: float = 0.0) -> Array:
 
 
 def motor_power(run: Run, since: float = 0.0) -> Array:
-    """Mean positive power [W] of each motor (motors,) after `since` [s]; braking power counts as zero.
+    """Return the mean positive power [W] of each motor (motors,) after `since` [s]; braking power counts as zero.
 
     The motors are the drives; in a mechanism without drives, all joints.
     """
@@ -41,7 +41,7 @@ def motor_power(run: Run, since: float = 0.0) -> Array:
 
 
 def cost_of_transport(run: Run, since: float = 0.0) -> float:
-    """Cost of transport after `since` [s]: motor energy per weight and distance, dimensionless."""
+    """Return the cost of transport after `since` [s]: motor energy per weight and distance, dimensionless."""
     late = np.flatnonzero(run.t >= since)
     distance = np.linalg.norm(np.diff(run.q[late, :2], axis=0), axis=1).sum()
     weight = run.mechanism.mass * np.linalg.norm(run.mechanism.gravity)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import Moved, bar_inertia, claim_of_crank, input_force, meeting
+from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force, meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -37,7 +37,10 @@ def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
 
 
 def angles(crank: float) -> Array:
-    """Angles (3,) [rad] of crank, coupler and rocker from the x axis, by the intersection of two circles."""
+    """Return the angles (3,) [rad] of crank, coupler and rocker from the x axis, for a crank angle [rad].
+
+    They follow from the intersection of two circles.
+    """
     a, b, c, d = LENGTHS
     elbow = a * np.array([np.cos(crank), np.sin(crank)])
     joint = meeting(elbow, np.array([d, 0.0]), b, c)
@@ -46,7 +49,7 @@ def angles(crank: float) -> Array:
 
 
 def rates(crank: float) -> tuple[Array, Array]:
-    """First and second derivatives (3,) of `angles` by the crank angle.
+    """Return the first and second derivatives, (3,) each, of the bar angles `angles` by the crank angle.
 
     They follow from a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton, Design of
     Machinery).
@@ -62,19 +65,19 @@ def rates(crank: float) -> tuple[Array, Array]:
 
 
 def coordinates(crank: float) -> Array:
-    """Coordinates q (3,) [rad] of the closed linkage; the coupler's angle is relative to the crank."""
+    """Return the coordinates q (3,) [rad] of the closed linkage; the coupler's angle is relative to the crank."""
     A, B, C = angles(crank)
     return np.array([A, B - A, C])
 
 
 def slopes(crank: float) -> Array:
-    """Derivatives (3,) of `coordinates` by the crank angle."""
+    """Return the derivatives (3,) of the joint coordinates `coordinates` by the crank angle."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """Torque [N m] on the crank for its angle [rad], speed [rad/s] and acceleration [rad/s^2]."""
+    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s]."""
     a, b, c, _ = LENGTHS
     (A, B, C), (first, second) = angles(crank), rates(crank)
 
@@ -95,8 +98,5 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
-
-    Under the torque of Eksergian's equation the crank has the acceleration for which it was computed.
-    """
+    """Return the tested claim: the torque of Eksergian's equation gives the crank the intended acceleration."""
     return claim_of_crank(build(), coordinates, slopes, torque)

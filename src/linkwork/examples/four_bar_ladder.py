@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -41,7 +41,7 @@ def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
 
 
 def coordinates(m: Mechanism, angles: Array) -> Array:
-    """Coordinates q (3 cells,) [rad] for rail angles (cells,) from the vertical, or velocities v for their rates.
+    """Return coordinates q (3 cells,) [rad] for rail angles (cells,) from the vertical, or velocities for rates.
 
     The rungs do not rotate.
     """
@@ -53,7 +53,7 @@ def coordinates(m: Mechanism, angles: Array) -> Array:
 
 
 def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
-    """Accelerations (cells,) [rad/s^2] of the rails at angles [rad] and rates [rad/s], under torques [N m].
+    """Return the accelerations (cells,) [rad/s^2] of the rails at angles [rad] and rates [rad/s], under torques [N m].
 
     The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. With m_i the
     mass that hangs on the lower ends of rails i, where those rails count half, the sum over j of w_ij (cos(a_i - a_j)
@@ -72,7 +72,7 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the claim: ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
+    """Return the tested claim: ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
     rng, worst = np.random.default_rng(0), 0.0
     for cells in (1, 2, 3, 5):
         m = build(cells)

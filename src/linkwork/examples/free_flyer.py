@@ -39,7 +39,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the claim: joint torques conserve the momentum of the robot."""
+    """Return the tested claim: joint torques conserve the momentum of the robot."""
     m, rng = build(), np.random.default_rng(0)
     worst = 0.0
     for _ in range(10):

@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import constrained_reactions
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import meeting
+from linkwork.examples.planar_linkage_formulas import meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -19,7 +19,10 @@ GRAVITY = 9.81
 
 
 class Numbers(NamedTuple):
-    """Values that the paper does not give [kg, kg m^2, m]; links 1, 2, 3 are left leg, body and right leg."""
+    """Masses [kg], inertias [kg m^2] and lengths [m], which the paper does not give.
+
+    Links 1, 2, 3 are left leg, body and right leg.
+    """
 
     masses: tuple[float, float, float] = (12.0, 46.0, 12.0)
     inertias: tuple[float, float, float] = (0.9, 2.6, 0.9)
@@ -61,7 +64,7 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
 
 
 def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
-    """Angles (3,) [rad] of the paper for the angle `lean` [rad] of the left leg, with a closed loop.
+    """Return the paper's angles (3,) [rad] for the angle `lean` [rad] of the left leg, with both feet on the ground.
 
     The closure equations are l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0.
     """
@@ -73,7 +76,7 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 def relative(absolute: Array) -> Array:
-    """Joint angles (3,) [rad] from the paper's angles `absolute` (3,).
+    """Return the joint angles (3,) [rad] for the paper's angles `absolute` (3,) [rad].
 
     The same map applies to rates and accelerations.
     """
@@ -81,7 +84,7 @@ def relative(absolute: Array) -> Array:
 
 
 def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
-    """Coefficients (2, 3) of the rates and (2, 3) of the squared rates in the time derivatives of the loop closure.
+    """Return the coefficients (2, 3) of rates and (2, 3) of squared rates in the time derivatives of loop closure.
 
     `theta` (3,) [rad] are the paper's angles.
     """
@@ -92,7 +95,10 @@ def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
 
 
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
-    """Rates (3,) [rad/s] of the paper's angles `theta` (3,) with both feet at rest, for the `rate` of the left leg."""
+    """Return the rates (3,) [rad/s] of the paper's angles, with both feet at rest, for the rate of the left leg.
+
+    `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is that of the left leg.
+    """
     rows, _ = turning(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
 
@@ -101,7 +107,7 @@ def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 class Motion(NamedTuple):
-    """Accelerations (3,) [rad/s^2] of the angles, and ground forces F1, G1, H1 and F4, G4, H4 [N, N m]."""
+    """Accelerations (3,) [rad/s^2] of the paper's angles, and ground forces F1, G1, H1 and F4, G4, H4 [N, N m]."""
 
     accelerations: Array
     left: Array
@@ -109,10 +115,10 @@ class Motion(NamedTuple):
 
 
 def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Solve the paper's equations (1) at the body's centre and (2) at four joints, with the loop closure.
+    """Return accelerations and ground forces from the paper's equations (1), (2) and the loop closure.
 
-    They are nine linear equations for nine unknowns, for angles (3,) [rad], rates (3,) [rad/s] and motor torques u (4,)
-    [N m]. `theta` are the angles and `omega` the rates.
+    (1) is at the body's centre, (2) at four joints. They are nine linear equations for nine unknowns, for angles
+    `theta` (3,) [rad], rates `omega` (3,) [rad/s] and motor torques u (4,) [N m].
     """
 
     def residual(x: Array) -> Array:
@@ -128,11 +134,11 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
 def propagation(
     theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
 ) -> Array:
-    """Sums (7,) [N, N m] of the paper's sixteen forces, which must be zero: three at C2 (1), then A1, L12, A3, L31 (2).
+    """Return seven sums [N, N m] of the paper's sixteen forces, which are zero if its equations are satisfied.
 
-    The arguments are angles, rates and accelerations (3,), motor torques u (4,), and the ground forces (F1, G1, H1) and
-    (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle). `theta`, `omega` and
-    `alpha` are angles, rates and accelerations; `left` and `right` are the ground forces.
+    Three sums are at C2 (1), the others at A1, L12, A3, L31 (2). `theta`, `omega` and `alpha` (3,) are angles, rates
+    and accelerations, u (4,) motor torques, `left` and `right` the ground forces (F1, G1, H1) and (F4, G4, H4). In the
+    plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
     """
     (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
@@ -160,19 +166,19 @@ def propagation(
 
 
 def onward(position: tuple[float, float, float], f: Array) -> Array:
-    """Force f (3,) of one frame, expressed in another frame at position x, y [m] and angle [rad] in the first."""
+    """Return a planar force f (3,) of one frame, expressed in a frame at x, y [m] and angle [rad] in the first."""
     x, y, turn = position
     c, s = np.cos(turn), np.sin(turn)
     return np.array([c * f[0] + s * f[1], c * f[1] - s * f[0], f[2] - x * f[1] + y * f[0]])
 
 
 def coupled(f: Array) -> Array:
-    """Part of a force (3,) [N, N m] that a pin transmits: C f with C = diag(1, 1, 0)."""
+    """Return the part of a planar force (3,) [N, N m] that a pin joint transmits: C f with C = diag(1, 1, 0)."""
     return f * [1.0, 1.0, 0.0]
 
 
 def torque(u: float) -> Array:
-    """Force (3,) [N, N m] of a motor with the torque u [N m]."""
+    """Return a motor torque u [N m] as a planar force (3,) [N, N m]."""
     return np.array([0.0, 0.0, u])
 
 
@@ -180,10 +186,10 @@ def torque(u: float) -> Array:
 
 
 def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Motion of the mechanism in the paper's variables, at angles (3,) [rad], rates (3,) [rad/s], motors (4,) [N m].
+    """Return accelerations and ground forces of the mechanism in the paper's variables.
 
-    The right ankle closes the loop and has no coordinate: its motor is an external torque on the right leg. `theta` are
-    the angles and `omega` the rates.
+    `theta` (3,) [rad] are the angles, `omega` (3,) [rad/s] the rates, and u (4,) [N m] the motor torques. The right
+    ankle closes the loop and has no coordinate: its motor is an external torque on the right leg.
     """
     wrenches = np.zeros((3, 6))
     wrenches[2, 5] = u[3]
@@ -195,9 +201,9 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: accelerations and ground forces equal those of the paper's equations.
 
-    Accelerations and ground forces at random states and torques equal those of the paper's equations.
+    The states and torques are random.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):

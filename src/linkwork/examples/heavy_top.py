@@ -22,10 +22,11 @@ def build() -> Mechanism:
 
 
 def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Array]:
-    """State of steady precession at `precession` [rad/s] and `tilt` [rad]: q (4,), v (3,) [rad/s], dv/dt (3,).
+    """Return q (4,), v (3,) [rad/s] and dv/dt (3,) of the top in steady precession.
 
-    With A the transverse and C the axial moment of inertia about the fixed point, the spin rate s satisfies
-    C s p = m g l + (A - C) p^2 cos(tilt) for the precession p (Goldstein, Classical Mechanics, section 5.7).
+    The precession rate is `precession` [rad/s], the tilt from the vertical `tilt` [rad]. With A the transverse and C
+    the axial moment of inertia about the fixed point, the spin rate s satisfies C s p = m g l + (A - C) p^2 cos(tilt)
+    for the precession p (Goldstein, Classical Mechanics, section 5.7).
     """
     A, C, p = CROSS_INERTIA + MASS * LENGTH**2, SPIN_INERTIA, precession
     spin = (MASS * GRAVITY * LENGTH + (A - C) * p**2 * np.cos(tilt)) / (C * p)
@@ -35,7 +36,7 @@ def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Arr
 
 
 def claim() -> Claim:
-    """Return the claim: in a state of steady precession the top has the acceleration of the closed form."""
+    """Return the tested claim: in steady precession the top has the acceleration of the closed form."""
     m, worst = build(), 0.0
     for tilt, precession in ((0.3, 2.0), (1.0, 5.0), (1.5, -3.0), (2.5, 8.0)):
         q, v, expected = steady_precession(tilt, precession)

@@ -38,7 +38,7 @@ def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0
 
 
 def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
-    """Coordinates (7,) [m, quaternion] at which the normal contact springs support the block.
+    """Return the coordinates (7,) [m, quaternion] of the block at which the normal contact springs support it.
 
     The incline descends by `angle` [rad]; the block is rotated by `azimuth` [rad] about its normal.
     """
@@ -48,9 +48,9 @@ def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: at a tangential deflection of weight sin(angle) / (4 k) all forces cancel.
 
-    With a tangential deflection of weight sin(angle) / (4 k) all forces cancel, and friction is within its limit.
+    Friction is within its limit.
     """
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = contact_kinematics(m, resting(), np.zeros(6))

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import Moved, bar_inertia, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, input_force
 from linkwork.model import Builder, Mechanism, PointOnLine, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -49,18 +49,24 @@ def build(stages: int = 3, angle: float = 0.6) -> Mechanism:
 
 
 def coordinates(stages: int, angle: float) -> Array:
-    """Coordinates q (2 stages + 1,) [rad] of the closed lift: "rise" bars at `angle`, "lean" bars at pi - `angle`."""
+    """Return the coordinates q (2 stages + 1,) [rad] of the closed lift whose bars have the angle `angle` [rad].
+
+    "rise" bars are at `angle`, "lean" bars at pi - `angle`.
+    """
     pairs = [x for _ in range(stages) for x in (2 * angle - np.pi, np.pi - 2 * angle)]
     return np.array([angle, *pairs[1:], angle - np.pi])
 
 
 def slopes(stages: int) -> Array:
-    """Derivatives (2 stages + 1,) of `coordinates` by the angle."""
+    """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` by the bar angle."""
     return np.array([1.0, *[x for _ in range(stages) for x in (2.0, -2.0)][1:], 1.0])
 
 
 def links(stages: int, angle: float) -> list[Moved]:
-    """All bars and the platform; the middle of stage k is at the height (2 k - 1) HALF sin(angle)."""
+    """Return all bars and the platform as planar links that depend on the bar angle [rad].
+
+    The middle of stage k is at the height (2 k - 1) HALF sin(angle).
+    """
     c, s = HALF * np.cos(angle), HALF * np.sin(angle)
     inertia = bar_inertia(BAR, 2 * HALF)[2]
     found = []
@@ -72,7 +78,7 @@ def links(stages: int, angle: float) -> list[Moved]:
 
 
 def weight(stages: int, angle: float) -> float:
-    """Torque [N m] at the foot that supports bars and platform at an angle [rad].
+    """Return the torque [N m] at the foot that supports the weight of bars and platform at a bar angle [rad].
 
     `stages` is the number of stages.
     """
@@ -80,9 +86,9 @@ def weight(stages: int, angle: float) -> float:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: the torque of Eksergian's equation gives the lift the predicted acceleration.
 
-    Under the torque of Eksergian's equation, lifts with 1, 2, 3 and 5 stages have the predicted acceleration.
+    It is tested for lifts with 1, 2, 3 and 5 stages.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for stages in (1, 2, 3, 5):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import Moved, bar_inertia, claim_of_crank, input_force
+from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force
 from linkwork.model import Builder, Mechanism, Prismatic, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -36,13 +36,13 @@ def build(crank: float = 0.8, speed: float = 10.0) -> Mechanism:
 
 
 def coordinates(crank: float) -> Array:
-    """Coordinates q (3,) [rad, rad, m] of the closed linkage: crank, rod relative to the crank, slider."""
+    """Return the coordinates q (3,) [rad, rad, m] of the closed linkage: crank, rod relative to the crank, slider."""
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)  # angle between rod and rail
     return np.array([crank, -lean - crank, CRANK * np.cos(crank) + ROD * np.cos(lean)])
 
 
 def slopes(crank: float) -> tuple[Array, Array]:
-    """First and second derivatives (3,) of `coordinates` by the crank angle."""
+    """Return the first and second derivatives, (3,) each, of the joint coordinates by the crank angle."""
     lean1, lean2 = leaning(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
@@ -51,9 +51,9 @@ def slopes(crank: float) -> tuple[Array, Array]:
 
 
 def leaning(crank: float) -> tuple[float, float]:
-    """First and second derivatives of the angle between rod and rail by the crank angle.
+    """Return the first and second derivatives of the angle between rod and rail by the crank angle.
 
-    ROD sin(lean) = CRANK sin(crank).
+    The angle satisfies ROD sin(lean) = CRANK sin(crank).
     """
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = CRANK * np.cos(crank) / (ROD * np.cos(lean))
@@ -61,7 +61,7 @@ def leaning(crank: float) -> tuple[float, float]:
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """Torque [N m] on the crank for its angle [rad], speed [rad/s] and acceleration [rad/s^2]."""
+    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s]."""
     (first, second), (lean1, lean2) = slopes(crank), leaning(crank)
     c, s = np.cos(crank), np.sin(crank)
     # The centre of the rod is halfway between crank pin and slider
@@ -82,8 +82,5 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
-
-    Under the torque of Eksergian's equation the crank has the acceleration for which it was computed.
-    """
+    """Return the tested claim: the torque of Eksergian's equation gives the crank the intended acceleration."""
     return claim_of_crank(build(), coordinates, lambda crank: slopes(crank)[0], torque)

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import active_constraints, consistent_velocity
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_link_helpers import bar_inertia
+from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Ball, Builder, Free, Mechanism, Prismatic, Universal
 from linkwork.spatial.rotation import matrix_from_quaternion, quaternion_about_axis
 from linkwork.spatial.scalar import Array, cross
@@ -21,27 +21,27 @@ LEGS = range(6)
 
 
 def base_points() -> Array:
-    """Lower ends of the legs (6, 3) [m] in the world."""
+    """Return the lower ends (6, 3) [m] of the legs in the world."""
     angles = np.array([np.pi / 3 * (k + k % 2) + (1 - 2 * (k % 2)) * SPREAD for k in LEGS])
     return np.column_stack([BASE * np.cos(angles), BASE * np.sin(angles), np.zeros(6)])
 
 
 def top_points() -> Array:
-    """Upper ends of the legs (6, 3) [m] in the platform's frame, in pairs between the lower pairs."""
+    """Return the upper ends (6, 3) [m] of the legs in the platform's frame, in pairs between the lower pairs."""
     angles = np.array([np.pi / 3 * (k + 1 - k % 2) - (1 - 2 * (k % 2)) * SPREAD for k in LEGS])
     return np.column_stack([TOP * np.cos(angles), TOP * np.sin(angles), np.zeros(6)])
 
 
 def legs(position: Array, R: Array) -> Array:
-    """Vectors (6, 3) [m] along the legs, for the platform at `position` (3,) [m] with the rotation R (3, 3)."""
+    """Return the vectors (6, 3) [m] along the legs for the platform at `position` (3,) [m] with rotation R (3, 3)."""
     return position + top_points() @ R.T - base_points()
 
 
 def coordinates(position: Array, quaternion: Array) -> Array:
-    """Coordinates q (25,) of the closed platform at a position (3,) [m] and quaternion (4,): the inverse kinematics.
+    """Return the coordinates q (25,) of the closed mechanism for a pose of the platform: the inverse kinematics.
 
-    First the platform; then for each leg the two angles [rad] of the universal joint and the extension [m] of the
-    piston beyond the barrel.
+    The pose is a position (3,) [m] and a quaternion (4,). q has first the platform; then for each leg the two angles
+    [rad] of the universal joint and the extension [m] of the piston beyond the barrel.
     """
     found = [*position, *quaternion]
     for leg in legs(position, matrix_from_quaternion(quaternion)):
@@ -90,7 +90,7 @@ def build(position: Array | None = None, quaternion: Array | None = None) -> Mec
 
 
 def leg_rates(q: Array, twist: Array) -> Array:
-    """Rates (6,) [m/s] of the leg lengths for the platform's twist (6,) [m/s, rad/s] in its frame."""
+    """Return the rates (6,) [m/s] of the leg lengths for the platform's twist (6,) [m/s, rad/s] in its frame."""
     R = matrix_from_quaternion(q[3:7])
     vectors = legs(q[:3], R)
     points = np.array([R @ (twist[:3] + cross(twist[3:], top)) for top in top_points()])
@@ -98,10 +98,7 @@ def leg_rates(q: Array, twist: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
-
-    For velocities that satisfy the six loops, the leg rates equal those of the inverse kinematics.
-    """
+    """Return the tested claim: for velocities that satisfy the loops, the leg rates equal the inverse kinematics."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     at = [m.joints[f"leg {k + 1}"].v.start for k in LEGS]
     for _ in range(5):

@@ -12,7 +12,7 @@ ANGULAR_VELOCITY = (0.0, 3.0, 4.0)  # [rad/s]
 
 
 def build() -> Mechanism:
-    """Build the body without gravity. The paper does not give its mass; here it is 1 kg."""
+    """Build the free rigid body without gravity. The paper does not give its mass; here it is 1 kg."""
     b = Builder("tumbling_body", gravity=(0, 0, 0))
     b.body("body", mass=1.0, inertia=(1.0, 2.0, 3.0))
     b.joint("float", Free(), "world", "body")
@@ -20,10 +20,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
-
-    The initial state of the paper has an energy of 33 J and the angular momentum (0, 6, 12) kg m^2/s.
-    """
+    """Return the tested claim: the paper's initial state has 33 J and the angular momentum (0, 6, 12) kg m^2/s."""
     m = build()
     v = np.array([0.0, 0.0, 0.0, *ANGULAR_VELOCITY])
     found = np.array([kinetic_energy(m, m.neutral(), v), *momentum(m, m.neutral(), v)[3:]])

@@ -28,10 +28,10 @@ def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: 
 def equations(
     I1: float, I2: float, m2: float, R: float, L: float, q: Array, M1: float, F2: float
 ) -> tuple[Array, Array]:
-    """Mass matrix (2, 2) and generalized forces (2,) of the paper's equation (21), which has P2 for F2 by misprint.
+    """Return the mass matrix (2, 2) and generalized forces (2,) of the paper's equation (21).
 
-    I1, I2, m2, R and L are those of `build`, q (2,) [rad] are the joint angles, M1 [N m] is the torque on body 1, and
-    F2 [N] pulls the end of body 2 along -x.
+    Misprint: the paper has P2 for F2. I1, I2, m2, R and L are those of `build`, q (2,) [rad] are the joint angles, M1
+    [N m] is the torque on body 1, and F2 [N] pulls the end of body 2 along -x.
     """
     total = q[0] + q[1]
     M = np.array([[I1 + m2 * R**2 + I2, I2], [I2, I2]])
@@ -39,9 +39,10 @@ def equations(
 
 
 def end_wrench(L: float, q: Array, F2: float) -> Array:
-    """Wrenches (2, 6) [N, N m] on both bodies, in their frames, for a force F2 [N] along -x at the end of body 2.
+    """Return the wrenches (2, 6) [N, N m] on both bodies, in their frames, of a force F2 [N] at the end of body 2.
 
-    L [m] is the distance of the end from the pin of body 2, and q (2,) [rad] are the joint angles.
+    The force is along -x. L [m] is the distance of the end from the pin of body 2, and q (2,) [rad] are the joint
+    angles.
     """
     total = q[0] + q[1]
     fx, fy = -F2 * np.cos(total), F2 * np.sin(total)
@@ -49,7 +50,7 @@ def end_wrench(L: float, q: Array, F2: float) -> Array:
 
 
 def claim() -> Claim:
-    """Return the claim: the articulated-body algorithm gives the accelerations of the paper's (21)."""
+    """Return the tested claim: the articulated-body algorithm gives the accelerations of the paper's equation (21)."""
     numbers, rng = (0.8, 0.3, 2.0, 0.7, 0.4), np.random.default_rng(0)
     m, worst = build(*numbers), 0.0
     for _ in range(20):

@@ -31,27 +31,30 @@ def build(selected: int = 1) -> Mechanism:
 
 
 def at_the_load(ratio: float) -> float:
-    """Total inertia [kg m^2] reflected to the load in a gear with this ratio."""
+    """Return the total inertia [kg m^2] of motor and load, reflected to the load, in a gear with this ratio."""
     return ratio**2 * (ROTOR + SHAFT) + LOAD
 
 
 def run_up(ratio: float, start: float, time: float) -> float:
-    """Speed of the load [rad/s] after `time` [s] at full voltage, from the torque-speed line of the motor.
+    """Return the load speed [rad/s] after `time` [s] at full voltage, from the motor's torque-speed line.
 
-    `start` [rad/s] is its initial speed. `ratio` is that of the gear.
+    `start` [rad/s] is the initial speed of the load, and `ratio` that of the gear.
     """
     fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
     return fastest + (start - fastest) * np.exp(-time / constant)
 
 
 def speed_after_shift(speed: float) -> float:
-    """Speed of the load [rad/s] after the shift, by conservation of the momentum along the new constraint."""
+    """Return the load speed [rad/s] after the gear shift, by conservation of momentum along the new constraint.
+
+    `speed` [rad/s] is that before the shift.
+    """
     first, second = RATIOS
     return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
 
 
 def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: a run-up at full voltage with a shift."""
+    """Return keyword arguments for `lw.simulate`: acceleration at full voltage with a gear shift."""
     m = build()
     return {
         "mechanism": m,
@@ -64,10 +67,9 @@ def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: the load speeds and the energy lost in the gear shift equal their closed forms.
 
-    The speed of the load before and after the shift and at the end, and the energy lost in the shift, equal their
-    closed forms.
+    The speeds are those before and after the shift, and at the end.
     """
     run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)

@@ -1,6 +1,6 @@
 """The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
 
-`walker_machine` builds it; `walker_gaits` has its gaits and controllers.
+`walker_mechanism` builds it; `walker_gaits` has its gaits and controllers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.walker_gaits import straight
-from linkwork.examples.walker_machine import FEMURS, FRAMES, LEGS, build, hip, knee
+from linkwork.examples.walker_mechanism import FEMURS, FRAMES, LEGS, build, hip, knee
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
 
 def motors() -> dict[str, dict[str, float]]:
-    """Joints that each motor moves, with ratios: hips, and tibia angles relative to the frame; without yaw."""
+    """Return for each motor the joints that it moves, with ratios: hips, and tibia angles relative to the frame.
+
+    The yaw motor is left out.
+    """
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:
         found[f"{frame} femurs"] = {hip(frame, leg): sign for leg, sign in FEMURS.items()}
@@ -31,7 +34,7 @@ def motors() -> dict[str, dict[str, float]]:
 
 
 def limbs(mechanism: Mechanism) -> LimbSystem:
-    """Limb system of the walker with all clutches engaged: six coordinates of the base and five of motors."""
+    """Return the walker with all clutches engaged as a limb system: six base and five motor coordinates."""
     from_frame = {knee(frame, leg): frame for frame in FRAMES for leg in LEGS}
     return limb_system(mechanism, motors(), measured_from=from_frame)
 
@@ -40,16 +43,17 @@ def limbs(mechanism: Mechanism) -> LimbSystem:
 
 
 def matrices(system: LimbSystem) -> dict[str, Array]:
-    """Matrices (42) to (49) of the paper by name: D of a limb on the bottom and on the top frame, D1, D2, D3.
+    """Return the matrices of the paper's equations (42) to (49) by name, computed by linkwork.
 
-    Rotational coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
+    They are D of a limb on the bottom and on the top frame, D1, D2 and D3. Rotational coordinates of the base are
+    angular velocities; they equal Euler angle rates in the neutral position.
     """
     bottom, top = (system.D0[number][3:, 3:] for number in (0, -1))
     return {"D bottom": bottom, "D top": top, "D1": system.D1, "D2": system.D2, "D3": system.D3}
 
 
 def printed() -> dict[str, Array]:
-    """The same matrices as printed in the paper, block by block."""
+    """Return the matrices of the paper's equations (42) to (49) by name, as printed in the paper."""
     base, y, z = (0, np.eye(6)), np.array([[0.0], [1.0], [0.0]]), np.array([[0.0], [0.0], [1.0]])  # (43)
     D_A = [block for k in range(4) for block in (base, (6 + 3 * k, np.eye(3)))]  # (45)
     D_B = [block for k in range(4) for block in (base, (18 + 2 * k, np.eye(2)))]  # (46)
@@ -66,15 +70,15 @@ def printed() -> dict[str, Array]:
 
 
 def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
-    """Matrix of blocks side by side; each block starts at a given row, with zeros above and below."""
+    """Return a matrix of blocks side by side; each block starts at its given row, with zeros above and below."""
     return np.hstack([np.pad(block, ((above, rows - above - len(block)), (0, 0))) for above, block in blocks])
 
 
 def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
-    """Largest relative difference between limb coordinates and articulated bodies at random states.
+    """Return the largest relative differences between limb coordinates and articulated bodies at random states.
 
-    The first number is for all joints, the second for the motor coordinates. The second is compared with the mass
-    matrix by composite bodies, projected to the motor coordinates.
+    The first number is for the accelerations of all joints, the second for the motor coordinates. The second is
+    compared with the mass matrix by composite bodies, projected to the motor coordinates.
     """
     rng, system, free = np.random.default_rng(0), limbs(mechanism), limb_system(mechanism)
     P, whole, coupled = system.velocity_map, 0.0, 0.0
@@ -91,14 +95,14 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
 
 
 def arguments(duration: float = 10.0) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: a straight walk of `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: a straight walk of `duration` [s]."""
     return straight(duration).arguments
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: the matrices equal the paper's, and two formulations give equal accelerations.
 
-    The matrices equal the paper's; limb coordinates and articulated bodies give equal accelerations.
+    The formulations are limb coordinates and articulated bodies.
     """
     m = build()
     found, expected = matrices(limbs(m)), printed()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.drive_forces import drive_forces
-from linkwork.examples.walker_machine import FEMUR_LENGTH, TIBIA_LENGTH, build
+from linkwork.examples.walker_mechanism import FEMUR_LENGTH, TIBIA_LENGTH, build
 from linkwork.model import HeightField, Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
@@ -28,13 +28,13 @@ TURN_RATE = 0.35  # rate of the desired heading in a turn [rad/s]
 
 
 def smooth(x: Number) -> Number:
-    """Smooth step: 0 for x < 0, 1 for x > 1, with a continuous first derivative."""
+    """Return a smooth step function of x: 0 for x < 0, 1 for x > 1, with a continuous first derivative."""
     x = minimum(maximum(x, 0.0), 1.0)
     return x * x * (3.0 - 2.0 * x)
 
 
 class Swing(NamedTuple):
-    """Position of the feet of a frame in the gait cycle.
+    """Position of the feet of one frame of the walker in the gait cycle, dimensionless.
 
     `back` is their backward position, from -1/2 to 1/2 in stance; `lifted` their height, up to 1 in swing. `moved`
     increases from 0 to 1 in swing; it is 0 in stance.
@@ -46,7 +46,7 @@ class Swing(NamedTuple):
 
 
 def swing(phase: Number) -> Swing:
-    """Position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
+    """Return the position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
 
     The swing begins and ends with the speed of the stroke, so that feet do not scrape. The height is the mean of a
     parabola, which alone would land hard, and its square.
@@ -61,31 +61,31 @@ def swing(phase: Number) -> Swing:
 
 
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
-    """Angles [rad] of femurs and tibiae for feet `back` [m] behind their neutral position, in strides of `stride` [m].
+    """Return the angles [rad] of femurs and tibiae for feet `back` [m] behind their neutral position.
 
-    The femurs keep the frame at constant height. Their angle above the horizontal in the middle of a stride equals
-    their angle below it at the ends, so that the distance between front and back feet is constant. In swing, the femurs
-    rise by the angle `lifted` [rad].
+    `stride` [m] is the length of a footstep. The femurs keep the frame at constant height. Their angle above the
+    horizontal in the middle of a stride equals their angle below it at the ends, so that the distance between front and
+    back feet is constant. In swing, the femurs rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
 
 
 def _dropped(back: Number) -> Number:
-    """Loss of vertical reach [m] of a tibia with its foot at `back` [m]."""
+    """Return the loss of vertical reach [m] of a tibia that is tilted because its foot is `back` [m] from neutral."""
     return TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
 
 
 def heading(m: Mechanism, q: Array) -> Number:
-    """Heading of the walker [rad] from x towards y, the mean of both frames."""
+    """Return the heading [rad] of the walker from x towards y, the mean of both frames."""
     w, x, y, z = q[m.joints["float"].q][3:]
     return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) + 0.5 * q[m.joints["yaw"].q.start]
 
 
 def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number, wanted: Number) -> Array:
-    """Angles of the five motors (5,) [rad] for the `wanted` heading [rad], in the order of `m.drives`.
+    """Return the desired angles (5,) [rad] of the five motors, in the order of `m.drives`.
 
-    `stride` [m] and `lift` [rad] are the length and height of the footsteps.
+    `wanted` [rad] is the desired heading; `stride` [m] and `lift` [rad] are the length and height of the footsteps.
     """
     begun, phase = smooth(t / RAMP), t / PERIOD - np.floor(t / PERIOD)
     bottom, top = swing(phase), swing(phase + 0.5)
@@ -99,7 +99,10 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """Walking controller, which turns by `turn` [rad] from the time `when` [s] on; its gains may differ in a batch."""
+    """Return the walking controller, which turns the walker by `turn` [rad] from the time `when` [s] on.
+
+    The gains of the controller may differ between the members of a batch.
+    """
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:
         since = maximum(t - when, 0.0) * TURN_RATE
@@ -116,7 +119,7 @@ GAINS = ("stride", "lift", "turn", "when")
 
 
 class Walk(NamedTuple):
-    """A walk: the mechanism with its ground, the schedule, the duration [s], and the gains of the controller."""
+    """A walk to simulate: the mechanism with its ground, the schedule, the duration [s], and the controller's gains."""
 
     mechanism: Mechanism
     schedule: list[Any]
@@ -127,14 +130,14 @@ class Walk(NamedTuple):
     when: Any = 0.0
 
     def member(self, number: int) -> Walk:
-        """Walk of one member of a batch."""
+        """Return the walk of member `number` of a batch of walks."""
         schedule = [(np.broadcast_to(time, np.shape(self.when))[number], *what) for time, *what in self.schedule]
         one = {name: np.broadcast_to(getattr(self, name), np.shape(self.when))[number] for name in GAINS}
         return self._replace(schedule=schedule, **one)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments for `lw.simulate`; gains and times of the schedule may be arrays, for a batch."""
+        """Return keyword arguments for `lw.simulate`; gains and times of the schedule may be arrays, for a batch."""
         gains = {name: getattr(self, name) for name in GAINS}
         batch = np.broadcast_shapes(*(np.shape(gain) for gain in gains.values()))
         start = self.mechanism.keyframes["start"].q
@@ -152,12 +155,12 @@ class Walk(NamedTuple):
 
 
 def engaged(m: Mechanism) -> list[Any]:
-    """Schedule that engages all clutches at the start, which leaves 11 of 23 degrees of freedom."""
+    """Return a schedule that engages all clutches at the start, which leaves 11 of 23 degrees of freedom."""
     return [(0.0, "engage", clutch.name) for clutch in m.clutches]
 
 
 def straight(duration: float = 26.0) -> Walk:
-    """Straight walk on flat ground, with the frames locked to each other."""
+    """Return a straight walk on flat ground, with the two frames locked to each other."""
     m = build()
     return Walk(m, [*engaged(m), (0.0, "lock", "yaw brake")], duration)
 
@@ -167,9 +170,10 @@ CELL = 0.1  # grid spacing of the rough ground [m]
 
 
 def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 0) -> HeightField:
-    """Ground of 14 m by 6 m with random heights up to `height` [m], and a `step` [m] at the distance `at` [m].
+    """Return a ground of 14 m by 6 m with random heights up to `height` [m], and a step up.
 
-    Its middle must be placed `AHEAD` of the start. It is flat around the start.
+    The step of the height `step` [m] is at the distance `at` [m]. The middle of the ground must be placed `AHEAD` of
+    the start. The ground is flat around the start.
     """
     size = (14.0, 6.0)
     counts = [round(length / CELL) + 1 for length in size]
@@ -179,7 +183,7 @@ def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 
 
 
 def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
-    """Straight walk over rough ground; yaw control maintains the heading.
+    """Return a straight walk over rough ground, on which yaw control maintains the heading.
 
     `height` [m] is the largest height of the ground.
     """
@@ -188,9 +192,9 @@ def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
 
 
 def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0) -> Walk:
-    """Turn to the left by `turn` [rad] on flat ground; before and after, the frames are locked to each other.
+    """Return a walk with a turn to the left by `turn` [rad] on flat ground.
 
-    The turn begins at the time `when` [s].
+    The turn begins at the time `when` [s]. Before and after it, the frames are locked to each other.
     """
     m, lasts = build(), round((abs(turn) / TURN_RATE + 2.0) / ROW) * ROW
     switches = [(0.0, "lock", "yaw brake"), (when, "unlock", "yaw brake"), (when + lasts, "lock", "yaw brake")]
@@ -198,7 +202,7 @@ def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0
 
 
 def crowd(count: int, duration: float, seed: int = 0) -> Walk:
-    """Batch of `count` walks on flat ground with random strides, turns, and times at which yaw is unlocked."""
+    """Return a batch of `count` walks on flat ground with random strides, turns, and times at which yaw is unlocked."""
     rng, one = np.random.default_rng(seed), turning(duration=duration)
     parts = np.array([[0.3], [0.6]]) + rng.uniform(0.0, 0.25, (2, count))
     unlock, lock = (parts * duration / ROW).round() * ROW
@@ -208,7 +212,7 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
-    """Schedule of a gait cycle after which the walker leans back, or forward again.
+    """Return the schedule of a gait cycle after which the walker leans back, or forward again.
 
     The clutches of the back legs of a frame are reversed (3.1.4) while its femurs move down in swing, from the highest
     point on, for a `part` of the motion: front femurs sink and back femurs rise. To lean forward, they are reversed
@@ -226,10 +230,10 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 
 
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
-    """Walk over rough ground and up a step; the walker leans back from before the step until after it.
+    """Return a walk over rough ground and up a step, for which the walker leans back.
 
-    `step` and `height` [m] are the heights of the step and of the rough ground; `lean` is the argument `part` of
-    `leaning`.
+    It leans from before the step until after it. `step` and `height` [m] are the heights of the step and of the rough
+    ground; `lean` is the argument `part` of `leaning`.
     """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []
@@ -237,6 +241,6 @@ def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean
 
 
 def tilt(q: Array) -> Array:
-    """Inclination (...,) [rad] of the top frame at q (..., nq)."""
+    """Return the inclination (...,) [rad] of the walker's top frame at the positions q (..., nq)."""
     x, y = q[..., 4], q[..., 5]
     return np.arccos(1.0 - 2.0 * (x * x + y * y))

@@ -22,9 +22,9 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim of this example.
+    """Return the tested claim: accelerations satisfy the equations of the gyrostat.
 
-    Accelerations satisfy the gyrostat's equations I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis.
+    These are I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis of the wheel.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the axial momentum of the wheel is part of h

@@ -9,13 +9,13 @@ import numpy as np
 
 from linkwork.compiler import Count, Kernel, Rows
 from linkwork.errors import LinkworkError
-from linkwork.lagrangian.clocked_steps import Clocked
-from linkwork.lagrangian.composed_lagrangian import Composed
-from linkwork.lagrangian.discrete_step import Integrator, State
-from linkwork.lagrangian.energy_momentum_equations import EnergyMomentum
-from linkwork.lagrangian.user_system import Form, Functions
-from linkwork.lagrangian.variational_equations import ENDS, FIRST_ORDER, MIDPOINT, Variational
-from linkwork.model.broadcast import Shape
+from linkwork.lagrangian.composed_integrators import Composed
+from linkwork.lagrangian.energy_momentum_integrator import EnergyMomentum
+from linkwork.lagrangian.one_step_integrator import Integrator, State
+from linkwork.lagrangian.time_transformed_steps import Clocked
+from linkwork.lagrangian.user_defined_lagrangian import Form, Functions
+from linkwork.lagrangian.variational_integrator import ENDS, FIRST_ORDER, MIDPOINT, Variational
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.state import Leaves
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 from linkwork.spatial.traceable_loops import record, repeat
@@ -28,9 +28,9 @@ Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
 
 
 class Programs:
-    """The programs of a discrete system with `size` coordinates: functions of the values of one batch member.
+    """The functions of a discrete system that are compiled; each takes the values of one batch member.
 
-    `gains` are the names and shapes of the gains.
+    The system has `size` coordinates; `gains` are the names and shapes of the gains.
     """
 
     def __init__(self, functions: Functions, method: str, order: int, size: int, gains: Gains):
@@ -45,7 +45,7 @@ class Programs:
         self.kernel = cache(self._kernel)
 
     def integrator(self, values: Sequence[Value]) -> Integrator:
-        """Return the integrator of the system, given the values of its gains."""
+        """Return the integrator of the discrete system for given values of its gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
@@ -70,7 +70,7 @@ class Programs:
         return *integrator.start(0.0, x, xdot), *inspected
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,).
+        """Return the initial velocity (n,) at x (n,) from which a first step h [s] of the system leads to y (n,).
 
         `values` are those of the gains.
         """
@@ -79,7 +79,7 @@ class Programs:
         return (plain.velocity_between(0.0, x, y, h),)
 
     def step(self, *numbers: Value) -> Leaves:
-        """Return the next state, and 1 if the step was solved, else 0.
+        """Return the state after one step, and 1 if the equations of the step were solved, else 0.
 
         `numbers` are the state, the step size h [s] and the gains.
         """
@@ -88,9 +88,9 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of a step, and the matrices of `LagrangianSystem.tangents` before it.
+        """Return the derivative (2n, 2n) of a step, and the constraint rows for changes of the state before it.
 
-        `numbers` are the state, the step size h [s] and the gains.
+        The rows are those of `LagrangianSystem.tangents`. `numbers` are the state, the step size h [s] and the gains.
         """
         now, (h, *values) = _split(numbers)
         integrator = self.integrator(values)
@@ -102,7 +102,7 @@ class Programs:
         return self._sample(self.integrator(values), now, np.full(self.form.constraints, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
-        """Run for a number of samples, with `every` steps between samples.
+        """Run for a number of samples, with `every` steps between samples, and return the recorded series.
 
         `numbers` are the state, the step size h [s], the gains, and the number of samples. Returns the number of
         completed steps, 1 if all were solved, the last state, and the recorded series.
@@ -134,7 +134,7 @@ class Programs:
         return done, going, *last, *series
 
     def _sample(self, integrator: Integrator, now: State, multipliers: Array, iterations: Number) -> Leaves:
-        """Return one sample: the recorded values in the order of SERIES."""
+        """Return one sample of the motion: the recorded values in the order of SERIES."""
         energy, momenta = integrator.system.energy(now.x, now.xdot), integrator.system.momenta(now.x, now.p)
         return now.t, now.x, now.xdot, now.p, multipliers, energy, momenta, iterations
 
@@ -161,6 +161,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """Return the state that the first of these numbers form, and the remaining numbers."""
+    """Return the state that the first entries of `numbers` form, and the remaining entries."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

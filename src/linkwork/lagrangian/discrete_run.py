@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import NotConverged
-from linkwork.lagrangian.discrete_step import Integrator, State
-from linkwork.lagrangian.renamed_arguments import warn_renamed
+from linkwork.lagrangian.deprecated_arguments import warn_renamed
+from linkwork.lagrangian.one_step_integrator import Integrator, State
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
@@ -99,7 +99,7 @@ class DiscreteRun:
 
 
 def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
-    """Return the largest change of the symplectic form on admissible changes of the state by a step.
+    """Return the largest change of the symplectic form in a step, over changes of state that satisfy the constraints.
 
     A (2n, 2n) is the derivative of the step for (x, p); `rows` and `dp` are the matrices of
     `LagrangianSystem.tangents`.
@@ -153,7 +153,7 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None.
+    """Return the index of a row of the constraint Jacobian (m, n) that depends linearly on the others, or None.
 
     m is the number of constraints.
     """

@@ -1,4 +1,4 @@
-"""A mechanical system given by Lagrangian, constraints and forces; momenta, mass matrix and rows by differentiation.
+"""A mechanical system defined by a Lagrangian, constraints and forces; derivatives give momenta and mass matrix.
 
 All functions take one state, of floats or traced numbers. Coordinates x (n,) are arbitrary. With a chart, the
 Lagrangian and the forces are functions of the point chart(x), and x are generalized coordinates (S4, 2.3.2).
@@ -17,11 +17,12 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class LagrangianSystem:
-    """Functions of one state: `lagrangian(x, xdot)` [J], `constraints(x)` (m,), `forces(t, x, xdot)`, `chart(x)`.
+    """A Lagrangian system, given by functions of one state such as `lagrangian(x, xdot)` [J].
 
-    `size` is n. Constraints are zero at admissible positions; a system with a chart has none. `nonholonomic(x)` (l, n)
-    are rows with rows @ xdot = 0, such as rolling without slipping. `symmetries(x)` (k, n) are directions of symmetry:
-    moving along them does not change the Lagrangian. `clock(point)` [s] is the time per unit of the step size.
+    The functions are `lagrangian(x, xdot)` [J], `constraints(x)` (m,), `forces(t, x, xdot)` and `chart(x)`. `size` is
+    n. Constraints are zero at admissible positions; a system with a chart has none. `nonholonomic(x)` (l, n) are rows
+    with rows @ xdot = 0, such as rolling without slipping. `symmetries(x)` (k, n) are directions of symmetry: moving
+    along them does not change the Lagrangian. `clock(point)` [s] is the time per unit of the step size.
     """
 
     size: int
@@ -51,7 +52,7 @@ class LagrangianSystem:
         return jacobian(self.lagrangian, 1)(point, rate)
 
     def load(self, t: Number, point: Array, rate: Array) -> Array:
-        """Return the rate of change dL/dx + forces (k,) of the momentum at time t [s]."""
+        """Return the generalized force dL/dx + forces (k,) at time t [s]: the rate of change of the momentum."""
         found = jacobian(self.lagrangian, 0)(point, rate)
         return found if self.forces is None else found + self.forces(t, point, rate)
 
@@ -76,9 +77,9 @@ class LagrangianSystem:
         return np.zeros(0) if self.constraints is None else self.constraints(x)
 
     def rows(self, x: Array) -> Array:
-        """Return Dg(x) and below it the nonholonomic rows (m + l, n): admissible velocities have rows @ xdot = 0.
+        """Return the matrix (m + l, n) of all constraints on velocities: admissible velocities have rows @ xdot = 0.
 
-        There are m constraints and l nonholonomic rows.
+        It has the derivatives Dg(x) of the m constraints, and below them the l nonholonomic rows.
         """
         holonomic = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
         return np.concatenate([holonomic, self.slip_rows(x)])
@@ -88,7 +89,7 @@ class LagrangianSystem:
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Return matrices for changes (dx, dxdot) of a state: constraint rows (2m + l, 2n), and the map (n, 2n) to dp.
+        """Return constraint rows (2m + l, 2n) for changes (dx, dxdot) of a state, and the map (n, 2n) to dp.
 
         Admissible changes are those for which rows @ (dx, dxdot) = 0.
         """
@@ -98,7 +99,7 @@ class LagrangianSystem:
         return rows, np.hstack([jacobian(self.coordinate_momentum)(x, xdot), self.mass(x, xdot)])
 
     def momenta(self, x: Array, p: Array) -> Array:
-        """Return the momentum maps (k,) of the symmetries: components of p (n,) along them (S4, 2.22)."""
+        """Return the momenta (k,) that belong to the symmetries: components of p (n,) along them (S4, 2.22)."""
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 
     def energy(self, x: Array, xdot: Array) -> Number:

@@ -2,8 +2,8 @@
 
 from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners
-from linkwork.model.elements.ground import Ground, HeightField
 from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod
+from linkwork.model.elements.uneven_ground import Ground, HeightField
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,

@@ -1,6 +1,6 @@
-"""Result types of a mechanism's analyses: mobility, symmetries and independent velocities.
+"""Result types of three analyses of a mechanism: mobility, symmetries and independent velocities.
 
-The package `evaluation` computes them.
+The package `evaluation` computes these results.
 """
 
 from __future__ import annotations

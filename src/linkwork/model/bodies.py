@@ -1,4 +1,4 @@
-"""Rigid bodies, the parts that are welded to them, and frames that are fixed to them."""
+"""Rigid bodies, the parts that are welded together to form a body, and the frames that are fixed to bodies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """The connection of a part or frame to another body.
+    """How a welded part or a frame is fixed to a body: the name of that body, and the pose in its frame.
 
-    `to` is the name of that body, `offset` the pose in its frame, and `by` the name of the weld; empty for a frame.
+    `to` is the name of the body, `offset` the pose in its frame, and `by` the name of the weld; empty for a frame.
     """
 
     to: str
@@ -29,7 +29,7 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A body as given to the Builder: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's frame.
+    """A rigid part of a body: mass [kg], com (3,) [m] and inertia (6,) [kg m^2], as given to `Builder.body`.
 
     The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` is the pose of the part's
     frame in the frame of the `Body` that the part belongs to. `attachment` is the weld by which it belongs to this
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def rigid_inertia(self) -> RigidInertia:
-        """The inertia of the part about the origin of the body's frame, in body axes."""
+        """The spatial inertia of the part, about the origin of the frame of its `Body`, in the axes of this frame."""
         return self.pose.up(RigidInertia.of(self.mass, self.com, inertia_matrix(self.inertia)))
 
 
@@ -63,7 +63,7 @@ class Body:
 
     @cached_property
     def inertia(self) -> RigidInertia:
-        """The total inertia of all parts about the origin of the body's frame."""
+        """The spatial inertia of the whole body, the sum of its parts, about the origin of the body's frame."""
         total = RigidInertia.zero()
         for part in self.parts:
             total += part.rigid_inertia
@@ -71,12 +71,12 @@ class Body:
 
     @property
     def mass(self) -> Number:
-        """The total mass of all parts [kg]."""
+        """The mass of the body [kg], the sum of its parts."""
         return self.inertia.mass
 
     @cached_property
     def geometry(self) -> tuple[Geometry, ...]:
-        """The shapes of all parts, with poses in the body's frame."""
+        """The shapes of all parts of the body, with poses in the body's frame."""
         return tuple(
             replace(item, pose=(part.pose @ item.pose).snapped()) for part in self.parts for item in part.geometry
         )
@@ -84,7 +84,7 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame that is fixed to body number `body`, with `pose` in that body's frame.
+    """A named frame that is fixed to the body with number `body`; `pose` is its pose in that body's frame.
 
     Bodies and welded parts are frames too. A frame that is not a part has an `attachment`: the body or part to which
     the Builder fixed it.
@@ -98,10 +98,11 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A frame of an element that is fixed to body number `body`, with `pose` in that body's frame.
+    """The frame at which an element, such as a loop closure or a spring, is attached to a body.
 
-    `offset` is the pose of this frame in the body, welded part or world that the user named; `mount` is the pose of the
-    named part in the body's frame.
+    `body` is the number of the body, and `pose` the pose of the frame in the body's frame. `offset` is the pose of the
+    frame in the body, welded part or world that the user named; `mount` is the pose of the named part in the body's
+    frame.
     """
 
     offset: Transform
@@ -111,29 +112,29 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return a place with the pose `offset` as given to the Builder, before bodies have numbers."""
+        """Return an attachment frame with pose `offset` in the part that the user named; bodies have no numbers yet."""
         return Place(offset, 0, offset)
 
     def on(self, body: int, pose: Transform) -> Place:
-        """Return the place on body number `body`; `pose` is the pose of the named part in that body's frame."""
+        """Return the attachment frame on body number `body`; `pose` is the pose of the named part in its frame."""
         return replace(self, body=body, pose=(pose @ self.offset).snapped(), mount=pose)
 
     def moved(self, p: Array) -> Place:
-        """Return the place with its origin moved to p (3,) [m] in the frame of the named part."""
+        """Return a copy of the attachment frame whose origin is at p (3,) [m] in the frame of the named part."""
         offset = Transform(self.offset.R, p)
         return replace(self, offset=offset, pose=(self.mount @ offset).snapped())
 
 
 def inertia_matrix(six: Array) -> Array:
-    """Return the symmetric matrix (3, 3) of the six numbers (ixx, iyy, izz, ixy, ixz, iyz)."""
+    """Return the symmetric inertia matrix (3, 3) with the entries `six` = (ixx, iyy, izz, ixy, ixz, iyz)."""
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six_inertias(inertia: object, element: str) -> Array:
-    """Return the inertia as (ixx, iyy, izz, ixy, ixz, iyz).
+    """Return the entries (ixx, iyy, izz, ixy, ixz, iyz) of an inertia that a user gave in one of three forms.
 
-    `inertia` has 3 principal moments, these 6 numbers, or is a symmetric (3, 3) matrix.
+    `inertia` is a list of 3 principal moments, a list of these 6 entries, or a symmetric (3, 3) matrix.
     """
     try:
         a = np.array(inertia, dtype=float)

@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.arguments import (
+from linkwork.model.bodies import Part, six_inertias
+from linkwork.model.builder_argument_checks import (
     anything,
     checked_name,
     joint_kind,
@@ -24,17 +25,17 @@ from linkwork.model.arguments import (
     or_infinite,
     placement,
 )
-from linkwork.model.bodies import Part, six_inertias
+from linkwork.model.builder_specifications import FrameSpecification, JointSpecification, KeyframeSpecification
 from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
-from linkwork.model.faults import Fault, errors_in, raise_or_warn
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.mechanism_assembly import Assembly
 from linkwork.model.mimic import Mimic
+from linkwork.model.model_faults import Fault, errors_in, raise_or_warn
 from linkwork.model.physical_validity import (
     element_faults,
     mass_faults,
@@ -44,7 +45,6 @@ from linkwork.model.physical_validity import (
     tolerant_faults,
 )
 from linkwork.model.spanning_tree import spanned
-from linkwork.model.specifications import FrameSpecification, JointSpecification, KeyframeSpecification
 from linkwork.spatial import Transform
 
 MANY = 100  # the most faults of one tree that are reported

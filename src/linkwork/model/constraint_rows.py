@@ -23,7 +23,7 @@ SAMPLE = np.array([0.31, -0.47, 0.23, 0.53, 0.41, -0.29])  # a twist in general 
 
 
 class Row(ABC):
-    """A scalar constraint between the frames A and B: a position error [m or rad] that must be zero.
+    """One scalar constraint between the frames A and B: its position error [m or rad] must be zero.
 
     A row that only restricts velocities, such as that of a blade that does not slip sideways, returns the constant
     error 0.
@@ -31,9 +31,10 @@ class Row(ABC):
 
     @cached_property
     def holonomic(self) -> bool:
-        """Whether the row restricts positions: its error changes with the pose, or its wrench is always zero.
+        """Whether the row constrains positions (holonomic) or only velocities.
 
-        The class samples the row at poses in general position.
+        The class evaluates the row at three poses in general position. The row is holonomic if its error changes with
+        the pose, or if its wrench is zero at all of them.
         """
         power = change = 0.0
         for k in range(3):
@@ -44,18 +45,18 @@ class Row(ABC):
 
     @abstractmethod
     def error(self, X: Transform) -> Number:
-        """Return the position error [m or rad] at the pose X of frame B in frame A."""
+        """Return the position error [m or rad] of the constraint at the pose X of frame B in frame A."""
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench on frame B, in B, whose power is the rate of the error, for a multiplier of 1.
+        """Return the constraint wrench on frame B, in B, for a multiplier of 1; its power is the rate of the error.
 
         X is the pose of B in A.
         """
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """Return the time derivative of `wrench`, in frame B.
+        """Return the time derivative of the constraint wrench `wrench`, in frame B.
 
         X is the pose of B in A, and V the twist of B relative to A, in B.
         """
@@ -125,7 +126,7 @@ class Turn(Row):
 
 
 def _turned(X: Transform) -> tuple[Number, Array]:
-    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation in the pose X."""
+    """Return cos(angle / 2), and the vector 2 sin(angle / 2) axis (3,), for the rotation of the pose X."""
     q = quaternion_from_matrix(X.R)
     return q[0], q[1:] * 2.0
 
@@ -157,7 +158,7 @@ NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """Return `gap` [m or rad] plus a multiple of `period`, with the smallest magnitude."""
+    """Return the member of `gap` + k `period`, with integer k, that has the smallest magnitude [m or rad]."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
@@ -197,7 +198,7 @@ def _angle(n: Array, across: Array, direction: Array) -> Number:
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """Return h / max(h . h, least) (3,); for h = n x r, this is the gradient of the angle of r about n."""
+    """Return the vector h / max(h . h, least) (3,); for h = n x r, this is the gradient of the angle of r about n."""
     return h * (1.0 / maximum(dot(h, h), least))
 
 
@@ -306,20 +307,20 @@ def perpendicular(n: Array) -> tuple[Array, Array]:
 
 
 def at_point() -> tuple[Row, ...]:
-    """Return three constraint rows: the origins of the frames A and B coincide."""
+    """Return three constraint rows which require that the origins of the frames A and B coincide."""
     return tuple(Offset(axis) for axis in AXES)
 
 
 def on_axis(n: Array) -> tuple[Row, ...]:
-    """Return two constraint rows: the origin of frame B is on the axis n (3,) of frame A."""
+    """Return two constraint rows which require that the origin of frame B is on the axis n (3,) of frame A."""
     return tuple(Offset(e) for e in perpendicular(n))
 
 
 def axes_along(n: Array) -> tuple[Row, ...]:
-    """Return two constraint rows: the axis n of frame B is parallel or antiparallel to the axis n of frame A."""
+    """Return two constraint rows which require parallel or antiparallel axes n (3,) of the frames A and B."""
     return tuple(Alignment(e, n) for e in perpendicular(n))
 
 
 def unturned() -> tuple[Row, ...]:
-    """Return three constraint rows: frame B has the orientation of frame A."""
+    """Return three constraint rows which require that frame B has the orientation of frame A."""
     return tuple(Turn(axis) for axis in AXES)

@@ -1,4 +1,4 @@
-"""Shapes of bodies, and their pose, colour and role.
+"""Shapes of bodies, with their pose, colour and role.
 
 The method `near` of a shape returns the distance of a point to it, for contacts. It is traced, so it does not branch on
 values.
@@ -23,7 +23,7 @@ Three = Sequence[float]  # three numbers; stored as a tuple
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """Return `count` finite floats, not negative unless `signed`; raise a ModelError for other values.
+    """Return `value` as a tuple of `count` finite floats, not negative unless `signed`; else raise a ModelError.
 
     `what` is the name of the value in the message.
     """
@@ -38,7 +38,7 @@ def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tu
 
 
 class Near(NamedTuple):
-    """The proximity of a point to a shape.
+    """Distance and normal of a point relative to a shape.
 
     `distance` [m] is signed, negative inside; `normal` (3,) is the outward unit normal; `bend` (3, 3) [1/m] is the
     derivative of the normal with respect to the point.
@@ -50,10 +50,11 @@ class Near(NamedTuple):
 
 
 def _near_core(apart: Array, radius: Number, moves: Array) -> Near:
-    """Return the proximity of a point to a shape that consists of all points within `radius` [m] of a core.
+    """Return distance and normal of a point relative to a rounded shape: all points within `radius` [m] of a core.
 
-    `apart` (3,) [m] is the vector from the nearest point of the core to the given point. `moves` (3,) is 1 for axes
-    along which the nearest point moves with the given point, else 0.
+    The core of a capsule is a line segment, for example. `apart` (3,) [m] is the vector from the nearest point of the
+    core to the given point. `moves` (3,) is 1 for axes along which the nearest point moves with the given point, else
+    0.
     """
     squared = dot(apart, apart)
     away = squared > 0.0
@@ -87,7 +88,10 @@ class Box:
         object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m]: outside to the nearest point, inside to the nearest face."""
+        """Return signed distance [m] and normal of the point p (3,) [m] relative to the box.
+
+        Outside they are relative to the nearest point, inside to the nearest face.
+        """
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
         within = np.array([where(abs(x) < a, 1.0, 0.0) for x, a in zip(p, half, strict=True)])
@@ -130,7 +134,7 @@ class Sphere:
         object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the sphere."""
+        """Return signed distance [m] and normal of the point p (3,) [m] relative to the sphere."""
         return _near_core(p, self.radius, np.zeros(3))
 
 
@@ -162,7 +166,10 @@ class Cylinder:
         object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the lateral surface, an end face, or an edge."""
+        """Return signed distance [m] and normal of the point p (3,) [m] relative to the cylinder.
+
+        The nearest point is on the lateral surface, on an end face, or on an edge.
+        """
         x, y, z = p
         round_ = _near_core(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
         side = where(z < 0.0, -1.0, 1.0)
@@ -200,7 +207,7 @@ class Capsule(Cylinder):
     """
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the capsule."""
+        """Return signed distance [m] and normal of the point p (3,) [m] relative to the capsule."""
         half = 0.5 * self.length
         core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
         return _near_core(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
@@ -220,7 +227,7 @@ class Plane:
     """
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of the point p (3,) [m] to the plane."""
+        """Return signed distance [m] and normal of the point p (3,) [m] relative to the plane."""
         return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 
@@ -262,7 +269,7 @@ Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
 
 
 def checked_shape(shape: object, element: str) -> Shape:
-    """Return `shape`; raise a ModelError if it is not a shape."""
+    """Return `shape`; raise a ModelError if it is not a shape such as Box or Mesh."""
     if not isinstance(shape, Shape):
         raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
     return shape

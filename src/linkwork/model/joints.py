@@ -20,8 +20,8 @@ from linkwork.model.constraint_rows import (
     on_axis,
     unturned,
 )
-from linkwork.model.joint_kind import Axis, AxisKind, JointKind, unit_axis
-from linkwork.model.joint_kind import ClosingKind as ClosingKind
+from linkwork.model.joint_kind_interface import Axis, AxisKind, JointKind, unit_axis
+from linkwork.model.joint_kind_interface import ClosingKind as ClosingKind
 from linkwork.spatial.rotation import (
     IDENTITY,
     B_b,
@@ -202,7 +202,7 @@ class Universal(AxisKind):
 
     @cached_property
     def n2(self) -> Array:
-        """The second unit axis (3,), fixed in the child's frame."""
+        """The unit vector (3,) of the second joint axis, fixed in the child's frame."""
         return np.array(self.second)
 
     @cached_property
@@ -312,7 +312,7 @@ class Planar(AxisKind):
 
     @cached_property
     def plane(self) -> Array:
-        """The two unit directions of the plane, as columns (3, 2)."""
+        """The two unit directions of the joint's plane, as columns (3, 2)."""
         after = np.roll(np.eye(3), -1, axis=0)[
             int(np.argmax(np.abs(self.n)))
         ]  # the coordinate axis after that of the largest component
@@ -384,7 +384,7 @@ class Free(JointKind):
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return the force (6,) and energy [J] of a spring in the joint.
+        """Return the joint forces (6,) [N, N m] and the energy [J] of a spring in the free joint.
 
         Three springs act along the axes of the joint frame; the rotational springs act as in a ball joint. The springs
         have the stiffness (6,) and zero force at the coordinates `rest` (7,).

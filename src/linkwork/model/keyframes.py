@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A named state: position q (nq,) and velocity v (nv,)."""
+    """A named state of a mechanism: position q (nq,) and velocity v (nv,)."""
 
     name: str
     q: Array
@@ -25,7 +25,7 @@ class Keyframe:
 
     @staticmethod
     def of(name: str, positions: Mapping[str, Array], velocities: Mapping[str, Array], joints: list[Joint]) -> Keyframe:
-        """Return a keyframe from positions and velocities by joint name.
+        """Return the keyframe `name` with these positions and velocities, which are given by joint name.
 
         Joints without a position are neutral, and joints without a velocity are at rest.
         """

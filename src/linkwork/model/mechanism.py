@@ -1,4 +1,4 @@
-"""Mechanisms: immutable trees of bodies, joints and frames with elements, coordinates and parameters."""
+"""The class Mechanism: an immutable tree of bodies, joints and frames with elements, coordinates and parameters."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import unknown_name, visible
+from linkwork.model.batch_broadcasting import Input, over_batch
 from linkwork.model.bodies import Body, Frame
-from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
 from linkwork.model.mechanism_elements import ElementViews
+from linkwork.model.mechanism_joint import Joint
 from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.named_collections import Named, Sections
-from linkwork.model.placed_joint import Joint
 from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial.scalar import Array, Number
@@ -81,7 +81,7 @@ class Mechanism(ElementViews, ParameterViews):
         return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
-        """Return the mechanism with `items` as the elements of a section, such as "loops"."""
+        """Return the mechanism with the elements of one section, such as "loops", replaced by `items`."""
         if section not in kinds():
             raise unknown_name("section", section, kinds())
         new = Named(kinds()[section].what, list(items))
@@ -123,12 +123,12 @@ class Mechanism(ElementViews, ParameterViews):
 
     @property
     def closed(self) -> Mechanism:
-        """The mechanism with all loops closed."""
+        """The mechanism with all loops closed, also those that are open now."""
         changed = self._with_each(lambda one: one.closed_now() if isinstance(one, FrameConstraint) else one)
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """Return the mechanism with only those constraints for which `keep` returns True."""
+        """Return the mechanism without the constraints for which `keep` returns False."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
@@ -143,7 +143,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """The armature (nv,) [kg m^2 or kg] of joints, and of rotors that turn with a single velocity."""
+        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, and of rotors that turn with it alone."""
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:
@@ -280,7 +280,7 @@ class Mechanism(ElementViews, ParameterViews):
         return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def by_joint(self, function: Callable[[Joint], Array]) -> Array:
-        """Return the results of `function` for all independent joints, concatenated to one array."""
+        """Call `function` for every independent joint and return the results concatenated to one array."""
         return np.concatenate([np.zeros(0), *(function(joint) for joint in self.leaders)])
 
     # --- mobility and symmetries ---
@@ -366,7 +366,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def tree(self) -> Mechanism:
-        """The mechanism with mimic joints made independent; the same object if there are none."""
+        """The mechanism with all mimic joints made independent; the same object if it has no mimic joints."""
         if not self.mimics:
             return self
         joints = numbered(self.joints)
@@ -433,7 +433,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def spread(self) -> Array:
-        """The mimic matrix G (tree.nv, nv): tree_velocity(v) = G v."""
+        """The mimic matrix G (tree.nv, nv), which maps velocities of independent joints to those of all joints."""
         return self.tree_velocity(np.eye(self.nv)).T
 
     # --- text ---

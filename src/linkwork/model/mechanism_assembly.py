@@ -1,4 +1,4 @@
-"""Collects the parts of a mechanism for a Builder, checks their consistency, and assembles the Mechanism."""
+"""Assembly of a Mechanism from the bodies, joints and elements of a Builder, with checks of their consistency."""
 
 from __future__ import annotations
 
@@ -9,16 +9,7 @@ import numpy as np
 
 from linkwork.errors import unknown_name
 from linkwork.model.bodies import Attachment, Body, Frame, Part
-from linkwork.model.elements.element import Element, kinds
-from linkwork.model.elements.velocity_constraint import shared_name_faults
-from linkwork.model.faults import Fault
-from linkwork.model.geometry import Geometry
-from linkwork.model.joints import Weld
-from linkwork.model.keyframes import Keyframe
-from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
-from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
-from linkwork.model.named_collections import Named, Sections
-from linkwork.model.specifications import (
+from linkwork.model.builder_specifications import (
     Draft,
     FrameSpecification,
     JointSpecification,
@@ -28,6 +19,15 @@ from linkwork.model.specifications import (
     tree_faults,
     unknown_faults,
 )
+from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.velocity_constraint import shared_name_faults
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import Weld
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
+from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
+from linkwork.model.model_faults import Fault
+from linkwork.model.named_collections import Named, Sections
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
@@ -35,7 +35,7 @@ UNNUMBERED = slice(0, 0)
 
 
 class Assembly:
-    """The collected parts, joints, frames, keyframes and elements of a mechanism, and gravity (3,) [m/s^2]."""
+    """The bodies, joints, frames, keyframes and elements that a Builder has collected, and gravity (3,) [m/s^2]."""
 
     def __init__(self, name: str, gravity: Array):
         self.name, self.gravity = name, gravity
@@ -49,11 +49,11 @@ class Assembly:
 
     @property
     def mimics(self) -> dict[str, Mimic]:
-        """All mimic relations by mimic joint, each relative to an independent joint: chains are resolved."""
+        """The mimic relation of each mimic joint to an independent joint, by name; chains are resolved."""
         return resolved_chains(self._mimics)[0]
 
     def _faults(self) -> Iterator[Fault]:
-        """Yield the faults of the description.
+        """Yield the faults of the Builder's description of the mechanism.
 
         These are joints that do not make one tree rooted in the world, unknown names, and the faults of elements.
         """
@@ -75,7 +75,7 @@ class Assembly:
         yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
     def _children(self) -> dict[str, list[JointSpecification]]:
-        """Return the joints of each parent body, in the order in which they were added."""
+        """Return the joints by name of their parent body, in the order in which they were added."""
         children: dict[str, list[JointSpecification]] = {name: [] for name in ("world", *self._parts)}
         for joint in self._joints.values():
             children[joint.parent].append(joint)

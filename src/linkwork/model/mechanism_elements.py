@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ElementViews:
-    """The properties of a Mechanism that select elements by their role."""
+    """Mixin of Mechanism with the properties that select its elements by role, such as constraints or forces."""
 
     if TYPE_CHECKING:  # a field of Mechanism
         elements: Sections
@@ -37,12 +37,12 @@ class ElementViews:
 
     @property
     def all_elements(self) -> Iterator[Element]:
-        """All elements, section after section."""
+        """All elements of the mechanism, section after section."""
         return (one for items in self.elements.values() for one in items)
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
-        """All constraints, frame constraints first."""
+        """All constraint elements of the mechanism, frame constraints (loops) first."""
         return self.frame_constraints + self.velocity_constraints
 
     @cached_property
@@ -57,7 +57,7 @@ class ElementViews:
 
     @cached_property
     def velocity_rows(self) -> tuple[VelocityRow, ...]:
-        """The rows of all velocity constraints that are engaged.
+        """The constraint rows of all velocity constraints that are engaged.
 
         Rows with a traced `engaged` are included, since they may be engaged.
         """
@@ -92,7 +92,7 @@ class ElementViews:
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:
-        """All elements that an event function switches: latches."""
+        """All elements that an event function switches during a run: latches."""
         return tuple(one for one in self.all_elements if one.switches_itself)
 
     @cached_property
@@ -113,7 +113,7 @@ class ElementViews:
 
     @cached_property
     def rotors(self) -> tuple[Rotor, ...]:
-        """Rotors of drives that couple several velocities."""
+        """Rotors of drives that turn with several velocities and thus couple them."""
         return tuple(rotor for rotor in self._all_rotors if not rotor.alone)
 
     @property

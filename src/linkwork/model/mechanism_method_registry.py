@@ -1,4 +1,4 @@
-"""Registry of Mechanism methods that a higher package implements.
+"""Registry of the Mechanism methods, such as `check_loops`, that the package `evaluation` implements.
 
 The package `evaluation` registers its functions here; each is imported when it is first called. The package `model`
 therefore needs no import from packages above it.

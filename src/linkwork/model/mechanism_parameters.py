@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from linkwork.errors import NameNotFound, unknown_name
-from linkwork.model.elements.conflicts import contradictions
+from linkwork.model.elements.contradicting_couplings import contradictions
 from linkwork.model.elements.element import Element
-from linkwork.model.faults import raise_first
+from linkwork.model.model_faults import raise_first
+from linkwork.model.parameter_rules import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
 from linkwork.model.parameter_variation import varied
-from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.model.bodies import Body
     from linkwork.model.mechanism import Mechanism
+    from linkwork.model.mechanism_joint import Joint
     from linkwork.model.named_collections import Named
-    from linkwork.model.placed_joint import Joint
 
 
 class ParameterViews:
-    """The properties and methods of a Mechanism that concern its parameters."""
+    """Mixin of Mechanism with the properties and methods that concern its parameters."""
 
     if TYPE_CHECKING:  # fields and properties of Mechanism
         gravity: Array
@@ -63,7 +63,7 @@ class ParameterViews:
         return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
 
     def owner(self, parameter: str) -> tuple[Element, str]:
-        """Return the element that a parameter belongs to, and its key."""
+        """Return the element to which a parameter belongs, and the key of the parameter in this element."""
         return self._owners[parameter]
 
     @cached_property
@@ -72,7 +72,7 @@ class ParameterViews:
         return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
 
     def unknown_parameter(self, name: str) -> NameNotFound:
-        """Return the error for an unknown parameter name."""
+        """Return the error for an unknown parameter name, which lists similar valid names."""
         owner, _, key = str(name).rpartition(".")
         same = [one for one in self.all_elements if one.name == owner]
         known = [one for one in same if key in one.definitions()]
@@ -129,7 +129,7 @@ class ParameterViews:
         return found
 
     def varied(self, values: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism with new parameter values; contradicting couplings are not reported.
+        """Return the mechanism with new parameter values, without a check for contradicting couplings.
 
         A run may switch between couplings that would contradict each other.
         """
@@ -137,5 +137,5 @@ class ParameterViews:
 
     @cached_property
     def _traced_parameters(self) -> frozenset[str]:
-        """The names of parameters whose values are traced numbers."""
+        """The names of the mechanism's parameters whose values are traced numbers."""
         return frozenset(name for name, value in self.parameters.items() if is_traced(value))

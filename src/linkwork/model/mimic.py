@@ -1,4 +1,4 @@
-"""Mimic joints, q = multiplier q_of + offset, and chains of mimic joints."""
+"""Mimic joints, whose coordinate is q = multiplier q_of + offset, and chains of mimic joints."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from linkwork.errors import listed, unknown_name
-from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.spatial.scalar import Array
 
@@ -38,7 +38,10 @@ class Mimic:
         return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
-        """Return the relation of this mimic joint to the joint that `of` mimics; `next_` is the relation of `of`."""
+        """Return the relation of this mimic joint to the joint that the joint `of` itself mimics.
+
+        `next_` is the mimic relation of the joint `of`.
+        """
         return Mimic(
             self.joint,
             next_.of,
@@ -48,7 +51,7 @@ class Mimic:
 
 
 def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
-    """Return the mimic relations with chains resolved to independent joints, and all cycles of mimic joints."""
+    """Return all mimic relations relative to independent joints, and the cycles of mimic joints."""
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
     lost: set[str] = set()  # joints on a cycle, or that depend on one
@@ -98,7 +101,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
 
 
 def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
-    """Return the joints with their slices of coordinates and velocities and their mimic relations.
+    """Return the joints with their slices of q and v, and with their mimic relations.
 
     A mimic joint has the slices of its independent joint.
     """

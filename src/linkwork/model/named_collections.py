@@ -9,11 +9,11 @@ from linkwork.errors import NameNotFound, unknown_name
 
 
 class HasName(Protocol):
-    """An object with a name."""
+    """Interface of an object with a name."""
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the object."""
         ...
 
 
@@ -33,7 +33,7 @@ class Named(Sequence[T], Generic[T]):
         self._elsewhere = elsewhere or {}
 
     def replaced(self, items: Sequence[T]) -> Named[T]:
-        """Return a collection of the same kind with other items."""
+        """Return a collection with other items, and the same word for an item in error messages."""
         return Named(self._what, items, self._elsewhere)
 
     def changed(self, change: Callable[[T], T]) -> Named[T]:
@@ -44,7 +44,7 @@ class Named(Sequence[T], Generic[T]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in order."""
+        """The names of all items, in order."""
         return tuple(self._index)
 
     def index_of(self, name: str) -> int:
@@ -79,7 +79,10 @@ class Named(Sequence[T], Generic[T]):
 
 
 class Sections(Mapping[str, Named[Any]]):
-    """An immutable, ordered mapping from section name to collection, without empty collections."""
+    """An immutable, ordered mapping from section name ("loops", "clutches", ...) to the elements of that section.
+
+    Empty sections are left out.
+    """
 
     def __init__(self, sections: Mapping[str, Named[Any]]):
         self._sections = {section: items for section, items in sections.items() if items}
@@ -94,9 +97,9 @@ class Sections(Mapping[str, Named[Any]]):
         return len(self._sections)
 
     def values(self) -> ValuesView[Named[Any]]:
-        """Return all collections."""
+        """Return the element collections of all sections."""
         return self._sections.values()
 
     def items(self) -> ItemsView[str, Named[Any]]:
-        """Return all pairs of section name and collection."""
+        """Return all pairs of section name and element collection."""
         return self._sections.items()

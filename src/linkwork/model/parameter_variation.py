@@ -1,4 +1,4 @@
-"""Computes a copy of a mechanism with new parameter values."""
+"""Copy of a mechanism with new parameter values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import ShapeError
+from linkwork.model.batch_broadcasting import as_numbers
 from linkwork.model.bodies import Body
-from linkwork.model.broadcast import as_numbers
 from linkwork.model.elements.element import Element
-from linkwork.model.faults import raise_first
+from linkwork.model.mechanism_joint import Joint
+from linkwork.model.model_faults import raise_first
 from linkwork.model.named_collections import Sections
-from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
+from linkwork.model.parameter_rules import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
 from linkwork.model.physical_validity import massless_faults, part_faults
-from linkwork.model.placed_joint import Joint
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def varied(
     owners: Mapping[str, tuple[Element, str]],
     traced: AbstractSet[str],
 ) -> Mechanism:
-    """Return the mechanism with new parameter `values`, given by name; each value is checked.
+    """Return a copy of the mechanism with new parameter values, each of which is checked.
 
-    `owners` has the element and key of every element parameter, `traced` the names of parameters that are traced
-    numbers. Contradicting couplings are not reported.
+    `values` maps parameter names to values. `owners` has the element and key of every element parameter, `traced` the
+    names of parameters that are traced numbers. Contradicting couplings are not reported.
     """
     new: dict[str, Any] = {}
     for name, value in values.items():

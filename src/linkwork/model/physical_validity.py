@@ -11,8 +11,8 @@ import numpy as np
 
 from linkwork.errors import listed
 from linkwork.model.bodies import Body, Part, inertia_matrix
-from linkwork.model.elements.conflicts import contradictions
-from linkwork.model.faults import Fault, as_warnings, raise_first
+from linkwork.model.elements.contradicting_couplings import contradictions
+from linkwork.model.model_faults import Fault, as_warnings, raise_first
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ INERTIAL = ("mass", "com", "inertia", "armature", "rotor_inertia")  # parameters
 
 
 def part_faults(part: Part) -> Iterator[Fault]:
-    """Yield a fault for each unphysical mass or inertia of a part, with the violated inequality."""
+    """Yield a fault for each unphysical mass or inertia of a part of a body, with the violated inequality."""
     impossible = list(mass_faults(part))
     yield from impossible
     if not impossible:
@@ -32,7 +32,7 @@ def part_faults(part: Part) -> Iterator[Fault]:
 
 
 def tolerant_faults(body: Body) -> Iterator[Fault]:
-    """Yield the faults of all parts of a body, as warnings if the body as a whole is usable.
+    """Yield the faults of the masses and inertias of a body's parts, as warnings if the whole body is usable.
 
     A body is usable if its mass and its kinetic energy are never negative. Published robot models often have links with
     inertias that no mass distribution can have; most of these bodies are usable.
@@ -57,7 +57,7 @@ _with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that were checked: e
 
 
 def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
-    """Raise a ModelError that names a joint that moves no inertia, unless the parameters `varying` can give it some."""
+    """Raise a ModelError if a joint moves no inertia, unless the parameters `varying` can give it some."""
     if mechanism in _with_inertia or any(name.rpartition(".")[2] in INERTIAL for name in varying):
         return
     raise_first(massless_faults(mechanism))
@@ -102,7 +102,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
 
 
 def mass_faults(part: Part) -> Iterator[Fault]:
-    """Yield a fault for a negative mass, and for numbers that are not finite: every result would be invalid."""
+    """Yield a fault for a negative mass of a part, and for a mass, centre of mass or inertia that is not finite."""
     element = f"body {part.name!r}"
     for what, value in (("mass", part.mass), ("com", part.com), ("inertia", part.inertia)):
         if not np.isfinite(value).all():
@@ -134,7 +134,7 @@ def _moments(inertia: Array) -> tuple[float, float, float]:
 
 
 def _of_point(body: Body) -> Array:
-    """Return the inertia (3, 3) [kg m^2] that the body would have as a point mass at its centre of mass.
+    """Return the inertia (3, 3) [kg m^2] of a point mass at the body's centre of mass, with the body's mass.
 
     It is about the origin of the body's frame.
     """
@@ -143,7 +143,7 @@ def _of_point(body: Body) -> Array:
 
 
 def element_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield the faults of all elements of the assembled mechanism, and of contradicting couplings."""
+    """Yield the faults of all elements of the built mechanism, and a fault for contradicting couplings."""
     for items in mechanism.elements.values():
         for one in items:
             yield from one.faults(mechanism)

@@ -1,4 +1,4 @@
-"""Makes the arrays of a mechanism read-only, also after unpickling in another process."""
+"""Function that makes the arrays of a mechanism read-only, also after unpickling in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spanning trees for joints that make cycles: the joints outside the tree become loop closures."""
+"""Spanning tree of the joints of a mechanism with cycles: the joints outside the tree become loop closures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import listed
+from linkwork.model.builder_specifications import JointSpecification
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.loop import closing_joint
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import JointSpecification
+from linkwork.model.model_faults import Fault
 
 OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """The joints of a spanning tree, the loops that replace the other joints, and faults or a warning about them."""
+    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults about them."""
 
     joints: dict[str, JointSpecification]
     closing: list[Element]
@@ -26,7 +26,7 @@ class Spanned(NamedTuple):
 
 
 def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) -> Spanned:
-    """Return the breadth-first spanning tree of the joints, rooted in the world, with the other joints as loops.
+    """Return a breadth-first spanning tree of the joints, rooted in the world, and loops for all other joints.
 
     `loops` are the names of existing loops. A joint to a body that was reached before becomes a loop. Joints that
     cannot be reached from the world remain unchanged; there is no tree in that case.
@@ -52,7 +52,7 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
 
 
 def _faults(joint: JointSpecification, loops: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each property of a joint that the loop which replaces it cannot have."""
+    """Yield a fault for each reason why a loop cannot replace the joint, such as damping, which a loop cannot have."""
     element, remedy = f"joint {joint.name!r}", "set it on another joint of the cycle"
     cut = f"its child {joint.child!r} is already the child of another joint, so it would become a loop closure"
     lost = [key for key in OWN if joint.numbers[key].any()]

@@ -1,4 +1,4 @@
-"""Conversion of positions and velocities between linkwork's layout and those of Pinocchio, MuJoCo and Drake.
+"""Conversion of positions and velocities between the layouts of linkwork, Pinocchio, MuJoCo and Drake.
 
 The layout of a tool is a table with two functions for each joint kind: from linkwork's q and v, and back. Arrays have
 components first and the batch last: q is (nq, n), v is (nv, n).
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from linkwork.errors import LinkworkError, ModelError, NonFinite, unknown_name
-from linkwork.model.broadcast import Input, checked
+from linkwork.model.batch_broadcasting import Input, checked
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Screw, Universal
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.rotation import matrix_from_quaternion, product, rpy_from_matrix
@@ -27,7 +27,7 @@ State = tuple[Array, Array]
 
 
 class JointLayout(NamedTuple):
-    """The layout of one joint kind in another tool.
+    """How another tool stores the coordinates and velocities of one joint kind.
 
     `nq` is its number of coordinates there; `write` converts q and v from linkwork's layout, and `read` converts them
     back.
@@ -43,18 +43,21 @@ def _same(nq: int) -> JointLayout:
 
 
 def _ordered(order: Sequence[int]) -> JointLayout:
-    """Return a layout whose coordinates are linkwork's coordinates in another order; velocities are the same."""
+    """Return the layout of a joint whose coordinates in the other tool are linkwork's in another order.
+
+    The velocities are the same in both tools.
+    """
     back = np.argsort(order)
     return JointLayout(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
 
 
 def _turned(R: Array, v: Array) -> Array:
-    """Return R v for R (3, 3, n) and v (3, n)."""
+    """Return R v, the batch of vectors v (3, n) rotated by the matrices R (3, 3, n)."""
     return np.einsum("ij...,j...->i...", R, v)
 
 
 def _back(R: Array, v: Array) -> Array:
-    """Return R^T v for R (3, 3, n) and v (3, n)."""
+    """Return R^T v, the batch of vectors v (3, n) rotated by the inverses of the matrices R (3, 3, n)."""
     return np.einsum("ji...,j...->i...", R, v)
 
 
@@ -106,7 +109,7 @@ def _angle(q: Array, v: Array) -> State:
 
 
 def _plane(angle: Array) -> Array:
-    """Return the child's two axes in the plane as columns (2, 2, n), for the angle (n,) [rad]."""
+    """Return the two axes of a planar joint's child, in the plane, as columns (2, 2, n) for the angles (n,) [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
 
@@ -272,7 +275,7 @@ def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> l
 
 
 def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[JointLayout]:
-    """Return the layout of each joint in the other tool.
+    """Return for each joint how the other tool stores its coordinates and velocities.
 
     `continuous` names the revolute joints that Pinocchio stores as cosine and sine; None: those without limits.
     """
@@ -298,7 +301,7 @@ def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str]
 
 
 def _refuse_no_rotation(joint: Joint, q: Array) -> None:
-    """Raise NonFinite if the joint has a quaternion and it is zero in q (nq, n)."""
+    """Raise NonFinite if the joint has a quaternion whose norm is zero in a member of the batch q (nq, n)."""
     where = QUATERNIONS.get(type(joint.kind))
     if where is not None and not q[where].any(axis=0).all():
         raise NonFinite(f"joint {joint.name!r}: its quaternion is zero; it must be a rotation of unit norm")

@@ -1,4 +1,4 @@
-"""`linkwork paper nelson-quinn`: compare the matrices of the K2T Walker with the printed ones, and simulate walks."""
+"""`linkwork paper nelson-quinn`: compares the matrices of the K2T Walker with the printed ones, and simulates walks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.examples import walker
-from linkwork.papers.output import FAILED, PASSED
-from linkwork.papers.pages import NO_FIGURES, figure, write_page
+from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
+from linkwork.papers.output_folder import FAILED, PASSED
+from linkwork.papers.simulated_walks import COURSES, GAIT_COLUMNS, WALK_COLUMNS, Walked, walked
 from linkwork.papers.walk_figures import figures
-from linkwork.papers.walks import COURSES, GAIT_COLUMNS, WALK_COLUMNS, Walked, walked
 from linkwork.spatial.scalar import Array
 
 AGREES = 1e-10  # relative difference of accelerations that counts as round-off
@@ -62,7 +62,7 @@ EVENT_COLUMNS = ("walk", "time", "event", "energy [J]", "impulse [N m s]", "cons
 
 
 class Matrix(NamedTuple):
-    """A matrix of the paper: computed by linkwork, and as printed."""
+    """A matrix of the paper, as computed by linkwork and as printed."""
 
     name: str
     found: Array
@@ -70,21 +70,21 @@ class Matrix(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether both matrices are identical."""
+        """Whether the computed and the printed matrix are identical."""
         return np.array_equal(self.found, self.printed)
 
     @property
     def size(self) -> str:
-        """Numbers of rows and columns, as text."""
+        """The numbers of rows and columns of the matrix, as text."""
         return "{} x {}".format(*self.found.shape)
 
     def text(self) -> str:
-        """The matrix as text, with dots for zeros."""
+        """Return the matrix as text, with dots for zeros."""
         return "\n".join(" ".join(f"{x:2g}" if x else " ." for x in row) for row in self.found)
 
 
 def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
-    """Reproduce the paper; return PASSED, or FAILED if a matrix, an acceleration or a walk fails its check.
+    """Reproduce Nelson and Quinn's paper; return PASSED, or FAILED if a matrix, acceleration or walk fails its check.
 
     `out` is the folder for results; `drawn` says whether to draw figures.
     """
@@ -147,7 +147,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Ta
 
 
 def _is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Whether all cells of a column start with a number."""
+    """Return whether all cells of a table column start with a number."""
     return all(row[column][0] in "-0123456789" for row in rows)
 
 
@@ -162,7 +162,7 @@ def _as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _walks(walks: Mapping[str, Walked], drawn: bool) -> str:
-    """Return the HTML section on the walks, with figures if `drawn`."""
+    """Return the HTML section on the simulated walks, with figures if `drawn`."""
     text = WALKING + _as_html(WALK_COLUMNS, [walk.summary() for walk in walks.values()])
     text += WALKED + _as_html(GAIT_COLUMNS, [walk.gait() for walk in walks.values()])
     if drawn:

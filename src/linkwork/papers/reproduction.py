@@ -1,4 +1,4 @@
-"""`linkwork paper NAME`: reproduce tables and figures of a paper, and compare them with the printed ones."""
+"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.errors import unknown_name
+from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
 from linkwork.papers.nelson_quinn import nelson_quinn
-from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
-from linkwork.papers.pages import NO_FIGURES, figure, write_page
-from linkwork.papers.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
+from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.papers.wendlandt_biped import biped_experiments, biped_page, biped_statements
 from linkwork.papers.wendlandt_biped_figures import biped_figures
 from linkwork.papers.wendlandt_box import Statement, as_page, box_experiment, box_figures, statements
-from linkwork.papers.wendlandt_figures import Drawn, figures
+from linkwork.papers.wendlandt_integrator_figures import Drawn, figures
+from linkwork.papers.wendlandt_integrators import Experiment, pendulum_experiment, rigid_body_experiment
 
 AGREES = 0.03  # largest relative difference from a printed number
 ROUND_OFF = 1e-9  # largest error where the paper prints zero
@@ -52,7 +52,7 @@ form, whose momentum varies by 1.4e-8 there. Where the paper prints a zero error
 
 
 def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
-    """Reproduce a paper; return PASSED, or FAILED if a result differs from the printed one."""
+    """Reproduce the paper `name`; return PASSED, or FAILED if a result differs from the printed one."""
     if name not in PAPERS:
         raise unknown_name("paper", name, PAPERS)
     drawn = drawing(plot)
@@ -104,7 +104,7 @@ PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlan
 
 
 class Cell(NamedTuple):
-    """A number computed by linkwork, the printed number, and whether both agree."""
+    """A table cell: the number computed by linkwork, the printed number, and whether both agree."""
 
     ours: str
     paper: str = ""

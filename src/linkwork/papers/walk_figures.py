@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
-from linkwork.examples import walker_machine
+from linkwork.examples import walker_mechanism
 from linkwork.simulation.results.drawing import outline
 from linkwork.simulation.results.drawing_shapes import solids_of
 from linkwork.spatial.scalar import Array
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STICKING = 4.0  # contact state
-COLOURS = {name: frame.color[:3] for name, frame in walker_machine.NUMBERS.items()}
+COLOURS = {name: frame.color[:3] for name, frame in walker_mechanism.NUMBERS.items()}
 GROUND = "#8a7f70"
 PERIODS = 3  # gait periods in the gait diagram
 APART = 1.05  # [m] of path between two drawings of the walker, a little more than its length
@@ -28,7 +28,7 @@ ROUGH = ((-0.75, 5.35), (5.35, 11.45))
 
 
 class Shown(NamedTuple):
-    """A figure of a walk: name of the walk, drawing function, caption, and whether it spans the page."""
+    """Description of a figure of a walk: name of the walk, drawing function, caption, and whether it spans the page."""
 
     walk: str
     draw: Callable[[lw.Run], Figure]
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 
 
 def figures() -> dict[str, Shown]:
-    """Return all figures by file name."""
+    """Return the descriptions of all figures of walks, by file name."""
     return {
         "walker_gait": Shown(
             "straight",
@@ -68,7 +68,7 @@ def figures() -> dict[str, Shown]:
 
 
 def gait_figure(run: lw.Run) -> Figure:
-    """Return the gait diagram: motor angles, foot heights and foot contacts in the last periods of a straight walk."""
+    """Return the gait diagram of a straight walk: motor angles, foot heights and foot contacts in the last periods."""
     figure, (angles, heights, feet) = _new(3, (4.8, 4.6), sharex=True, height_ratios=(1.2, 0.7, 1.2))
     late = run.t >= run.t[-1] - PERIODS * gaits.PERIOD
     t, q = run.t[late], run.q[late]
@@ -77,7 +77,7 @@ def gait_figure(run: lw.Run) -> Figure:
             drive = run.mechanism.drives[f"{frame} {what}"]
             joints = [run.mechanism.joints[joint].q.start for joint in drive.joints]
             angles.plot(t, q[:, joints].sum(axis=1), style, color=colour, label=f"{frame} {what}")
-        height = run.dynamics.pose(q, f"{frame} {walker_machine.LEGS[0]} foot")[:, 2, 3]
+        height = run.dynamics.pose(q, f"{frame} {walker_mechanism.LEGS[0]} foot")[:, 2, 3]
         heights.plot(t, 100.0 * height, color=colour)
     angles.set_ylabel("motors [rad]")
     angles.legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.45, 1.0), frameon=False, columnspacing=1.0)
@@ -94,7 +94,7 @@ def gait_figure(run: lw.Run) -> Figure:
 
 
 def path_figure(run: lw.Run) -> Figure:
-    """Return the top view: path of the top frame, the walker every APART metres, and footholds."""
+    """Return the top view of a walk: path of the top frame, the walker every APART metres, and footholds."""
     figure, (axes,) = _new(1, (5.0, 5.2))
     for sample in _drawn_samples(run):
         _draw_walker(axes, run, sample, (0, 1))
@@ -112,7 +112,7 @@ def path_figure(run: lw.Run) -> Figure:
 
 
 def side_figure(run: lw.Run, ranges: Sequence[tuple[float, float]]) -> Figure:
-    """Return the side view from the right: walker, path and ground, with one panel for each range of x [m]."""
+    """Return the side view of a walk from the right: walker, path and ground, one panel for each range of x [m]."""
     length = max(end - start for start, end in ranges)
     figure, panels = _new(len(ranges), (8.0, 0.35 + len(ranges) * (0.4 + 7.2 * 0.62 / length)))
     for axes, (start, end) in zip(panels, ranges, strict=True):
@@ -153,14 +153,17 @@ def _drawn_samples(run: lw.Run) -> list[int]:
 
 
 def _draw_walker(axes: Axes, run: lw.Run, sample: int, along: tuple[int, int]) -> None:
-    """Draw the walker at a sample, projected on two world axes (top or right view), the nearest shape last."""
+    """Draw the walker at sample number `sample`, projected on two world axes (top or right view).
+
+    The nearest shape is drawn last.
+    """
     poses, shapes = run.dynamics.poses(run.q[sample]), []
     for body in list(run.mechanism.bodies)[1:]:
         pose = poses[body.index - 1]
         shapes += [(solid.points @ pose[:3, :3].T + pose[:3, 3], solid.color) for solid in solids_of(body)]
 
     def near(shape: tuple[Array, Any]) -> float:
-        """Mean coordinate of a shape towards the viewer [m]."""
+        """Return the mean coordinate [m] of a shape towards the viewer."""
         return float(shape[0][:, 2].mean() if along == (0, 1) else -shape[0][:, 1].mean())
 
     for points, color in sorted(shapes, key=near):

@@ -10,8 +10,8 @@ import linkwork as lw
 from linkwork.compiler import Kernel, lifted
 from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
-from linkwork.papers.wendlandt import timed
 from linkwork.papers.wendlandt_box import Statement, said_table
+from linkwork.papers.wendlandt_integrators import timed
 from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
 
@@ -37,7 +37,7 @@ statements below allow for these differences.</p>
 
 
 class BipedRun(NamedTuple):
-    """A run, its duration [s], and the controller's errors (T, 7) and trunk wrenches (T, 6) [N, N m]."""
+    """A run of the biped, its duration [s], and the controller's errors (T, 7) and trunk wrenches (T, 6) [N, N m]."""
 
     run: Run
     seconds: float
@@ -46,9 +46,9 @@ class BipedRun(NamedTuple):
 
 
 class Map(NamedTuple):
-    """Throws from which the biped recovered (speeds, places): with the paper's controller, and with friction cones.
+    """Whether the biped recovered from each throw of the block (speeds, places), for two controllers.
 
-    `seconds` [s] is the duration of all runs.
+    They are the paper's controller and one with friction cones. `seconds` [s] is the duration of all runs.
     """
 
     speeds: Array
@@ -59,7 +59,7 @@ class Map(NamedTuple):
 
 
 class Biped(NamedTuple):
-    """Both experiments, and the map of block speeds."""
+    """Results of chapter 4: both experiments, and the map of block speeds from which the biped recovers."""
 
     reach: BipedRun
     hit: BipedRun
@@ -72,7 +72,7 @@ def biped_experiments() -> Biped:
 
 
 def experiment(example: Any) -> BipedRun:
-    """Simulate an example with its controller for 3 s."""
+    """Simulate the biped example `example` with its controller for 3 s, and return the run."""
     m = example.build()
     controller = example.controller(m)
     run, seconds = timed(lambda: lw.simulate(**biped.led(m, controller), record=SERIES, every=2).check())
@@ -80,7 +80,7 @@ def experiment(example: Any) -> BipedRun:
 
 
 def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]:
-    """Return the errors (T, 7) and trunk wrenches (T, 6) [N, N m] that the controller computes along a run."""
+    """Return the pose errors (T, 7) and trunk wrenches (T, 6) [N, N m] that the controller computes along a run."""
     stages: Any = controller.stages  # type: ignore[attr-defined]
 
     def evaluate(t: Any, q: Array, v: Array) -> tuple[Array, Array]:
@@ -94,9 +94,10 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 
 
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
-    """Simulate throws at all speeds [m/s] and lateral positions [m], one batch for each controller.
+    """Return from which throws of the block the biped recovers, at all speeds [m/s] and lateral positions [m].
 
-    All blocks hit the back at the same height. `places` are the lateral positions.
+    `places` are the lateral positions. All blocks hit the back at the same height. The throws are one batch for each
+    controller.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
@@ -124,7 +125,7 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 
 def biped_statements(found: Biped) -> list[Statement]:
-    """Return the statements of section 4.3 with the results of linkwork."""
+    """Return the statements of the paper's section 4.3 with the results of linkwork."""
     return [*_of_reach(found.reach), *_of_hit(found.hit), *_of_map(found.survived)]
 
 
@@ -232,7 +233,7 @@ def converged(one: BipedRun) -> tuple[float, float]:
 
 
 def foot_travel(run: Run, foot: str) -> float:
-    """Return the largest distance [m] of a foot from its final position after landing."""
+    """Return the largest distance [m] of the foot `foot` from its final position after landing."""
     path = run.dynamics.pose(run.q[run.t >= LANDED], foot)[:, :3, 3]
     return float(np.linalg.norm(path - path[-1], axis=1).max())
 

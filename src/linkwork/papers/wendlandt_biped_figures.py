@@ -1,4 +1,4 @@
-"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, computed by linkwork, and a map of throws with recovery."""
+"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, computed by linkwork, and a map of throws that the biped survives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.examples import biped, biped_hit
 from linkwork.papers.wendlandt_biped import Biped, BipedRun, Map, experiment, survived
-from linkwork.papers.wendlandt_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrator_figures import Drawn, as_drawn
 from linkwork.simulation.results.drawing import draw
 from linkwork.spatial.scalar import Array
 
@@ -34,7 +34,7 @@ def biped_figures(found: Biped) -> Iterator[Drawn]:
 
 
 def _of_run(one: BipedRun, first: int, name: str) -> Iterator[Drawn]:
-    """Yield figures of joint angles, joint torques, trunk pose, its errors, and desired wrench on the trunk.
+    """Yield the figures of a biped run: joint angles, joint torques, trunk pose and errors, desired trunk wrench.
 
     `one` is the run, `first` the number of its first figure, and `name` its name in captions.
     """
@@ -78,9 +78,9 @@ def _figure(size: tuple[float, float], down: int, across: int = 1) -> tuple[Figu
 
 
 def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str, Figure]:
-    """Draw the left leg in the upper panel and the right leg in the lower panel.
+    """Draw the curves of the left leg in the upper panel and those of the right leg in the lower panel.
 
-    `about` is the caption; `lines` has one line for each joint.
+    `about` is the caption; `lines` has one curve for each joint.
     """
     figure, grid = _figure(TALL, 2)
     for k, axes in enumerate(grid[:, 0]):
@@ -94,7 +94,10 @@ def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str,
 
 
 def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: bool) -> tuple[str, Figure]:
-    """Draw lines in stacked panels or in one panel."""
+    """Draw the curves `lines` (k, T) against the time t (T,) [s] in stacked panels or in one panel.
+
+    Returns the caption `about` and the figure.
+    """
     figure, grid = _figure(SIZE, len(lines) if stacked else 1)
     for k, (line, name) in enumerate(zip(lines, names, strict=True)):
         axes = grid[k if stacked else 0, 0]
@@ -112,7 +115,7 @@ def _snapshot(one: BipedRun) -> Figure:
 
 
 def _map(found: Map) -> Figure:
-    """Draw throws by speed and lateral position; throws with recovery are blue."""
+    """Draw the map of throws by speed and lateral position; throws that the biped survives are blue."""
     figure, grid = _figure((12.8, 3.8), 1, 2)
     titles = ("the paper's controller", "friction cones, stance detected from contacts")
     x, y = _edges(found.speeds), 100.0 * _edges(found.places)
@@ -128,7 +131,7 @@ def _map(found: Map) -> Figure:
 
 
 def _edges(middles: Array) -> Array:
-    """Return the edges (n + 1,) of cells whose centres are `middles` (n,)."""
+    """Return the edges (n + 1,) of adjacent map cells whose centres are `middles` (n,)."""
     inner = middles[1:] - 0.5 * np.diff(middles)
     return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
 

@@ -1,4 +1,4 @@
-"""The box of Wendlandt's section 5.3, thrown on a rubber floor: statements of the paper, and Figures 5.3 to 5.6."""
+"""The box of Wendlandt's section 5.3, thrown on a rubber floor: checks of statements, and Figures 5.3 to 5.6."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.examples import box_drop
-from linkwork.papers.wendlandt import timed
-from linkwork.papers.wendlandt_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrator_figures import Drawn, as_drawn
+from linkwork.papers.wendlandt_integrators import timed
 from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
 
@@ -32,7 +32,7 @@ here. The box is uniform. The table compares the statements in the paper's text 
 
 
 class Box(NamedTuple):
-    """The run of the box, and its duration [s]."""
+    """The simulated run of the box, and the computing time [s]."""
 
     run: Run
     seconds: float
@@ -47,14 +47,14 @@ class Statement(NamedTuple):
 
 
 def box_experiment() -> Box:
-    """Simulate the box with the printed data, and measure the time."""
+    """Simulate the box with the printed data, and measure the computing time."""
     series = ("q", "v", "contact.state", "iterations")
     m = box_drop.build()
     return Box(*timed(lambda: lw.simulate(m, duration=DURATION, dt=STEP, method="variational", record=series).check()))
 
 
 def statements(box: Box) -> list[Statement]:
-    """Return the statements of section 5.3 with the results of linkwork."""
+    """Return the statements of the paper's section 5.3 with the results of linkwork."""
     run, t = box.run, box.run.t
     x, y, z = run.q[:, :3].T
     states, iterations = run["contact.state"], run["iterations"]
@@ -101,7 +101,7 @@ def statements(box: Box) -> list[Statement]:
 
 
 def _vertex_statements(sequences: list[str]) -> list[Statement]:
-    """Return the statements about the contact states that the eight vertices go through."""
+    """Return the paper's statements about the sequence of contact states of the eight vertices, with linkwork's."""
     return [
         Statement(
             "vertex 1 slides, loses its normal force before it leaves the floor, and ends without contact",
@@ -127,12 +127,12 @@ def _vertex_statements(sequences: list[str]) -> list[Statement]:
 
 
 def _first(conditions: Array) -> int:
-    """Return the first index at which the condition is true."""
+    """Return the first index at which the boolean array `conditions` is True."""
     return int(np.argmax(conditions))
 
 
 def _from_then_on(conditions: Array) -> Array:
-    """Return where the condition is true at this and all later samples (T,)."""
+    """Return for each sample (T,) whether the condition is true at this and all later samples."""
     return np.logical_and.accumulate(conditions[::-1])[::-1]
 
 
@@ -148,7 +148,7 @@ def as_page(found: list[Statement]) -> str:
 
 
 def said_table(found: list[Statement]) -> str:
-    """Return statements as an HTML table."""
+    """Return the statements of the paper and linkwork's results as an HTML table."""
     text = '<div class="table"><table class="said"><tr><th>paper</th><th>linkwork</th></tr>'
     for one in found:
         kind = "" if one.agrees else ' class="far"'
@@ -157,7 +157,7 @@ def said_table(found: list[Statement]) -> str:
 
 
 def box_figures(box: Box) -> Iterator[Drawn]:
-    """Yield Figures 5.3 to 5.6."""
+    """Yield Figures 5.3 to 5.6 of the paper, computed by linkwork."""
     run = box.run
     figure, grid = _grid((6.4, 3.8), 3, 1)
     for axes, line, name, colour in zip(grid.flat, run.q[:, :3].T, "xyz", COLOURS, strict=False):

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from linkwork.algorithms.passive_joint_forces import Stops
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of

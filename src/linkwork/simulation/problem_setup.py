@@ -15,7 +15,7 @@ from linkwork.algorithms.passive_joint_forces import Stops
 from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
-from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
+from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
 from linkwork.simulation.series_definition import Axis, Family, Label, RunFacts, Sample, Series

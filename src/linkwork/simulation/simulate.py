@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.compiler import building_seconds
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
-from linkwork.model.broadcast import checked_threads
+from linkwork.model.batch_broadcasting import checked_threads
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit

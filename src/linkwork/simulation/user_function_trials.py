@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from linkwork.errors import NonFinite, ShapeError
-from linkwork.model.broadcast import refuse_non_finite
+from linkwork.model.batch_broadcasting import refuse_non_finite
 from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
 

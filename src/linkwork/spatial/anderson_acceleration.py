@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Return the state before the first iteration from x (k,); `moves` is the length j of a move."""
+        """Return the search state before the first iteration from x (k,); `moves` is the length j of a move."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
@@ -54,7 +54,7 @@ class Search(NamedTuple):
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """Return the state after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
+        """Return the search state after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
         worse, both = left > WORSE * self.left, QUICK + CAREFUL
         anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
         for first in (0, QUICK, both, both + QUICK):  # the mode starts: discard iterations of the other mode

@@ -1,4 +1,4 @@
-"""Small linear systems with equality constraints; entries may be floats or traced numbers."""
+"""Solution of small linear systems with equality constraints; entries may be floats or traced numbers."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
 
 
 def _square(a: Array) -> Number:
-    """Return the sum of the squares of a vector's entries."""
+    """Return the sum of the squared entries of an array."""
     return sum(x * x for x in a)

@@ -27,7 +27,7 @@ Entries = dict[int, Number]  # entries of a column by row number, without those 
 
 
 class Reflection(NamedTuple):
-    """Householder's reflection of one column: its entries below the pivot, and two reciprocal lengths.
+    """Householder reflection of one column of a matrix: its entries below the pivot, and two reciprocal lengths.
 
     `over_length` is 1 / |x| of the column x with its pivot, `over_square` is 1 / (|x| (|x| + DAMPING)).
     """
@@ -38,7 +38,7 @@ class Reflection(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """Factors of a matrix (m, n): its scales, one reflection per nonzero column, and the rows of R."""
+    """Factors of a matrix A (m, n) for damped least squares: scales, one reflection per nonzero column, rows of R."""
 
     shape: tuple[int, int]
     row_scales: Entries
@@ -100,6 +100,6 @@ def _product(a: Entries, b: Entries) -> Number:
 
 
 def _over_size(entries: Iterable[Number]) -> Number:
-    """Return the reciprocal of the sum of magnitudes; 0 for a zero vector."""
+    """Return the reciprocal of the sum of the magnitudes of `entries`; 0 if all entries are zero."""
     size = sum(abs(x) for x in entries)
     return where(size > 0.0, 1.0 / (size + TINY), 0.0)

@@ -77,15 +77,16 @@ class RigidInertia:
 
     @property
     def matrix(self) -> Array:
-        """The inertia as a dense matrix (6, 6), linear part first."""
+        """The rigid-body inertia as a dense matrix (6, 6), linear part first."""
         return self.articulated().matrix
 
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedInertia:
-    """Articulated-body inertia P: [f; n] = [[M, H], [H^T, I]] [v; w] with mass, coupling and inertia blocks (3, 3).
+    """Articulated-body inertia P (6, 6), stored as its mass, coupling and inertia blocks (3, 3).
 
-    It maps a body's acceleration to the required wrench, with the joints further out free to move.
+    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps a body's acceleration to the required wrench, with the joints further out
+    free to move.
     """
 
     M: Array
@@ -96,11 +97,11 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the wrench that causes the acceleration V; for a matrix of columns V, a matrix of wrenches."""
+        """Return the wrench that gives the body the acceleration V; for a matrix of columns V, a matrix of wrenches."""
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:
-        """Return this inertia P minus U G^T, for matrices of columns U and G (6, k) with symmetric U G^T.
+        """Return the articulated inertia P - U G^T, for matrices of columns U and G (6, k) with symmetric U G^T.
 
         Only the upper halves of the symmetric blocks are computed.
         """
@@ -120,5 +121,5 @@ class ArticulatedInertia:
 
     @property
     def matrix(self) -> Array:
-        """The inertia as a dense matrix (6, 6), linear part first."""
+        """The articulated inertia as a dense matrix (6, 6), linear part first."""
         return np.block([[self.M, self.H], [self.H.T, self.I]])

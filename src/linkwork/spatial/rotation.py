@@ -120,7 +120,7 @@ def quaternion_from_matrix(R: Array) -> Array:
 
 
 def matrix_about_axis(axis: Array, angle: Number) -> Array:
-    """Return R (3, 3) of a rotation by `angle` [rad] about the constant unit `axis`.
+    """Return the rotation matrix R (3, 3) by `angle` [rad] about the constant unit vector `axis`.
 
     Coordinate axes give exact zeros and ones.
     """
@@ -129,12 +129,12 @@ def matrix_about_axis(axis: Array, angle: Number) -> Array:
 
 
 def quaternion_about_axis(axis: Array, angle: Number) -> Array:
-    """Return the unit quaternion (4,) of a rotation by `angle` [rad] about the unit `axis` (S4 A.3)."""
+    """Return the unit quaternion (4,) of the rotation by `angle` [rad] about the unit vector `axis` (S4 A.3)."""
     return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * np.asarray(axis))])
 
 
 def axis_angle(q: Array) -> tuple[Array, Number]:
-    """Return the unit axis (3,) and the angle in [0, pi] of a quaternion; the identity gets the x axis."""
+    """Return the unit axis (3,) and the angle [rad] in [0, pi] of a quaternion; the identity gets the x axis."""
     w = log_quaternion(q)
     squared = dot(w, w)
     turns = squared > 0.0
@@ -146,13 +146,16 @@ def axis_angle(q: Array) -> tuple[Array, Number]:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
-    """Return R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): rotations about the fixed x, then y, then z axis, as in URDF."""
+    """Return the rotation matrix R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll) for URDF's angles [rad].
+
+    The rotations are about the fixed x, then y, then z axis.
+    """
     x, y, z = np.eye(3)
     return matrix_about_axis(z, yaw) @ matrix_about_axis(y, pitch) @ matrix_about_axis(x, roll)
 
 
 def rpy_from_matrix(R: Array) -> Array:
-    """Return (roll, pitch, yaw) (3,) of R with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
+    """Return the angles (roll, pitch, yaw) [rad] of R, with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
     squared = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     free = squared > 1e-24
     flat = where(free, np.sqrt(where(free, squared, 1.0)), 0.0)
@@ -164,16 +167,17 @@ def rpy_from_matrix(R: Array) -> Array:
 
 
 def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
-    """Return SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which maps inertial to body coordinates.
+    """Return SpaceDyn's direction cosines C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2).
 
-    Its transpose A0 = C0^T rotates about the body's x, then y, then z axis; `matrix_from_rpy` rotates about fixed axes.
+    C0 maps inertial to body coordinates. Its transpose A0 = C0^T rotates about the body's x, then y, then z axis;
+    `matrix_from_rpy` rotates about fixed axes.
     """
     x, y, z = np.eye(3)
     return matrix_about_axis(z, -gamma) @ matrix_about_axis(y, -beta) @ matrix_about_axis(x, -alpha)
 
 
 def rpy_from_direction_cosines(C: Array) -> Array:
-    """Return SpaceDyn's angles (alpha, beta, gamma) (3,) of C0 (3, 3), with beta in [-pi/2, pi/2]."""
+    """Return SpaceDyn's angles (alpha, beta, gamma) [rad] of C0 (3, 3), with beta in [-pi/2, pi/2]."""
     return -rpy_from_matrix(C)
 
 
@@ -183,7 +187,7 @@ SERIES_BELOW = 0.25  # theta^2 below which the series are exact to round-off; th
 
 
 def _series(x: Number, *coefficients: float) -> Number:
-    """Return a polynomial in x by Horner's rule; the constant coefficient is first."""
+    """Return the polynomial in x with these coefficients, constant coefficient first, by Horner's rule."""
     total: Any = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * x + c
@@ -248,7 +252,7 @@ TOO_FAR = 1e9  # in place of x / sin(x) below LEAST_COSINE; no equation of motio
 
 
 def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
-    """Return x / sin(x) as a function of w = cos(x), and its first and second derivative by w.
+    """Return x / sin(x) as a function of w = cos(x), and its first and second derivatives by w.
 
     The rotation vector of a unit quaternion (w, v) is 2 v x / sin(x). The functions are smooth at the identity and at
     half a turn. For larger rotations, below LEAST_COSINE, the first is TOO_FAR.
@@ -263,7 +267,10 @@ def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
 
 
 def _polynomial(x: Number, coefficients: Sequence[float]) -> Number:
-    """Return a polynomial in x by Estrin's scheme, which has a shorter critical path than Horner's rule."""
+    """Return the polynomial in x with these coefficients by Estrin's scheme.
+
+    Its critical path is shorter than that of Horner's rule.
+    """
     terms: list[Any] = list(coefficients)
     while len(terms) > 1:
         rest = terms[-1:] if len(terms) % 2 else []
@@ -293,10 +300,13 @@ def log_quaternion(q: Array) -> Array:
 
 
 def exp_matrix(w: Array) -> Array:
-    """Return R (3, 3) of the rotation vector w (3,) [rad]: Rodrigues' formula (S3 3.4, its last sign corrected)."""
+    """Return the rotation matrix R (3, 3) of the rotation vector w (3,) [rad], by Rodrigues' formula (S3 3.4).
+
+    The last sign in S3 is a misprint, corrected here.
+    """
     return matrix_from_quaternion(exp_quaternion(w))
 
 
 def log_matrix(R: Array) -> Array:
-    """Return the rotation vector (3,) [rad] of R; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of the rotation matrix R; its angle is in [0, pi]."""
     return log_quaternion(quaternion_from_matrix(R))

@@ -1,4 +1,4 @@
-"""Numbers of the formulas: floats, or objects with arithmetic such as the compiler's traced numbers.
+"""Arithmetic helpers for numbers that are floats or the compiler's traced numbers.
 
 Formulas must not branch on the value of a number. They use `where` instead. A comparison of traced numbers returns an
 object with the method `select(yes, no)`, which `where` calls. The module also has small vector and matrix operations
@@ -102,7 +102,7 @@ def may_be_nonzero(number: Number) -> bool:
 
 
 def real(a: Number) -> Number:
-    """Return the real part of a complex number (complex-step differentiation), or another number unchanged."""
+    """Return the real part of a complex number (for complex-step differentiation); other numbers unchanged."""
     return a.real if isinstance(a, complex) else a
 
 
@@ -128,24 +128,24 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def hat(a: Array) -> Array:
-    """Return the skew matrix (3, 3) with hat(a) @ b = a x b (S4 A.2)."""
+    """Return the skew-symmetric matrix (3, 3) of a vector a (3,): hat(a) @ b = a x b (S4 A.2)."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
 def symmetric(entry: Callable[[int, int], Number]) -> Array:
-    """Return the symmetric matrix (3, 3) with upper half entry(i, j); each entry is computed once."""
+    """Return the symmetric matrix (3, 3) with the upper-half entries entry(i, j), each of which is computed once."""
     xx, xy, xz, yy, yz, zz = (entry(i, j) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def congruence(R: Array, A: Array) -> Array:
-    """Return R A R^T (3, 3) for a symmetric A (3, 3); the result is exactly symmetric."""
+    """Return R A R^T (3, 3) for a symmetric matrix A (3, 3); the result is exactly symmetric."""
     B = R @ A
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
 
 def own_copy(value: Any) -> Any:
-    """Return a copy of an array, or a float as NumPy's float64, for use in a user's function.
+    """Return a copy of an array, or a float as NumPy's float64, to pass to a user's function.
 
     The function may write into the copy, and divide the float by zero.
     """
@@ -177,7 +177,7 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return a solver for many right-hand sides: these dense factors themselves."""
+        """Return an object that solves for many right-hand sides: these dense factors themselves."""
         return self
 
     def matrix(self) -> Array:
@@ -186,7 +186,10 @@ class LDLT(NamedTuple):
 
 
 def ldlt(A: Array) -> LDLT:
-    """Factor a small dense symmetric positive definite matrix A (d, d) as L D L^T; only its lower half is read."""
+    """Return the factors A = L D L^T of a small symmetric positive definite matrix A (d, d).
+
+    Only the lower half of A is read.
+    """
     L: list[tuple[Number, ...]] = []
     D: list[Number] = []
     for i in range(len(A)):
@@ -219,7 +222,10 @@ class LU(NamedTuple):
 
 
 def lu(A: Array) -> LU:
-    """Factor a small dense matrix A (d, d) without row exchanges; accurate if A is nearly symmetric and positive."""
+    """Return the factors A = L U of a small dense matrix A (d, d), without row exchanges.
+
+    They are accurate if A is nearly symmetric and positive definite.
+    """
     d = len(A)
     U = [list(row) for row in A]
     L: list[list[Number]] = [[] for _ in range(d)]

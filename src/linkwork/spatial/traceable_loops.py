@@ -1,4 +1,4 @@
-"""Loops that can be traced: with floats they run in Python; in a trace each becomes one loop of the kernel.
+"""Loops that the compiler can trace: with floats they run in Python; in a trace each becomes one loop of the kernel.
 
 Tracing a Python `for` unrolls it. Use a Python `for` if the number of iterations is small and known. Use these
 functions if it is large, given when the kernel is called, or dependent on the computed values. The loop state is a
@@ -18,14 +18,14 @@ State = tuple[Any, ...]
 
 
 class Tracer(Protocol):
-    """Object that handles loops while a function is being traced."""
+    """Interface of the compiler's object that handles loops while a function is being traced."""
 
     def record(self, count: Any, body: Callable[..., Any], state: State, each: Sequence[Any]) -> tuple[State, State]:
-        """Trace a loop; the arguments and results are those of the module's function `record`."""
+        """Trace a loop that records values; arguments and results are those of the module's `record`."""
         ...
 
     def iterate(self, most: int, body: Callable[..., Any], state: State) -> tuple[State, Any, Any]:
-        """Trace a loop; the arguments and results are those of the module's function `iterate`."""
+        """Trace a loop with a stopping condition; arguments and results are those of the module's `iterate`."""
         ...
 
 
@@ -34,7 +34,7 @@ _tracer: ContextVar[Tracer | None] = ContextVar("tracer of loops", default=None)
 
 @contextmanager
 def traced_by(tracer: Tracer) -> Iterator[None]:
-    """Context manager: `tracer` handles all loops inside it."""
+    """Context manager inside which `tracer` handles all traceable loops."""
     token = _tracer.set(tracer)
     try:
         yield
@@ -44,7 +44,7 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Context manager: loops inside it are unrolled in a trace too; derivatives of their results need this."""
+    """Context manager inside which loops are unrolled in a trace too; derivatives of their results need this."""
     token = _tracer.set(None)
     try:
         yield
@@ -53,7 +53,7 @@ def unrolled() -> Iterator[None]:
 
 
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
-    """Return the state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
+    """Return the loop state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]
 
 
@@ -77,7 +77,7 @@ def record(
 
 
 def iterate(most: int, body: Callable[..., tuple[State, Any]], *state: Any) -> tuple[State, Any, Any]:
-    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count and `done`.
+    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
 
     In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
     never done and stops at the limit.

@@ -13,7 +13,7 @@ from linkwork.spatial.vectors import Motion
 
 
 class Movable(Protocol):
-    """A quantity that can be transformed from frame b to frame a: Motion, Force, RigidInertia, ArticulatedInertia."""
+    """Interface of quantities that can be transformed from frame b to frame a: motions, forces and inertias."""
 
     def to_frame_a(self, X: Transform) -> Self:
         """Return this quantity, given in frame b, expressed in frame a; X is X_ab."""
@@ -21,7 +21,7 @@ class Movable(Protocol):
 
 
 class MovableBothWays(Movable, Protocol):
-    """A quantity that can be transformed in both directions: Motion and Force."""
+    """Interface of quantities that can be transformed in both directions between two frames: motions and forces."""
 
     def to_frame_b(self, X: Transform) -> Self:
         """Return this quantity, given in frame a, expressed in frame b; X is X_ab."""
@@ -46,7 +46,7 @@ class Transform:
 
     @staticmethod
     def place(at: Array, rpy: Array) -> Transform:
-        """Return the transform of a position `at` (3,) [m] and URDF's roll, pitch, yaw (3,) [rad]."""
+        """Return the pose with position `at` (3,) [m] and URDF's roll, pitch, yaw angles `rpy` (3,) [rad]."""
         return Transform(matrix_from_rpy(*rpy), np.asarray(at))
 
     def __matmul__(self, other: Transform) -> Transform:
@@ -77,7 +77,7 @@ class Transform:
         )
 
     def snapped(self) -> Transform:
-        """Return the transform with entries within 1e-12 of 0 or +-1 made exact, so that their products simplify."""
+        """Return the transform with entries within 1e-12 of 0 or +-1 made exact, so that the compiler can simplify."""
         return Transform(snap(self.R), snap(self.p))
 
 
@@ -90,7 +90,7 @@ def snap(a: Array) -> Array:
 
 
 def exp_transform(V: Motion) -> Transform:
-    """Return the pose after unit time at the constant body twist V."""
+    """Return the pose that a body reaches in unit time at the constant body twist V (exponential map)."""
     v, w = V.linear, V.angular
     squared = dot(w, w)
     h = half_sinc(squared)
@@ -100,7 +100,7 @@ def exp_transform(V: Motion) -> Transform:
 
 
 def log_transform(X: Transform) -> Motion:
-    """Return the constant body twist that reaches the pose X in unit time; its angle is in [0, pi].
+    """Return the constant body twist that reaches the pose X in unit time (logarithm); its angle is in [0, pi].
 
     This is the inverse of `exp_transform`.
     """

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SixVector:
-    """Base class of Motion and Force: sums, multiples, linear combinations of columns."""
+    """Base class of Motion and Force: sums, multiples, and linear combinations of columns of six-vectors."""
 
     linear: Array
     angular: Array
 
     @classmethod
     def zero(cls) -> Self:
-        """Return the zero vector."""
+        """Return the zero six-vector."""
         return cls(np.zeros(3), np.zeros(3))
 
     @classmethod
     def of(cls, array: Array) -> Self:
-        """Return the vector of an array (6,) or (6, k), linear part first."""
+        """Return the spatial vector with the components `array` (6,) or (6, k), linear part first."""
         return cls(array[:3], array[3:])
 
     @property
     def array(self) -> Array:
-        """The vector as an array (6,) or (6, k), linear part first."""
+        """The components of the spatial vector as an array (6,) or (6, k), linear part first."""
         return np.concatenate([self.linear, self.angular])
 
     def __add__(self, other: Self) -> Self:
@@ -51,31 +51,31 @@ class SixVector:
         return type(self)(self.linear * factor, self.angular * factor)
 
     def __matmul__(self, coefficients: Array) -> Self:
-        """Return linear combinations of the columns (6, k), with coefficients (k,) or (k, l)."""
+        """Return linear combinations of the k columns of this spatial vector, with coefficients (k,) or (k, l)."""
         return type(self)(self.linear @ coefficients, self.angular @ coefficients)
 
     def rotated(self, R: Array) -> Self:
-        """Return the same vector about the same point, in axes rotated by R (3, 3)."""
+        """Return the same spatial vector about the same point, in axes rotated by R (3, 3)."""
         return type(self)(R @ self.linear, R @ self.angular)
 
 
 @dataclass(frozen=True, eq=False)
 class Motion(SixVector):
-    """A spatial velocity or acceleration: linear part of the frame's origin [m/s], angular part [rad/s]."""
+    """A spatial velocity or acceleration: linear part at the frame's origin [m/s], angular part [rad/s]."""
 
     @overload
     def cross(self, other: Motion) -> Motion: ...
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """Return the rate of `other`, fixed in a frame that has this velocity: ad_V of a Motion, V x* of a Force."""
+        """Return the rate of `other`, fixed in a frame with this velocity V: V x M of a Motion, V x* F of a Force."""
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
             return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
         return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
 
     def pair(self, force: Force) -> Any:
-        """Return the power of `force` along this motion.
+        """Return the power [W] of `force` along this motion.
 
         It is a number, or (k,) or (k, l) if one or both are matrices of columns.
         """

@@ -1,4 +1,4 @@
-"""Atomic writing of files."""
+"""Atomic writing of files: other programs see the complete old file or the complete new file."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of an operating-system error in lower case, for use after a colon."""
+    """Return the text of an operating-system error in lower case, for use after a colon in a message."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return reason[:1].lower() + reason[1:]

@@ -1,4 +1,4 @@
-"""Loading of mechanisms from files: the choice of the reader, and the errors and warnings for its faults."""
+"""`load`: chooses the reader of a model file by its type, and raises errors and warnings for the faults in the file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.errors import ModelError, listed
+from linkwork.model.documents.base_reader import Options, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
-from linkwork.model.documents.reader import Options, Reading
 from linkwork.model.documents.urdf_reader import read_urdf
 from linkwork.model.documents.xml_parser import parse, read_bytes, shown
-from linkwork.model.faults import Fault, raise_or_warn
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.model_faults import Fault, raise_or_warn
 
 READABLE = (
     ".toml (linkwork's format), .urdf, .xml (MJCF or URDF, by its root element) or .xacro (with the package xacro)"
@@ -77,7 +77,7 @@ def load(
 def find_faults(
     path: StrPath, floating: bool | None = None, mimic: bool = True, packages: StrPath | Sequence[StrPath] = ()
 ) -> list[Fault]:
-    """Return all faults of a file, errors and warnings, in the order of lines. The arguments are those of `load`."""
+    """Return all errors and warnings about a model file, ordered by line. The arguments are those of `load`."""
     try:
         return _read(path, floating, None, mimic, packages).faults
     except ModelError as error:
@@ -120,7 +120,7 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
 
 
 def _expanded(path: Path, packages: Sequence[str]) -> bytes:
-    """Return a xacro file as expanded by the package xacro; `$(find name)` is also searched in `packages`."""
+    """Return the text of a xacro file after expansion by the package xacro; `$(find name)` also searches `packages`."""
     try:
         xacro = import_module("xacro")
     except ModuleNotFoundError:
@@ -142,7 +142,7 @@ def _expanded(path: Path, packages: Sequence[str]) -> bytes:
 
 @contextmanager
 def _finding(paths: MeshPaths) -> Iterator[None]:
-    """Let xacro resolve `$(find name)` by `paths` first, then by the package index of ROS; collect missing names."""
+    """Make xacro resolve `$(find name)` by `paths`, then by ROS's package index; collect missing packages."""
     try:
         resolver: Any = import_module("xacro.substitution_args")
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Search for mesh files. Only the model's folder and the package folders are accessed."""
+"""Search for the mesh files of a model. Only the model's folder and the package folders are accessed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # of a URL, or a Windows drive
 
 
 class MeshPaths:
-    """Finds the meshes that the file `model` names, and collects the names that are missing or refused.
+    """Finder of the mesh files that the model file `model` names; it collects the meshes that are missing or refused.
 
     `package://name/rest` and `$(find name)/rest` are searched in the folder `name` below each folder of `packages`, in
     each folder of `packages` that is called `name`, and in each folder above the model that is called `name`.
@@ -30,7 +30,7 @@ class MeshPaths:
         self.refused: dict[str, None] = {}
 
     def find(self, source: str) -> Path | None:
-        """Return the file that `source` names; None if it is missing or outside the permitted folders."""
+        """Return the path of the mesh `source`, or None if it is missing or outside the permitted folders."""
         if start := PACKAGE.match(source):
             name, _, rest = source[start.end() :].partition("/")
             name = name.rstrip(") ") if source.startswith("$") else name
@@ -48,7 +48,7 @@ class MeshPaths:
         return None
 
     def doubts(self) -> Iterator[tuple[str, str]]:
-        """Yield a reason and a remedy for the missing meshes and for the refused meshes."""
+        """Yield (reason, remedy) texts of the warnings for missing meshes and for refused meshes."""
         if self.missing:
             remedy = "list the folders that contain the packages in packages=(...)"
             yield f"meshes not found: {listed(map(shown, self.missing))}", remedy
@@ -58,11 +58,11 @@ class MeshPaths:
             yield f"{reason}: {listed(map(shown, self.refused))}", remedy
 
     def package(self, name: str) -> Path | None:
-        """Return the folder of the package `name`, or None if it is not found."""
+        """Return the folder of the ROS package `name`, or None if it is not found."""
         return next((root for root in self._package(name) if root.is_dir()), None)
 
     def _package(self, name: str) -> Sequence[Path]:
-        """Return the candidate folders of the package `name`."""
+        """Return the folders that may be the ROS package `name`, in the order of search."""
         if name in ("", ".", ".."):
             return []
         named = [root for root in (*self.packages, *self.folder.parents, self.folder) if root.name == name]
@@ -70,7 +70,7 @@ class MeshPaths:
 
 
 def _inside(root: Path, path: Path) -> Path | None:
-    """Return `path` with links resolved; None unless it is below `root` both before and after resolving."""
+    """Return `path` with symbolic links resolved, or None unless it is below `root` both before and after resolving."""
     if not Path(os.path.normpath(path)).is_relative_to(root):
         return None
     real = Path(os.path.realpath(path))

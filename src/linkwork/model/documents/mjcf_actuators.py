@@ -1,4 +1,7 @@
-"""MJCF actuators that become drives: force affine in control, length and rate, through constant ratios."""
+"""Conversion of MJCF actuators to drives.
+
+An actuator can become a drive if its force is affine in control, length and rate, and its gear ratios are constant.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ ROTATION = slice(3, 6)  # angular part of a free joint's gear
 
 
 def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of every actuator that can become a drive, and the arguments of `Builder.drive`.
+    """Yield (name, arguments of `Builder.drive`) for every actuator of an MJCF model that can become a drive.
 
-    `c` is the compiled model.
+    `c` is the model that MuJoCo compiled.
     """
     affine, joints = _affine(c), c.names("joint")
     for k, name in enumerate(c.names("actuator")):
@@ -28,9 +31,9 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return for each actuator whether it is enabled, has one control without dynamics, and a force affine in it.
+    """Return for each actuator whether it is enabled and its force is an affine function of one control.
 
-    `c` is the compiled model.
+    Actuators with activation dynamics are excluded. `c` is the model that MuJoCo compiled.
     """
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)
@@ -42,7 +45,10 @@ def _affine(c: Compiled) -> Array:
 
 
 def _ratios(c: Compiled, k: int) -> dict[int, Array]:
-    """Return the ratios of actuator k by joint number; empty or zero if they are not constant."""
+    """Return the gear ratios of actuator k by joint number: one ratio for each velocity of a joint.
+
+    The dict is empty, or a ratio zero, if the ratios are not constant. `c` is the model that MuJoCo compiled.
+    """
     on, gear = int(c.actuator_trnid[k, 0]), c.gear[k]
     in_parent = c.is_a(c.actuator_trntype[k], "mjTRN_JOINTINPARENT")
     found: dict[int, Array] = {}
@@ -60,7 +66,7 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
 
 
 def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
-    """Return the gear of an actuator for each velocity of joint j; zero if it is not constant.
+    """Return the gear ratios of an actuator for all velocities of joint j; zero if they are not constant.
 
     MuJoCo's gear of a free joint is in world axes for translation and in body axes for rotation; linkwork's velocities
     are all in body axes. `in_parent` is true if the gear is in the axes of the parent; the gear of a ball or free joint

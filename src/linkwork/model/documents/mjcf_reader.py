@@ -19,16 +19,16 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
+from linkwork.model.documents.base_reader import LARGEST, Options, Reading
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
-from linkwork.model.documents.reader import LARGEST, Options, Reading
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
+from linkwork.model.model_faults import Fault
 from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
@@ -74,7 +74,7 @@ START = "qpos0"  # name of the keyframe with MuJoCo's reference position
 
 
 def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read the `root` element of the MJCF at `path`; `file` is its name in messages."""
+    """Read an MJCF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
     if options.floating is not None:
         reason = "floating is for URDF only; in an MJCF, use <freejoint/> for a floating body"
         raise ModelError(reason, file=file)
@@ -82,9 +82,9 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 
 
 class JointPart(NamedTuple):
-    """A linkwork joint that represents a MuJoCo joint, or a part of it.
+    """A linkwork joint that represents a MuJoCo joint or, if several linkwork joints are needed, a part of it.
 
-    It has the slices of MuJoCo's coordinates and velocities.
+    It stores the slices of MuJoCo's coordinates and velocities that belong to it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class JointPart(NamedTuple):
 
 
 class _MjcfReader:
-    """Passes a model that MuJoCo compiled to a Builder."""
+    """Reader that adds the bodies, joints and elements of a model compiled by MuJoCo to a Builder."""
 
     def __init__(self, text: MjcfText, stem: str, options: Options):
         self.text, self.options = text, options
@@ -128,7 +128,7 @@ class _MjcfReader:
         return Reading(mechanism, faults)
 
     def fill_builder(self) -> None:
-        """Pass all supported objects to the Builder."""
+        """Add all supported objects of the MJCF model to the Builder."""
         for body in range(self.compiled.nbody):
             if body:
                 self.body(body)
@@ -141,7 +141,7 @@ class _MjcfReader:
         self.keyframes()
 
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder with file, line and name of the XML element at fault."""
+        """Return a fault that the Builder reported, with file, line and name of the MJCF element that caused it."""
         kind, _, quoted = (fault.element or "").partition(" ")
         tags = TAGS.get(kind, ())
         at = self.text.find(*tags, name=quoted.strip("'"))
@@ -151,7 +151,7 @@ class _MjcfReader:
     # --- bodies and joints ---
 
     def body(self, k: int) -> None:
-        """Add body k of the compiled model and its chain of joints."""
+        """Add body k of the MJCF model, and the chain of joints that connects it to its parent, to the Builder."""
         c, name = self.compiled, self.bodies[k]
         R = matrix_from_quaternion(c.body_iquat[k])
         self.builder.body(name, c.body_mass[k], c.body_ipos[k], congruence(R, np.diag(c.body_inertia[k])))
@@ -175,7 +175,7 @@ class _MjcfReader:
             self.builder.joint(unused(f"{name}/weld", self.welds), Weld(), parent, name, X.p, rotation=X.R)
 
     def parts_of(self, j: int) -> list[JointPart]:
-        """Return the linkwork joints that make up MuJoCo's joint j."""
+        """Return the linkwork joints that together represent MuJoCo's joint j."""
         c, name = self.compiled, self.joints[j]
         kind = next(make(c.jnt_axis[j]) for type_, make in KINDS.items() if c.is_a(c.jnt_type[j], type_))
         kinds = {name: kind}
@@ -191,9 +191,9 @@ class _MjcfReader:
         return parts
 
     def joint(self, j: int, part: JointPart, parent: str, child: str, place: Transform) -> None:
-        """Add the linkwork joint `part` of MuJoCo's joint j between `parent` and `child`.
+        """Add the linkwork joint `part`, which represents MuJoCo's joint j (or a part of it), to the Builder.
 
-        `place` is its pose in the parent's frame, where MuJoCo's coordinate is `ref`.
+        `place` is its pose in the frame of `parent`, where MuJoCo's coordinate is `ref`.
         """
         c = self.compiled
         name, kind, q, v = part
@@ -224,7 +224,7 @@ class _MjcfReader:
     # --- shapes, frames, couplings, keyframes ---
 
     def geoms(self, k: int) -> None:
-        """Add the shapes of body k: visual if MuJoCo shows them, collision if they can collide."""
+        """Add the geoms of body k as shapes: visual if MuJoCo shows them, collision if they can collide."""
         c, names = self.compiled, self.geom_names
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
@@ -239,7 +239,7 @@ class _MjcfReader:
                     self.builder.geometry(self.bodies[k], shape, X.p, rotation=X.R, role=role, **looks)
 
     def shape(self, g: int) -> tuple[Shape | None, Transform]:
-        """Return the shape of geom g, or None if it is not supported, and its pose in the body's frame."""
+        """Return the shape of MuJoCo's geom g, or None if it is not supported, and its pose in the body's frame."""
         c, X = self.compiled, _pose(self.compiled.geom_pos[g], self.compiled.geom_quat[g])
         for name, make in SHAPES.items():
             if c.is_a(c.geom_type[g], name):
@@ -253,13 +253,13 @@ class _MjcfReader:
         return shape, X @ _pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
 
     def color(self, g: int) -> Array:
-        """Return the colour of geom g, or that of its material if the geom has the default colour."""
+        """Return the colour of MuJoCo's geom g, or that of its material if the geom has the default colour."""
         c, own = self.compiled, self.compiled.geom_rgba[g]
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def sites(self) -> None:
-        """Add a frame for every site.
+        """Add a named frame to the Builder for every MuJoCo site.
 
         If a body or frame has the site's name already, the frame is called `name_site`.
         """
@@ -270,7 +270,7 @@ class _MjcfReader:
             self.builder.frame(unused(free, self.taken), self.bodies[c.site_bodyid[k]], X.p, rotation=X.R)
 
     def joint_equalities(self) -> None:
-        """Add linear joint couplings as mimic joints: q1 - ref1 = a0 + a1 (q2 - ref2)."""
+        """Add MuJoCo's linear joint equality constraints as mimic joints: q1 - ref1 = a0 + a1 (q2 - ref2)."""
         c = self.compiled
         for k in range(c.neq if self.options.mimic else 0):
             first, second = int(c.eq_obj1id[k]), int(c.eq_obj2id[k])
@@ -280,7 +280,7 @@ class _MjcfReader:
                 self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
 
     def body_equalities(self) -> None:
-        """Add connect and weld constraints as loops: ball joints and welds."""
+        """Add MuJoCo's equality constraints `connect` and `weld` as loop closures: ball joints and welds."""
         c, names = self.compiled, self.compiled.names("equality")
         for k in range(c.neq):
             if not (c.held(k) and closes_loop(c, k)):
@@ -295,9 +295,9 @@ class _MjcfReader:
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """Return both bodies of equality constraint k, each with the pose of the constraint frame.
+        """Return the two bodies of the `connect` or `weld` constraint k, each with the pose of the constraint frame.
 
-        The constraint is of the type connect or weld.
+        A body is given by its number, and the pose is in its frame.
         """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
@@ -309,7 +309,7 @@ class _MjcfReader:
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Add a spring for each tendon that can become one; underscores make its name differ from joints."""
+        """Add a spring for each tendon that can become one; underscores keep its name distinct from joint names."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
@@ -327,7 +327,7 @@ class _MjcfReader:
         self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
 
     def keyframes(self) -> None:
-        """Add the keyframes of the file, and MuJoCo's reference position."""
+        """Add the keyframes of the MJCF file, and MuJoCo's reference position as a further keyframe, to the Builder."""
         c, names = self.compiled, self.compiled.names("key")
         for name, q, v in zip(names, c.key_qpos, c.key_qvel, strict=True):
             self.builder.keyframe(name, *self.by_joint(q, v))
@@ -335,7 +335,7 @@ class _MjcfReader:
             self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
     def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return positions and velocities by joint from MuJoCo's q (nq,) and v (nv,), without zero velocities."""
+        """Return MuJoCo's q (nq,) and v (nv,) as two dicts by joint name, without zero velocities."""
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
         for name, kind, at_q, at_v in (part for parts in self.parts for part in parts):
@@ -346,9 +346,9 @@ class _MjcfReader:
 
 
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
-    """Raise a ModelError for numbers that are not finite, or so large that their products would not be.
+    """Raise a ModelError if the MJCF model has numbers that are not finite, or so large that their products overflow.
 
-    `c` is the compiled model.
+    `c` is the model that MuJoCo compiled.
     """
     if not (np.abs(c.gravity) < LARGEST).all():
         at = text.find("option", gravity="")

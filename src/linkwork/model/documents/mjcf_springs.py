@@ -1,4 +1,4 @@
-"""MJCF spatial tendons that become springs: straight lines between two sites with one rest length."""
+"""Conversion of MJCF spatial tendons to springs, if they are straight lines between two sites with one rest length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 
 
 def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of every tendon that can become a spring or damper, and the arguments of `Builder.spring`.
+    """Yield (name, arguments of `Builder.spring`) for every MJCF tendon that can become a spring or damper.
 
-    `c` is the compiled model.
+    `c` is the model that MuJoCo compiled.
     """
     bodies = c.names("body")
     for k, name in enumerate(c.names("tendon")):
@@ -31,7 +31,7 @@ def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 def _is_plain(c: Compiled, k: int) -> bool:
     """Return whether tendon k is a straight linear spring and damper without slack, inertia, friction or limits.
 
-    `c` is the compiled model.
+    `c` is the model that MuJoCo compiled.
     """
     wraps = c.wrap_type[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
     lower, upper = c.tendon_lengthspring[k]

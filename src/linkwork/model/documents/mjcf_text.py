@@ -1,4 +1,4 @@
-"""An MJCF model as one text for MuJoCo's compiler, with includes resolved, files located and the origin of every line.
+"""One MJCF text for MuJoCo's compiler, assembled from a model file and its includes, with the origin of every line.
 
 MuJoCo receives the parsed and checked text, never the original file. So it sees no document types, opens only meshes
 and height fields in permitted folders, and its error messages can be mapped to the original file and line.
@@ -39,7 +39,7 @@ FINEST = 200  # points along a side of a generated mesh
 
 
 class MjcfText:
-    """A complete MJCF model: `root` with all includes resolved, and `text`, whose line k starts element k.
+    """The text of an MJCF model with the contents of all included files; line k of `text` starts XML element k.
 
     `root` is the parsed main file at `path`; meshes and includes are searched below its folder and `packages`.
     """
@@ -59,7 +59,7 @@ class MjcfText:
         self.text = "".join(self._written(root))
 
     def find(self, *tags: str, **attributes: str) -> Element:
-        """Return the first element with one of these tags and these attributes, or the root if there is none.
+        """Return the first XML element with one of these tags and these attributes, or the root if there is none.
 
         The attribute value "" matches any value.
         """
@@ -72,9 +72,10 @@ class MjcfText:
     # --- includes ---
 
     def _include(self, element: Element, folder: Path, depth: int) -> None:
-        """Replace <include> below `element` by the included elements; `folder` is relative to the main folder.
+        """Replace every <include> below the XML element `element` by the elements of the included file.
 
-        `depth` is the depth of nested includes.
+        `folder` is the folder of the including file, relative to the main folder, and `depth` the number of nested
+        includes.
         """
         children: list[Element] = []
         for child in element.children:
@@ -88,7 +89,7 @@ class MjcfText:
         element.children = children
 
     def _included(self, at: Element, parent: Element, folder: Path, depth: int) -> list[Element]:
-        """Return the elements of an included file, which is next to the main file or next to the including file.
+        """Return the XML elements of an included file, which is next to the main file or next to the including file.
 
         `at` is the <include> element, and `parent` the element that receives the content of the file.
         """
@@ -107,7 +108,7 @@ class MjcfText:
         return root.children
 
     def _located(self, at: Element, sources: list[str]) -> Path:
-        """Return the first of the files `sources` that exists in a permitted folder.
+        """Return the path of the first file in `sources` that exists in a permitted folder.
 
         Raise a ModelError at the element `at` if none exists.
         """
@@ -150,7 +151,7 @@ class MjcfText:
     # --- the text ---
 
     def _written(self, element: Element) -> Iterator[str]:
-        """Yield the element as text, with each start tag on a separate line."""
+        """Yield the lines of an XML element as MJCF text, with each start tag on a separate line."""
         if element.tag in LOOKS:
             return
         self.lines.append(element)
@@ -164,7 +165,7 @@ class MjcfText:
         yield f"</{element.tag}>"
 
     def _attributes(self, element: Element) -> dict[str, str]:
-        """Return the attributes of an element for MuJoCo, with files replaced by their located paths."""
+        """Return the attributes of an XML element for MuJoCo, with file names replaced by the paths of the files."""
         attributes = {k: v for k, v in element.attributes.items() if (element.tag, k) not in LOOKS_OF_OTHERS}
         blank = [k for k, v in attributes.items() if not v.strip()]
         if element.tag in ("connect", "weld") and blank:  # MuJoCo fails on these, and hangs the next time
@@ -185,7 +186,7 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
 
 
 def _numbers(element: Element, key: str) -> list[float]:
-    """Return the numbers in the attribute `key`; other words are ignored, since MuJoCo reports them."""
+    """Return the numbers in the attribute `key` of an XML element; MuJoCo reports words that are no numbers."""
     found: list[float] = []
     for word in element.attributes.get(key, "").split():
         with suppress(ValueError):
@@ -194,11 +195,11 @@ def _numbers(element: Element, key: str) -> list[float]:
 
 
 def _count(element: Element, *keys: str) -> float:
-    """Return the product of the numbers in the attributes `keys`, each taken as at least 1."""
+    """Return the product of all numbers in the attributes `keys` of an XML element, each taken as at least 1."""
     return math.prod(max(x, 1.0) for key in keys for x in _numbers(element, key))
 
 
 def _copies(element: Element) -> float:
-    """Return the number of elements that MuJoCo makes of this element, including copies."""
+    """Return the number of elements that MuJoCo makes of an XML element and its content, with all copies."""
     below = 1.0 + sum(map(_copies, element.children))
     return below * _count(element, "count") if element.tag in COPIES else below

@@ -10,7 +10,7 @@ from linkwork.errors import listed
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mujoco_compiler import Compiled
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array
 
 FEW = 5  # the most names of one kind in a message
@@ -29,10 +29,10 @@ COUPLING = "mimic=False leaves such joints independent"
 
 
 def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
-    """Yield an error for each unsupported feature that affects accelerations, and one warning for all others.
+    """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
-    `unseen` lists features that the reader has already ignored. `c` is the compiled model; `mimic` is the option of
-    `load`.
+    `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `mimic` is the
+    option of `load`.
     """
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)
@@ -47,9 +47,9 @@ Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags a
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
-    """Yield the unsupported forces on bodies and joints.
+    """Yield the forces of an MJCF model on bodies and joints that linkwork does not support.
 
-    `c` is the compiled model.
+    `c` is the model that MuJoCo compiled.
     """
     if c.opt.density or c.opt.viscosity:
         key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"
@@ -89,9 +89,9 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Yield the kinds of equality constraints that are neither linear joint couplings nor loop closures.
+    """Yield the unsupported equality constraints: all that are neither linear joint couplings nor loop closures.
 
-    `c` is the compiled model; `mimic` is the option of `load`.
+    `c` is the model that MuJoCo compiled; `mimic` is the option of `load`.
     """
     found: dict[tuple[str, str, str, str], list[str]] = {}  # names by reason, remedy, tag and attribute
     for k, name in enumerate(c.names("equality")):
@@ -115,21 +115,21 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
 
 
 def closes_loop(c: Compiled, k: int) -> bool:
-    """Return whether equality constraint k is a connect or weld constraint between two bodies."""
+    """Return whether MuJoCo's equality constraint k is a `connect` or `weld` constraint between two bodies."""
     return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
 
 
 def _couples_joints(c: Compiled, k: int) -> bool:
-    """Return whether the tendons of equality constraint k are weighted sums of joint positions."""
+    """Return whether all tendons of the MJCF equality constraint k are weighted sums of joint positions."""
     tendons = [int(t) for t in (c.eq_obj1id[k], c.eq_obj2id[k]) if t >= 0]
     wraps = [c.wrap_type[c.tendon_adr[t] : c.tendon_adr[t] + c.tendon_num[t]] for t in tendons]
     return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
 
 
 def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
-    """Yield the ignored features that do not affect the passive motion, each with a few names.
+    """Yield a text for each ignored MJCF feature that does not affect the passive motion, with a few names of objects.
 
-    `c` is the compiled model; `mimic` is the option of `load`.
+    `c` is the model that MuJoCo compiled; `mimic` is the option of `load`.
     """
     placed = {"tendon": dict(springs_of(c))}
     for kind, words in LISTED.items():
@@ -153,5 +153,5 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
 
 
 def _few(names: list[str], which: Array) -> str:
-    """Return the first few of the names selected by `which`, as text."""
+    """Return the first few names selected by the boolean array `which`, as text for a message."""
     return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

@@ -56,28 +56,28 @@ PLACE = re.compile(r"\s*\bElement (name )?'[^']*'.*", re.DOTALL)
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A model compiled by MuJoCo: `mujoco` is the module, `model` the MjModel, and `notes` are MuJoCo's warnings."""
+    """A model compiled by MuJoCo: the module `mujoco`, the MjModel `model`, and MuJoCo's warnings `notes`."""
 
     mujoco: Any
     model: Any
     notes: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the field `name` of the MjModel, or its value in `ABSENT`."""
+        """Return the field `name` of the MjModel, or the value in `ABSENT` if this MuJoCo version has no such field."""
         found = getattr(self.model, name, ABSENT.get(name))
         if found is None:
             raise AttributeError(name)
         return found
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of all objects of a kind, in order; an unnamed object gets its kind and number (joint3)."""
+        """Return the names of all MuJoCo objects of a kind; an unnamed object gets its kind and number (joint3)."""
         addresses = getattr(self.model, NAMES[kind])
         written = [self._text(self.model.names, int(start)) for start in addresses]
         taken = set(written)
         return [name or unused(f"{kind}{k}", taken) for k, name in enumerate(written)]
 
     def mesh_file(self, mesh: int) -> str:
-        """Return the file name of a mesh; empty if the mesh is not from a file."""
+        """Return the file name of mesh number `mesh`; empty if the mesh is not from a file."""
         start = int(self.model.mesh_pathadr[mesh])
         return self._text(self.model.paths, start) if start >= 0 else ""
 
@@ -87,27 +87,27 @@ class Compiled:
         return np.asarray(number) == int(getattr(enumeration, name))
 
     def disabled(self, flag: str) -> bool:
-        """Return whether <flag> disables a feature: "GRAVITY", "SPRING", ..."""
+        """Return whether the model's <flag> element disables a feature, such as "GRAVITY" or "SPRING"."""
         return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
 
     @property
     def gravity(self) -> Array:
-        """Gravitational acceleration (3,) [m/s^2]; zero if it is disabled."""
+        """Gravitational acceleration of the model (3,) [m/s^2]; zero if the model disables gravity."""
         return np.zeros(3) if self.disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     @property
     def gear(self) -> Array:
-        """The gear (nactuator, 6) of every actuator; of the first output if there are several."""
+        """The gear vectors (nactuator, 6) of all actuators; if an actuator has several outputs, that of the first."""
         return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:
-        """Return whether equality constraint k is active at the start."""
+        """Return whether the equality constraint k is active at the start of a simulation."""
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def actuators_of(self, j: int) -> Array:
-        """Return for each actuator whether it acts directly on joint j, a hinge or slide.
+        """Return for each actuator whether it acts directly on joint j, which is a hinge or slide.
 
-        The inertia of such an actuator adds to the joint.
+        The rotor inertia of such an actuator adds to the armature of the joint.
         """
         direct = self.is_a(self.model.actuator_trntype, "mjTRN_JOINT") & (self.model.actuator_trnid[:, 0] == j)
         return direct & (
@@ -120,7 +120,7 @@ class Compiled:
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """Return `name`, with underscores appended while it is taken, and add the result to `taken`."""
+    """Return a name that is not in `taken`: `name` with underscores appended as necessary. Add it to `taken`."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -128,7 +128,7 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def compile_mjcf(text: MjcfText) -> Compiled:
-    """Compile an MJCF text with MuJoCo.
+    """Compile an MJCF text with MuJoCo and return the compiled model.
 
     Raise a ModelError with MuJoCo's message at the original file and line.
     """
@@ -150,7 +150,7 @@ def compile_mjcf(text: MjcfText) -> Compiled:
 
 @contextmanager
 def _quiet(mujoco: Any) -> Iterator[list[str]]:
-    """Collect MuJoCo's warnings, which it would otherwise print and write to a file in the current folder."""
+    """Collect MuJoCo's warnings, which MuJoCo would otherwise print and write to a file in the current folder."""
     before, notes = mujoco.get_mju_user_warning(), []
     mujoco.set_mju_user_warning(notes.append)
     try:
@@ -160,7 +160,7 @@ def _quiet(mujoco: Any) -> Iterator[list[str]]:
 
 
 def _complaint(message: str, text: MjcfText) -> ModelError:
-    """Return MuJoCo's error message as a ModelError at the XML element that it refers to."""
+    """Return a ModelError with MuJoCo's error message, at the XML element to which the message refers."""
     found = LINE.findall(message)
     number = int(found[-1]) if found else 0
     at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root

@@ -1,4 +1,4 @@
-"""TOML parsing with the line number of every key. Sizes are limited; lines are computed only for error messages."""
+"""TOML parser that knows the line number of every key, for error messages, and limits the size of a document."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from linkwork.errors import ModelError
-from linkwork.model.documents.toml_format import key_text
+from linkwork.model.documents.toml_serialization import key_text
 from linkwork.model.documents.xml_parser import UTF8_MARK, shown
 
 MOST_BYTES = 4 * 2**20  # takes seconds to read; a body and its joint have a few hundred bytes
@@ -32,7 +32,7 @@ SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may have a space in them
 
 
 def parse_toml(data: bytes, file: str) -> Source:
-    """Return the content of a TOML text; raise a ModelError with the line if it has a syntax error."""
+    """Return the parsed content of a TOML document; raise a ModelError with the line of a syntax error."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:2]:
         raise ModelError("the text is UTF-16 or binary; save it as UTF-8", file=file, line=1)
     if not data.strip():
@@ -54,7 +54,7 @@ def parse_toml(data: bytes, file: str) -> Source:
 
 
 def _refuse_depth(text: str, file: str) -> None:
-    """Raise a ModelError for keys with too many parts, for which tomllib needs much time and memory."""
+    """Raise a ModelError for dotted keys with too many parts, for which tomllib needs much time and memory."""
     plain = QUOTED_OR_OPEN.sub("quoted", text)
     deep = TOO_DEEP.search(plain)
     if deep:
@@ -63,7 +63,7 @@ def _refuse_depth(text: str, file: str) -> None:
 
 
 def _not_toml(message: str, text: str, file: str) -> ModelError:
-    """Return tomllib's syntax error as a ModelError; the line number is moved out of the message."""
+    """Return a syntax error of tomllib as a ModelError, with the line number taken from its message."""
     found = LINE.search(message)
     line = None if found is None else int(found[1]) if found[1] else text.count("\n") + 1
     reason = f"not well-formed TOML: {shown(message[: found.start()] if found else message)}"
@@ -76,25 +76,25 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
 
 @dataclass(frozen=True)
 class Source:
-    """A TOML text and its parsed content."""
+    """The text of a TOML document, and its parsed content."""
 
     text: str
     tree: dict[str, Any]
 
     @property
     def top(self) -> Key:
-        """The place of the whole document, for messages."""
+        """The location of the whole document, for messages about the document itself."""
         return Key((), self)
 
     @cached_property
     def lines(self) -> dict[KeyPath, int]:
-        """The line number of every key and of every table in a list."""
+        """The line numbers of all keys, and of all tables in lists, by key path."""
         return _LineFinder(self.text).find()
 
 
 @dataclass(frozen=True)
 class Key:
-    """The place of a key in a document: its path from the top level."""
+    """The location of a key in a TOML document: its path from the top level, such as joints.elbow.axis."""
 
     path: KeyPath
     source: Source
@@ -117,7 +117,7 @@ class Key:
 
 
 class _LineFinder:
-    """Finds the line numbers of keys in one pass over a text that tomllib has accepted."""
+    """Scanner that finds the line numbers of all keys in one pass over a TOML text that tomllib has accepted."""
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
@@ -135,7 +135,7 @@ class _LineFinder:
         return self.lines
 
     def skip(self) -> bool:
-        """Skip whitespace and comments; return whether anything follows."""
+        """Skip whitespace and comments of the TOML text; return whether text remains."""
         self.match(SPACE)
         return self.at < len(self.text)
 
@@ -150,7 +150,7 @@ class _LineFinder:
         self.lines.setdefault(path, self.line)
 
     def keys(self) -> list[str]:
-        """Read a dotted key and return its parts."""
+        """Read a dotted TOML key, such as a.b.c, and return its parts."""
         found: list[str] = []
         while True:
             self.match(SPACE)
@@ -162,7 +162,7 @@ class _LineFinder:
             self.at += 1
 
     def header(self) -> KeyPath:
-        """Read [table] or [[list]]; return the path of the keys after it, with list indices."""
+        """Read a header [table] or [[list]]; return the path of the table that it starts, with list indices."""
         depth = 2 if self.text.startswith("[[", self.at) else 1
         self.note(())
         self.at += depth
@@ -184,7 +184,7 @@ class _LineFinder:
         return (*path, self.listed[path] - 1) if path in self.listed else path
 
     def pair(self, table: KeyPath) -> None:
-        """Read key = value in the table with the path `table`; record the line of every part of the key."""
+        """Read `key = value` in the table with the path `table`; record the line number of every part of the key."""
         start = self.at
         keys = self.keys()
         end, self.at = self.at, start

@@ -20,24 +20,24 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.builder import Builder
-from linkwork.model.document_value_format import DEGREES
 from linkwork.model.documents import toml_schema as tables
+from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
-from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
-from linkwork.model.documents.toml_format import VERSION
 from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
+from linkwork.model.documents.toml_serialization import VERSION
 from linkwork.model.documents.xml_parser import read_bytes, shown
 from linkwork.model.elements.element import Element, kinds
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
+from linkwork.model.model_faults import Fault
+from linkwork.model.toml_value_conversion import DEGREES
 
 AS_WRITTEN = Options(None, None, True, ())
 LEADING_WORDS = 4  # the invalid argument is among the first four words of the Builder's reasons
 
 
 def read_document(path: Path, options: Options) -> Reading:
-    """Read the document at `path`."""
+    """Read the TOML document at `path`; return the mechanism and all faults."""
     if options.floating is not None:
         reason = "floating is for URDF only; in a document, use a joint of kind 'free' with the parent 'world'"
         raise ModelError(reason, file=str(path))
@@ -45,14 +45,14 @@ def read_document(path: Path, options: Options) -> Reading:
 
 
 def read_text(data: bytes, path: Path, options: Options = AS_WRITTEN) -> Reading:
-    """Read a document from its text; `path` is its current or future file."""
+    """Read a TOML document from the bytes `data`; `path` is the file that has or will have this content."""
     if len(data) > MOST_BYTES:
         raise ModelError(f"the file is larger than {MOST_BYTES >> 20} MiB, the limit", file=str(path))
     return _DocumentReader(parse_toml(data, str(path)), path, options).read()
 
 
 class _DocumentReader(Reader):
-    """Reads one document in one pass. Each method reads one kind of table and records its faults."""
+    """Reader of one TOML document. Each method reads one kind of table and records its faults."""
 
     def __init__(self, source: Source, path: Path, options: Options):
         super().__init__(str(path))
@@ -72,7 +72,7 @@ class _DocumentReader(Reader):
         self.builder = self.recording_keys(self.top, self.tree, lambda: Builder(name, gravity)) or Builder()
 
     def refuse_versions(self) -> None:
-        """Raise a ModelError unless the document has a supported version."""
+        """Raise a ModelError unless the document has a supported format version."""
         version, at = self.tree.get("linkwork"), self.top["linkwork"]
         if version is None:
             reason = f"not a linkwork document; the first line must be: linkwork = {VERSION}"
@@ -85,7 +85,7 @@ class _DocumentReader(Reader):
             raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
     def fill_builder(self) -> None:
-        """Pass the content of the document to the Builder."""
+        """Add all objects that the document describes to the Builder."""
         world = self.tree.get("world", {})
         if self.is_table(self.top["world"], world):
             self.values(self.top["world"], {key: world[key] for key in world if key != "geometry"}, {}, "geometry")
@@ -111,7 +111,7 @@ class _DocumentReader(Reader):
         return isinstance(value, dict)
 
     def named(self, section: str) -> Iterator[tuple[str, Key, dict[str, Any]]]:
-        """Yield the name, the place and the content of each table in a section."""
+        """Yield (name, location, content) for each table in a section of the document, such as `joints`."""
         value, at = self.tree.get(section, {}), self.top[section]
         for name, table in value.items() if self.is_table(at, value) else ():
             before = self.errors
@@ -125,10 +125,10 @@ class _DocumentReader(Reader):
     def values(
         self, at: Key, table: Mapping[str, Any], keys: tables.Keys, *others: str, class_: type | None = None
     ) -> dict[str, Any]:
-        """Return the valid values of a table, and record a fault for each invalid one.
+        """Return the valid values of a table by key, and record a fault for each invalid value and unknown key.
 
-        `others` are valid keys that are read elsewhere. `at` is the place of the table in the document, `keys` has the
-        types of its keys.
+        `others` are valid keys that are read elsewhere. `at` is the location of the table in the document, `keys` has
+        the types of its keys.
         """
         for key in table:
             if key not in keys:
@@ -146,9 +146,9 @@ class _DocumentReader(Reader):
         return {key: value for key, value in read.items() if value is not None}
 
     def value(self, at: Key, value: Any, type_: Any) -> Any:
-        """Return the value if it has type `type_` and finite numbers; else record an error, return None.
+        """Return `value` if it has the type `type_` and finite numbers; else record an error and return None.
 
-        `at` is the place of the value in the document.
+        `at` is the location of the value in the document.
         """
         item = tables.item_type(type_)
         if item is not None:
@@ -166,9 +166,9 @@ class _DocumentReader(Reader):
         return found
 
     def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
-        """Return the class in `choices` that the table's `key` names; record an error if there is none.
+        """Return the class in `choices` that the key `key` of a table names; record an error if there is none.
 
-        `at` is the place of the table in the document.
+        `at` is the location of the table in the document.
         """
         value = table.get(key)
         if value is None:
@@ -180,9 +180,10 @@ class _DocumentReader(Reader):
         return choices[value]
 
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
-        """Return the values with degrees converted to radians and rotations to (3, 3); record duplicate keys.
+        """Return a table's values with degrees converted to radians and rotations to matrices (3, 3).
 
-        `given` are the values of a table, and `at` is its place in the document.
+        Keys that are given twice, such as in degrees and in radians, are recorded as faults. `given` are the values of
+        the table, and `at` is its location in the document.
         """
         found: dict[str, Any] = {}
         for key, value in given.items():
@@ -236,9 +237,10 @@ class _DocumentReader(Reader):
     def of_a_class(
         self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the joint kind or shape that a table's `key` names, and the remaining values of the table.
+        """Return the joint kind or shape object that a table describes, and the remaining values of the table.
 
-        `at` is the place of the table in the document, and `choices` are the classes by name.
+        `key` is the key whose value names the class, `choices` are the classes by name, and `at` is the location of the
+        table in the document.
         """
         before, class_ = self.errors, self.choice(at, table, key, choices)
         if class_ is None:
@@ -275,9 +277,9 @@ class _DocumentReader(Reader):
         self.follow(name, at["mimic"], table.get("mimic"))
 
     def follow(self, name: str, at: Key, table: Any) -> None:
-        """Pass the mimic relation in a joint's table, if it has one, to the Builder.
+        """Pass the mimic relation in the table of a joint, if the table has one, to the Builder.
 
-        `at` is the place of the table in the document.
+        `at` is the location of the table in the document.
         """
         if table is None or not self.is_table(at, table):
             return
@@ -300,9 +302,9 @@ class _DocumentReader(Reader):
             self.builder.add(stand_in)
 
     def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
-        """Read a table whose keys are the arguments of the Builder `method`.
+        """Read a table whose keys are the arguments of the Builder method `method`, and call this method.
 
-        `at` is the place of the table in the document.
+        `at` is the location of the table in the document.
         """
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table
@@ -314,9 +316,9 @@ class _DocumentReader(Reader):
     # --- errors from the Builder ---
 
     def recording_keys(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
-        """Call `act` and return its result; if it raises a ModelError, record it.
+        """Call `act` and return its result; record a ModelError at the key that the reason of the error names.
 
-        The place of the error is the key that its reason names. `at` is the place of the table in the document.
+        `at` is the location of the table in the document.
         """
         try:
             return act()
@@ -324,7 +326,7 @@ class _DocumentReader(Reader):
             return self.error(_culprit(at, table, error.reason), error.reason)
 
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder, completed with file, line and key."""
+        """Return a fault that the Builder reported, completed with file, line and key of the document."""
         place = _culprit(*self.places.get(fault.element, (self.top, {})), fault.reason)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
@@ -345,7 +347,10 @@ READERS: dict[str, TableReader] = {
 
 
 def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
-    """Return the place of the key that is among the first words of `reason`, or `at`, the place of the table."""
+    """Return the location of the key that an error's `reason` mentions first, or `at`, the location of its table.
+
+    Only the first words of the reason are searched.
+    """
     words = [word.strip(":,") for word in reason.split()[:LEADING_WORDS]]
     return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
 
@@ -355,7 +360,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Iterator[float]:
-    """Yield all floats in a number or nested list."""
+    """Yield all floats in a number or in a nested list of numbers."""
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat(item)
@@ -368,7 +373,7 @@ def _radians(value: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """Return a value as a short text for messages."""
+    """Return a value of a document as a short text for error messages."""
     try:
         return shown(reprlib.repr(value))
     except ValueError:  # an integer of very many digits

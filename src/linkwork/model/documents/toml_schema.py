@@ -1,4 +1,4 @@
-"""The schema of linkwork's TOML documents: for each kind of object, a table of typed keys.
+"""The schema of linkwork's TOML documents: the keys and value types of each kind of table.
 
 Keys are the names of the Builder's arguments. Keys of elements follow from the definitions in their classes, and keys
 of joint kinds and shapes from their fields, so that a new kind needs no change here.
@@ -15,22 +15,22 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from linkwork.model.document_value_format import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
-from linkwork.model.documents.reader import LONGEST_NAME
-from linkwork.model.documents.toml_format import VERSION
+from linkwork.model.documents.base_reader import LONGEST_NAME
+from linkwork.model.documents.toml_serialization import VERSION
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ClassKind, place
 from linkwork.model.geometry import ROLES, Shape
 from linkwork.model.joints import JointKind
+from linkwork.model.toml_value_conversion import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
 
 LONGEST_TEXT = 4096
 Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """Return a type with the description `wanted` of the expected value, and its meaning `about`.
+    """Return a document type with a description `wanted` of the expected value and its meaning `about`.
 
-    Messages and editors show both. `more` are further arguments of msgspec's Meta.
+    Messages and editors show both texts. `more` are further arguments of msgspec's Meta.
     """
     return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
 
@@ -40,7 +40,7 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 
 
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
-    """Return the type of a value that is one number for the joint, or one for each velocity or coordinate.
+    """Return the document type of a joint parameter: one number for the joint, or one for each velocity or coordinate.
 
     `wanted`, `about` and `more` are those of `_of`.
     """
@@ -52,7 +52,7 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 
 
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
-    """Return the type of a table with a value of type `item` for each joint name.
+    """Return the document type of a table from joint name to a value of the type `item`.
 
     `about` and `more` are those of `_of`.
     """
@@ -73,7 +73,7 @@ _STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _each("", _VELOCITIES)}
 
 
 def _typed(type_: Any) -> Any:
-    """Return a type with placeholders (Name, Text, Velocities) replaced by document types."""
+    """Return a type with its markers (Name, Text, Velocities) replaced by the types of values in a TOML document."""
     arguments = get_args(type_)
     if not arguments:
         return _STANDS_FOR.get(type_, type_)
@@ -82,14 +82,14 @@ def _typed(type_: Any) -> Any:
 
 
 def _key(one: Documented) -> Any:
-    """Return the msgspec type of a key of an element, from its definition `one`."""
+    """Return the msgspec type of one TOML key of an element, from its definition `one`."""
     extra = ({"required": True} if one.required else {}) | (_INFINITE if one.infinite else {})
     type_ = _typed(one.type_)
     return _of(type_, one.wanted or wanted(type_), one.about, extra=extra or None)
 
 
 def keys_of(class_: type[Element]) -> Keys:
-    """Return the types of the keys of a kind of element.
+    """Return the TOML keys of a kind of element, each with the type of its value.
 
     The key that names a class is left out, and so are the keys of that class.
     """
@@ -101,9 +101,9 @@ def keys_of(class_: type[Element]) -> Keys:
 
 
 def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
-    """Return the key of a kind of element whose value names a class, and the possible classes by name.
+    """Return the TOML key whose value names a class, such as the kind of a loop, and the possible classes by name.
 
-    None if the kind has no such key.
+    None if this kind of element has no such key.
     """
     own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
     return (own[0][0], dict(own[0][1].choices())) if own else None
@@ -176,13 +176,13 @@ SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(S
 
 
 def own_keys(class_: type) -> Keys:
-    """Return the types of the keys that a joint kind or shape `class_` adds to its table."""
+    """Return the TOML keys, with value types, for the fields of a joint kind or shape `class_`."""
     types = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(class_)}
     return {name: WRITTEN[type_] for name, type_ in types.items() if type_ in WRITTEN}
 
 
 def required_keys(keys: Keys, class_: type | None = None) -> list[str]:
-    """Return the required keys of a table, including the fields of `class_` without a default."""
+    """Return the required TOML keys of a table, including the fields of `class_` that have no default."""
     own = {field.name for field in fields(class_) if field.default is MISSING} if class_ else set()
     return [key for key, type_ in keys.items() if key in own or _is("required", type_)]
 
@@ -196,17 +196,17 @@ def _is(what: str, type_: Any) -> bool:
 
 
 def wanted(type_: Any) -> str:
-    """Return the description of the expected value of a type, for messages."""
+    """Return a description of the TOML values that a type accepts, for error messages."""
     return [meta.title for meta in _meta(type_) if meta.title][-1]
 
 
 def allows_infinity(type_: Any) -> bool:
-    """Return whether a value of the type may be inf."""
+    """Return whether a TOML value of this type may be infinite."""
     return _is("infinite", type_)
 
 
 def item_type(type_: Any) -> Any:
-    """Return the type of the values in a table by joint; None for other types."""
+    """Return the type of one value in a table by joint name, or None if `type_` is not such a table."""
     plain = get_args(type_)[0] if _meta(type_) else type_
     return get_args(plain)[1] if get_origin(plain) is dict else None
 
@@ -215,7 +215,7 @@ def item_type(type_: Any) -> Any:
 
 
 def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
-    """Return the msgspec Struct of a table with these keys.
+    """Return the msgspec Struct type of a table with these keys, which checks a TOML table.
 
     `class_` is the joint kind or shape whose required fields the table must have; `tag` are arguments of msgspec that
     name the class.
@@ -227,7 +227,7 @@ def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> An
 
 
 def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
-    """Return the union of the tables of several classes; the key `field` names the class."""
+    """Return the union of the msgspec types of several classes; the value of the key `field` names the class."""
     structs = [
         _struct(f"{class_.__name__}{name}", own_keys(class_) | keys, class_, tag_field=field, tag=tag)
         for tag, class_ in classes.items()
@@ -236,7 +236,7 @@ def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of a document."""
+    """Return the JSON schema of linkwork's TOML documents."""
     geometry: Keys = {"geometry": list[_choice("Geometry", "shape", SHAPES, GEOMETRY)]}
     mimic = {"mimic": _struct("Mimic", MIMIC)}
     tables = {

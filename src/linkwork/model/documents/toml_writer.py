@@ -1,4 +1,4 @@
-"""Writer of linkwork's TOML documents: they have the Builder's arguments for the same mechanism, bit for bit."""
+"""Writer of linkwork's TOML documents, which store the Builder's arguments of a mechanism bit for bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
-from linkwork.model.document_value_format import (
+from linkwork.model.documents.atomic_write import reason_of, write_whole
+from linkwork.model.documents.toml_serialization import VERSION, table_text
+from linkwork.model.elements import DOCUMENT_ORDER
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import JointKind, Weld
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.model_faults import raise_first
+from linkwork.model.toml_value_conversion import (
     named_kinds,
     numbers_of_joints,
     own_fields,
@@ -21,14 +29,6 @@ from linkwork.model.document_value_format import (
     same_bits,
     written_name,
 )
-from linkwork.model.documents.atomic_write import reason_of, write_whole
-from linkwork.model.documents.toml_format import VERSION, table_text
-from linkwork.model.elements import DOCUMENT_ORDER
-from linkwork.model.faults import raise_first
-from linkwork.model.geometry import Geometry
-from linkwork.model.joints import JointKind, Weld
-from linkwork.model.keyframes import Keyframe
-from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
 
 
@@ -83,12 +83,15 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
 
 
 def document_text(mechanism: Mechanism) -> str:
-    """Return the document of a mechanism as text."""
+    """Return the TOML document of a mechanism as text."""
     return "\n".join(table_text(*table) for table in _tables(mechanism))
 
 
 def checked_text(mechanism: Mechanism, path: Path) -> str:
-    """Return the document of a mechanism; raise a ModelError unless reading it back gives the same mechanism."""
+    """Return the TOML document of a mechanism as text, after a check that reading it gives the same mechanism.
+
+    Raise a ModelError if it does not. `path` is the file that will have the text.
+    """
     text = document_text(mechanism)
     _read_back(text, path)
     return text
@@ -98,7 +101,7 @@ def checked_text(mechanism: Mechanism, path: Path) -> str:
 
 
 def _tables(mechanism: Mechanism) -> Iterator[Table]:
-    """Yield all tables: bodies, each followed by its joint, in order of numbering; then frames, keyframes, elements."""
+    """Yield the document's tables: each body with its joint, in order; then frames, keyframes and elements."""
     top = {"linkwork": VERSION, "name": mechanism.name, "gravity": mechanism.gravity.tolist()}
     yield Table((), top)
     parts = {part.name: part for body in mechanism.bodies for part in body.parts}
@@ -121,7 +124,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
 
 
 def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
-    """Return the document's table of a keyframe: the joints that are not neutral, or not at rest."""
+    """Return a keyframe as a table of a TOML document, without joints that are in neutral position and at rest."""
     q, v = keyframe.q, keyframe.v
     moved = {j.name: q[j.q] for j in mechanism.leaders if not same_bits(q[j.q], j.kind.neutral())}
     velocities = {j.name: v[j.v] for j in mechanism.leaders if not same_bits(v[j.v], np.zeros(j.kind.nv))}
@@ -187,12 +190,12 @@ def _frame(frame: Frame) -> Table:
 
 
 def _each(key: str, values: Array, default: float) -> dict[str, Any]:
-    """Return the document's entry for `values` per velocity under `key`; empty if all of them are `default`."""
+    """Return the TOML entry `key` for the numbers `values` of a joint; empty if all of them are `default`."""
     return {} if same_bits(values, np.full(len(values), default)) else {key: _one_or_many(values)}
 
 
 def _one_or_many(values: Array) -> float | list[float]:
-    """Return one number if all values are equal, else a list."""
+    """Return an array of numbers as one float if all are equal, else as a list."""
     return float(values[0]) if same_bits(values, np.full(len(values), values[0])) else values.tolist()
 
 
@@ -200,7 +203,7 @@ def _one_or_many(values: Array) -> float | list[float]:
 
 
 def _read_back(text: str, path: Path) -> None:
-    """Raise a ModelError unless reading the text gives a mechanism whose document is the same text."""
+    """Raise a ModelError unless the document `text` describes a mechanism whose document is the same text."""
     from linkwork.model.documents.toml_reader import read_text  # imports msgspec, which only documents need
 
     try:

@@ -17,12 +17,12 @@ import numpy as np
 from linkwork.errors import unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
+from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
-from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
 from linkwork.spatial.transform import snap
@@ -46,7 +46,7 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Inertial(NamedTuple):
-    """The arguments of `Builder.body` for a link, in the link's axes."""
+    """Mass, centre of mass and inertia of a URDF link as arguments of `Builder.body`, in the link's axes."""
 
     mass: float = 0.0
     com: Any = ZERO
@@ -57,12 +57,12 @@ STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link with an invalid <i
 
 
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read the `root` element of the URDF at `path`; `file` is its name in messages."""
+    """Read a URDF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
     return _UrdfReader(root, path, file, options).read()
 
 
 class _UrdfReader(Reader):
-    """Reads one file in one pass. Each method reads one kind of element and records its faults."""
+    """Reader of one URDF file. Each method reads one kind of XML element and records its faults."""
 
     def __init__(self, root: Element, path: Path, file: str, options: Options):
         super().__init__(file)
@@ -79,7 +79,7 @@ class _UrdfReader(Reader):
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
     def fill_builder(self) -> None:
-        """Pass the content of the file to the Builder."""
+        """Add all links, joints and shapes of the URDF file to the Builder."""
         for child in self.root.children:
             if child.tag.startswith("xacro:"):
                 self.error(child, "this is a xacro element that is not expanded", "run: xacro FILE > robot.urdf")
@@ -95,14 +95,14 @@ class _UrdfReader(Reader):
     # --- faults ---
 
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder, completed with file, line and name of the faulty XML element."""
+        """Return a fault that the Builder reported, completed with file, line and name of the faulty XML element."""
         place = self.places.get(fault.element, self.root)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """Return the only child of `at` with that tag, or None; record an error if there are several different ones."""
+        """Return the only child with the tag `tag` of an XML element, or None; record an error if several differ."""
         found = at.all(tag)
         if len(found) > 1:
             if all(one.attributes == found[0].attributes and not one.children for one in found):
@@ -112,14 +112,14 @@ class _UrdfReader(Reader):
         return found[0] if found else None
 
     def required(self, at: Element, tag: str) -> Element | None:
-        """Return the only child of `at` with this tag; record an error if it is missing."""
+        """Return the only child of the XML element `at` with the tag `tag`; record an error if it is missing."""
         found = self.only(at, tag)
         if found is None:
             self.error(at, f"<{tag}> is missing", f"add <{tag} .../>")
         return found
 
     def attribute(self, at: Element | None, key: str) -> str | None:
-        """Return the attribute `key`, which is a name; record an error if it is missing or empty."""
+        """Return the attribute `key` of an XML element, which is a name; record an error if it is missing or empty."""
         if at is None:
             return None
         text = at.attributes.get(key)
@@ -132,7 +132,7 @@ class _UrdfReader(Reader):
         return text
 
     def numbers(self, at: Element | None, key: str, count: int, default: Any = None) -> list[float]:
-        """Return `count` finite numbers from the attribute `key`; record an error if they are invalid.
+        """Return `count` finite numbers from the attribute `key` of an XML element; record an error if invalid.
 
         A missing attribute without a `default` is an error.
         """
@@ -168,7 +168,7 @@ class _UrdfReader(Reader):
         return self.numbers(at, key, 1, None if default is None else [default])[0]
 
     def origin(self, at: Element) -> dict[str, list[float]]:
-        """Return an element's <origin> as the Builder's arguments `at` [m] and `rpy` [rad]."""
+        """Return the <origin> of an XML element as the Builder's arguments `at` [m] and `rpy` [rad]."""
         node = self.only(at, "origin")
         return {"at": self.numbers(node, "xyz", 3, ZERO), "rpy": self.numbers(node, "rpy", 3, ZERO)}
 
@@ -192,7 +192,7 @@ class _UrdfReader(Reader):
                     self.colors.setdefault(material.attributes["name"], self.color(color))
 
     def color(self, node: Element) -> list[float]:
-        """Return the colour of a material: red, green, blue and opacity, each from 0 to 1."""
+        """Return the colour of a URDF material: red, green, blue and opacity, each from 0 to 1."""
         rgba = self.numbers(node, "rgba", 4)
         if not all(0.0 <= x <= 1.0 for x in rgba):
             self.error(node, f"rgba must be four numbers from 0 to 1; got {rgba}")
@@ -201,7 +201,7 @@ class _UrdfReader(Reader):
     # --- links ---
 
     def name_of(self, link: str) -> str:
-        """Return the Builder's name of a link.
+        """Return the name that a URDF link has in the Builder.
 
         A fixed root link "world" is the world; any other link "world" is renamed.
         """
@@ -256,7 +256,7 @@ class _UrdfReader(Reader):
         self.recording_faults(known[0], act)
 
     def color_of(self, node: Element) -> list[float] | None:
-        """Return the colour of a visual's material, which is defined in the visual or referred to by name."""
+        """Return the colour of a URDF visual: of the material that it defines or refers to by name."""
         material = self.only(node, "material")
         if material is None:
             return None
@@ -273,7 +273,9 @@ class _UrdfReader(Reader):
         return Mesh(source, self.meshes.find(source) if source else None, self.scale(node))
 
     def scale(self, node: Element) -> list[float]:
-        """Return the scale of a mesh along x, y and z. One number scales all axes; a fourth number is ignored."""
+        """Return the scale factors of a URDF mesh along x, y and z. One number scales all axes; a fourth number is
+        ignored.
+        """
         count = len(node.attributes.get("scale", "").split())
         if count == 1:
             return [self.number(node, "scale")] * 3
@@ -305,7 +307,7 @@ class _UrdfReader(Reader):
         self.follow(node, name, type_)
 
     def end_of(self, joint: Element, role: str) -> str | None:
-        """Return the Builder's name of a joint's parent or child; `role` is "parent" or "child"."""
+        """Return the Builder's name of the parent or child link of a joint; `role` is "parent" or "child"."""
         node = self.required(joint, role)
         link = self.attribute(node, "link")
         if node is not None and link == "world" and link not in self.link_names:
@@ -345,7 +347,7 @@ class _UrdfReader(Reader):
         return found
 
     def follow(self, joint: Element, name: str | None, type_: str | None) -> None:
-        """Pass a joint's mimic relation, if it has one, to the Builder.
+        """Pass the <mimic> relation of a URDF joint, if it has one, to the Builder.
 
         `name` and `type_` are the joint's name and type.
         """

@@ -26,7 +26,7 @@ SHOWN = 60  # the most characters of a name or value in a message
 
 @dataclass(eq=False)
 class Element:
-    """An XML element: its tag, attributes, line, file, parent and children."""
+    """An XML element: its tag, attributes, line number, file, parent element and child elements."""
 
     tag: str
     attributes: dict[str, str]
@@ -36,11 +36,11 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
-        """Return the children of the element with this tag."""
+        """Return the children of the XML element that have the tag `tag`."""
         return [child for child in self.children if child.tag == tag]
 
     def walk(self) -> Iterator[Element]:
-        """Yield the element and all of its descendants, in document order."""
+        """Yield the XML element and all of its descendants, in document order."""
         stack: list[Element] = [self]
         while stack:
             element = stack.pop()
@@ -48,7 +48,7 @@ class Element:
             stack.extend(reversed(element.children))
 
     def __str__(self) -> str:
-        """Return the element as in messages: `<limit> of <joint name="elbow">`."""
+        """Return the XML element as error messages name it: `<limit> of <joint name="elbow">`."""
         name = self.attributes.get("name")
         own = f"<{shown(self.tag)}>" if name is None else f'<{shown(self.tag)} name="{shown(name)}">'
         owner = self.parent
@@ -58,7 +58,7 @@ class Element:
 
 
 def shown(text: str, most: int = SHOWN) -> str:
-    """Return `text` for messages: shortened to `most` characters, with unprintable characters escaped."""
+    """Return `text` as error messages show it: shortened to `most` characters, with unprintable characters escaped."""
     cut = text if len(text) <= most else text[:most] + "..."
     return visible(cut).replace("\n", "\\n")
 
@@ -99,7 +99,7 @@ def parse(data: bytes, file: str) -> Element:
 
 
 def _without_blanks(data: bytes) -> bytes:
-    """Return the text without the blanks and byte-order marks before it."""
+    """Return the XML text `data` without leading blanks and byte-order marks."""
     return data.lstrip().removeprefix(UTF8_MARK).lstrip()
 
 
@@ -113,9 +113,9 @@ def _refuse_encodings(data: bytes, file: str) -> None:
 
 
 class _TreeReader:
-    """Handlers for expat: they build the tree, and refuse document types and files that exceed the limits.
+    """Handlers for the XML parser expat: they build the tree, and refuse document types and too large files.
 
-    `skipped` is the number of lines before the text.
+    `skipped` is the number of lines that were removed before the XML text.
     """
 
     def __init__(self, file: str, skipped: int):
@@ -133,7 +133,7 @@ class _TreeReader:
 
     @property
     def line(self) -> int:
-        """The current line of the file, from 1."""
+        """The current line number of the XML file, from 1."""
         return self.parser.CurrentLineNumber + self.skipped
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -157,5 +157,5 @@ class _TreeReader:
         self.refuse("a document type (<!DOCTYPE ...>) is not allowed: it can define entities and access other files")
 
     def unclosed(self) -> str:
-        """Return the innermost open element at a syntax error, for the error message."""
+        """Return the innermost XML element that is still open at a syntax error, as text for the error message."""
         return f"; {self.open[-1]} of line {self.open[-1].line} is not closed" if self.open else ""

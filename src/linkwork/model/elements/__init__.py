@@ -1,4 +1,4 @@
-"""The kinds of elements that a Builder can add to a tree of bodies and joints, one file for each kind."""
+"""The elements that a Builder adds to bodies and joints (loops, clutches, springs, ...), one file for each kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ arrange(KINDS)
 
 
 class ElementReceiver(Protocol):
-    """The interface of a Builder that its element methods use."""
+    """Interface of the Builder for its element methods: a method `add` that takes an element."""
 
     def add(self, element: Element) -> Self:
         """Add an element to the mechanism."""
@@ -50,7 +50,7 @@ B = TypeVar("B", bound=ElementReceiver)
 
 
 def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concatenate[B, P], B]:
-    """Return a Builder method that adds an element of `class_`.
+    """Return the Builder method that adds an element of the class `class_`, such as `Builder.clutch`.
 
     `make` is the class or a function that returns an element. The method has the signature of `make`, and the docstring
     of `make` with the meaning of every key.
@@ -72,14 +72,19 @@ def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concaten
 
 
 def _derived(make: object) -> set[str]:
-    """Return the fields of the element class `make` that `Builder.build` computes; its method does not take them."""
+    """Return the names of the fields that `Builder.build` computes for the element class `make`.
+
+    The Builder method of this class does not take these fields.
+    """
     if not (isinstance(make, type) and issubclass(make, Element)):
         return set()
     return {field.name for field in fields(make)} - {"name", *make.definitions()}
 
 
 class Verbs:
-    """The methods of a Builder that add elements. `build` checks that the bodies and joints they name exist."""
+    """Mixin of the Builder with one method for each kind of element. `build` checks that the named bodies and joints
+    exist.
+    """
 
     close = verb(close, Loop)
     drive = verb(Drive, Drive)

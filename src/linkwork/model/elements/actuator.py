@@ -1,4 +1,4 @@
-"""Actuators: motors with a control input that act on joints through constant ratios."""
+"""The base class of actuators: motors with one control input that act on joints through constant ratios."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 class Actuator(Element):
-    """A motor with one coordinate: at velocities v (nv,) its speed is `gear` times the product of `row` (nv,) and v.
+    """A motor that drives one or more joints through constant ratios.
 
-    `joints` names the driven joints.
+    At velocities v (nv,) the motor speed is `gear` times the product of `row` (nv,) and v. `joints` names the driven
+    joints.
     """
 
     what = "drive"
@@ -23,12 +24,12 @@ class Actuator(Element):
 
         @property
         def row(self) -> Array:
-            """The ratios (nv,) of the motor, one for each velocity of the mechanism."""
+            """The ratios (nv,) by which the velocities of the mechanism add up to the motor speed divided by `gear`."""
             ...
 
         @property
         def gear(self) -> Number:
-            """The gear ratio: motor speed divided by row v."""
+            """The gear ratio of the motor: motor speed divided by the product of `row` and v."""
             ...
 
         @property
@@ -45,5 +46,8 @@ class Actuator(Element):
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the force [N m or N] after gears and losses for the motor force f; velocity k gets row[k] times it."""
+        """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
+
+        The joint force at velocity k of the mechanism is row[k] times the output force.
+        """
         raise self.lacks("output")

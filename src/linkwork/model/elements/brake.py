@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from linkwork.errors import LinkworkError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.key_types import derived, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
@@ -19,8 +20,7 @@ from linkwork.model.elements.velocity_constraint import (
     engaged_key,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:
@@ -52,18 +52,18 @@ class Brake(VelocityConstraint, section="brakes"):
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return a copy of the brake with the number of velocities of its joint."""
+        """Return a copy of the brake that stores the number of velocities of its joint."""
         return replace(self, size=joints[self.joint].kind.nv)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint rows, one for each velocity of the joint; the multiplier is the force on the joint."""
+        """The velocity constraint rows of the brake, one per velocity; a multiplier is the force on the joint."""
         for number in range(self.size):
             yield VelocityRow(self.name, ((self.joint, number, 1.0),), self.engaged)
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the multipliers: minus and plus the capacity [N m or N], for each velocity."""
+        """The bounds of the brake's multipliers, one pair per velocity: minus and plus the capacity [N m or N]."""
         return ((-self.capacity, self.capacity),) * self.size
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
@@ -79,7 +79,7 @@ class Brake(VelocityConstraint, section="brakes"):
             yield Fault(reason, self.label, "omit the capacity, or use a joint with one velocity")
 
     def describe(self) -> tuple[str, str]:
-        """Return the state and capacity of the brake, and the name of its joint, as text."""
+        """Return two texts for listings: state and capacity of the brake, and the name of its joint."""
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", self.joint
 
 
@@ -104,5 +104,5 @@ def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
 
 
 def locks(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all brakes, including those that `with_locks` added."""
+    """Return the names of all brakes of a mechanism, including those that `with_locks` added."""
     return mechanism.brakes.names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import MappingProxyType
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import FLIP, GIVEN
 from linkwork.model.elements.key_types import Side, key, nonzero, side
@@ -18,8 +19,7 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
     terms_of,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 
@@ -51,19 +51,21 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint row: the slip velocity v_b - ratio v_a. The multiplier is the force on b."""
+        """The velocity constraint row of the clutch: slip velocity v_b - ratio v_a = 0. Its multiplier is the force on
+        joint b.
+        """
         driven = [(joint, 0, factor) for joint, factor in terms_of(self.b)]
         driving = [(joint, 0, -self.ratio * factor) for joint, factor in terms_of(self.a)]
         yield VelocityRow(self.name, (*driven, *driving), self.engaged)
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number]:
-        """The two sides a and b of the clutch, and the ratio v_b / v_a."""
+        """The two sides a and b of the clutch (each a weighted sum of joints), and the ratio v_b / v_a."""
         return self.a, self.b, self.ratio
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the multiplier: minus and plus the capacity [N m or N]."""
+        """The bounds of the clutch's multiplier, its force on joint b: minus and plus the capacity [N m or N]."""
         return ((-self.capacity, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
@@ -71,6 +73,6 @@ class Clutch(VelocityConstraint, section="clutches"):
         yield from side_faults(self.what, self.name, {"joint a": self.a, "joint b": self.b}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return the state and capacity of the clutch, and its sides with the ratio, as text."""
+        """Return two texts for listings: state and capacity of the clutch, and its sides with the ratio."""
         sides = f"{side_text(self.a)}, {side_text(self.b)} x {self.ratio:g}"
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", sides

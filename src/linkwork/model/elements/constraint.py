@@ -1,4 +1,4 @@
-"""Constraints: elements that restrict velocities while they are engaged.
+"""The base classes of constraints: elements that restrict velocities while they are engaged.
 
 A constraint has rows. Each row has a multiplier, the constraint force [N or N m], and bounds of this force: infinite
 for loops and gears, the capacity for clutches and brakes, zero on one side for ratchets. A row slips when its
@@ -21,7 +21,7 @@ UNBOUNDED: Bound = (-np.inf, np.inf)
 
 
 class Constraint(Element):
-    """A constraint, which acts while `engaged` is 1 and has no effect while it is 0."""
+    """Base class of a constraint element, which acts while `engaged` is 1 and has no effect while it is 0."""
 
     holonomic: ClassVar[bool]  # whether its rows are time derivatives of position errors
 
@@ -29,17 +29,17 @@ class Constraint(Element):
 
         @property
         def engaged(self) -> Number:
-            """1 while the constraint acts, else 0."""
+            """1 while the constraint acts (is engaged), else 0."""
             ...
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The lower and upper bound of each row's multiplier [N or N m]."""
+        """The lower and upper bounds of the multiplier [N or N m] of each constraint row."""
         raise self.lacks("bounds")
 
 
 class FrameConstraint(Constraint):
-    """A constraint between the frame `at` on one body and the frame `to` on another.
+    """Base class of a constraint between the frame `at` on one body and the frame `to` on another, such as a loop.
 
     `rows` are its constraint rows, those of a joint kind or of a loop kind.
     """
@@ -50,12 +50,12 @@ class FrameConstraint(Constraint):
 
         @property
         def at(self) -> Place:
-            """The frame on the first body."""
+            """The frame on the first body between which and the frame `to` the constraint acts."""
             ...
 
         @property
         def to(self) -> Place:
-            """The frame on the second body."""
+            """The frame on the second body between which and the frame `at` the constraint acts."""
             ...
 
     def closed_now(self) -> Self:
@@ -64,7 +64,7 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line along which the origin of `to` can move.
+        """The direction (3,), in the frame `at`, of the line along which the constraint lets the origin of `to` move.
 
         None for constraints without such a line.
         """
@@ -72,15 +72,15 @@ class FrameConstraint(Constraint):
 
     @property
     def child(self) -> str:
-        """The name of the body or part to which the frame `to` is fixed."""
+        """The name of the body or welded part to which the frame `to` is fixed."""
         raise self.lacks("child")
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The constraint rows, whose position errors must be zero."""
+        """The constraint rows between the frames `at` and `to`, whose position errors must be zero."""
         raise self.lacks("rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of each row's multiplier: infinite."""
+        """The bounds of the multiplier of each constraint row: minus and plus infinity."""
         return tuple(UNBOUNDED for _ in self.rows)

@@ -1,4 +1,4 @@
-"""Contacts: points and spheres on bodies that can touch surfaces of other bodies or of the world."""
+"""Contacts: points and spheres on bodies that can touch the surfaces of other bodies or of the world."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from linkwork.errors import ModelError, listed
-from linkwork.model.arguments import above_zero, numbers_of
 from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import above_zero, numbers_of
+from linkwork.model.builder_specifications import Draft, Layout, unknown_faults
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import (
     ZERO,
@@ -26,10 +27,9 @@ from linkwork.model.elements.key_types import (
     positive,
 )
 from linkwork.model.elements.surface import Surface
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import NOT_NEGATIVE
-from linkwork.model.specifications import Draft, Layout, unknown_faults
+from linkwork.model.parameter_rules import NOT_NEGATIVE
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
@@ -112,13 +112,13 @@ class Contact(Element, section="contacts"):
     acts_in_motion_only = True
 
     def several(self) -> Iterable[Self]:
-        """Return one contact for each point, if `at` is an array (k, 3) of points."""
+        """Return one contact for each point if `at` is an array (k, 3) of points, else the contact itself."""
         if not (isinstance(self.at, np.ndarray) and self.at.ndim == 2):
             return (self,)
         return [replace(self, name=f"{self.name} {number}", at=at) for number, at in enumerate(self.at, start=1)]
 
     def checked(self) -> Self:
-        """Return the contact with all fields checked.
+        """Return the contact with all fields checked; raise a ModelError for an invalid value.
 
         A rigid contact of a built mechanism is checked as the user gave it, without stiffness and damping.
         """
@@ -128,7 +128,7 @@ class Contact(Element, section="contacts"):
         return super().checked()
 
     def completed(self) -> Self:
-        """Return the contact with default values filled in; raise a ModelError for contradicting keys."""
+        """Return the contact with default values filled in; raise a ModelError if keys contradict each other."""
         along, losses = self.tangential_stiffness, self.tangential_damping
         if not self.stiffness and (self.damping or self.dissipation is not None or along or losses):
             raise ModelError(
@@ -147,7 +147,10 @@ class Contact(Element, section="contacts"):
         return self._with({"stiffness": hard, "tangential_stiffness": along, "tangential_damping": losses})
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each unknown body or surface, and for a name that makes parameters ambiguous."""
+        """Yield a fault for each unknown body or surface of the contact, and for an ambiguous name.
+
+        The name is ambiguous if a joint or spring has it too: their parameters would have the same names.
+        """
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]
         if self.name in draft.joints or any("stiffness" in one.definitions() for one in others):
@@ -158,14 +161,14 @@ class Contact(Element, section="contacts"):
             yield from unknown_faults(self.label, "surface", {"against": name}, draft.elements[Surface.section])
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the contact on its numbered body, with the names of the surfaces that it can touch."""
+        """Return the contact with the number of its body and the names of the surfaces that it can touch."""
         placed = self.placed(layout.homes)
         surfaces: Any = layout.elements[Surface.section]
         others = tuple(surface.name for surface in surfaces if surface.place.body != placed.at.body)
         return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if there is no surface on another body, and for each surface on the contact's own body."""
+        """Yield a fault if no surface is on another body, and for each named surface on the contact's own body."""
         if not self.against:
             yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
         for name in self.against:
@@ -174,20 +177,17 @@ class Contact(Element, section="contacts"):
                 yield Fault(reason, self.label, "name surfaces of other bodies")
 
     def describe(self) -> tuple[str, str]:
-        """Return the stiffness and friction of the contact, and its body and surfaces, as text."""
+        """Return two texts for listings: stiffness and friction of the contact, and its body and surfaces."""
         static, dynamic = self.friction
         what = f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """Return the elastic normal force [N] at the penetration depth [m]."""
+        """Return the elastic normal force [N] of the contact at the penetration depth `depth` [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal force.
-
-        `load` [N] is this normal force.
-        """
+        """Return the normal stiffness [N/m] and damping [N s/m] of the contact, linearized at the force `load` [N]."""
         if self.dissipation is None:
             return self.stiffness, self.damping
         depth = (load / self.stiffness) ** (2.0 / 3.0)
@@ -195,25 +195,25 @@ class Contact(Element, section="contacts"):
 
 
 class Pair(NamedTuple):
-    """A contact and one of the surfaces that it can touch."""
+    """A contact pair: a contact, and one of the surfaces that it can touch."""
 
     contact: Contact
     surface: Surface
 
     @property
     def name(self) -> str:
-        """The name of the pair: the contact's name, and the surface's name if the contact has several surfaces."""
+        """The name of the contact pair: that of the contact, and of the surface if the contact has several surfaces."""
         one = len(self.contact.against) == 1
         return self.contact.name if one else f"{self.contact.name} on {self.surface.name}"
 
 
 def pairs_of(contacts: Named[Contact], surfaces: Named[Surface]) -> tuple[Pair, ...]:
-    """Return all pairs of a contact and a surface that can touch, in the order of contacts."""
+    """Return all pairs of a contact and a surface that it can touch, in the order of contacts."""
     return tuple(Pair(contact, surfaces[name]) for contact in contacts for name in contact.against)
 
 
 def contact_pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
-    """Return all pairs of a mechanism that can touch, in the order of contacts."""
+    """Return all pairs of a contact and a surface of a mechanism that can touch, in the order of contacts."""
     return pairs_of(mechanism.contacts, mechanism.surfaces)
 
 

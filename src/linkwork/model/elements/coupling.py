@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkwork.errors import listed
+from linkwork.model.builder_specifications import Draft, unknown_faults
 from linkwork.model.elements.key_types import key, numbers_by_joint_name
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -14,8 +15,7 @@ from linkwork.model.elements.velocity_constraint import (
     engaged_key,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft, unknown_faults
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 
@@ -41,12 +41,15 @@ class Coupling(VelocityConstraint, section="couplings"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint row: the weighted sum. The force on a velocity is the multiplier times its factor."""
+        """The velocity constraint row: the weighted sum of velocities is zero.
+
+        The force on a velocity is the multiplier times the factor of this velocity.
+        """
         numbers = [(joint, k, x) for joint, row in self.factors for k, x in enumerate(row.tolist()) if x != 0.0]
         yield VelocityRow(self.name, tuple(numbers), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each unknown joint, wrong number of factors, and relation that mimics impose."""
+        """Yield a fault for each unknown joint or wrong number of factors, or if mimic joints impose the relation."""
         single = [(joint, numbers[0]) for joint, numbers in self.factors if len(numbers) == 1]
         if len(single) == len(self.factors) and not direction_of(tuple(single), draft.mimics)[0]:
             names = listed(repr(joint) for joint, _ in single)
@@ -60,6 +63,6 @@ class Coupling(VelocityConstraint, section="couplings"):
                 yield Fault(f"factors of joint {joint!r} must be {wanted}; got {numbers.tolist()}", self.label)
 
     def describe(self) -> tuple[str, str]:
-        """Return the state of the coupling, and its factors by joint, as text."""
+        """Return two texts for listings: the state of the coupling, and its factors by joint."""
         rows = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in self.factors)
         return state_text(self.engaged), rows

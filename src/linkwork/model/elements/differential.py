@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.key_types import joint_name, key, nonzero
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -12,8 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     role_faults,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 
@@ -43,15 +43,18 @@ class Differential(VelocityConstraint, section="differentials"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The row v_left + v_right - 2 ratio v_driving. The multiplier is the force on left and right."""
+        """The velocity constraint row v_left + v_right - 2 ratio v_driving = 0.
+
+        Its multiplier is the force on the left joint, and also that on the right joint.
+        """
         sides = ((self.left, 0, 1.0), (self.right, 0, 1.0))
         yield VelocityRow(self.name, (*sides, (self.driving, 0, -2.0 * self.ratio)), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint: unknown, with several velocities, or named twice."""
+        """Yield a fault for each joint that is unknown, has several velocities, or is named twice."""
         roles = {"driving": self.driving, "left": self.left, "right": self.right}
         yield from role_faults(self.label, roles, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return the state of the differential, and its joints with the ratio, as text."""
+        """Return two texts for listings: the state of the differential, and its joints with the ratio."""
         return state_text(self.engaged), f"{self.driving} x {self.ratio:g}, {self.left}, {self.right}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
+from linkwork.model.builder_specifications import Draft, JointSpecification, Layout
 from linkwork.model.elements.actuator import Actuator
 from linkwork.model.elements.element import Rotor
 from linkwork.model.elements.key_types import (
@@ -26,10 +27,9 @@ from linkwork.model.elements.key_types import (
     positive,
     three_numbers,
 )
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import FADING_SPEED
-from linkwork.model.specifications import Draft, JointSpecification, Layout
+from linkwork.model.parameter_rules import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Drive(Actuator, section="drives"):
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The names of the joints that the motor drives, including those that its cables run over."""
+        """The names of all joints on which the motor acts, including those that its cables run over."""
         return tuple(joint for joint, _ in self.reached or self.ratios)
 
     @property
@@ -121,7 +121,7 @@ class Drive(Actuator, section="drives"):
 
     @property
     def rotor(self) -> Rotor | None:
-        """The motor's rotor; None if its inertia is zero and not a traced number."""
+        """The motor's rotor as an additional inertia, or None if its inertia is zero and not a traced number."""
         inertia = self.rotor_inertia
         if np.asarray(inertia).dtype != object and inertia == 0.0:
             return None
@@ -147,7 +147,10 @@ class Drive(Actuator, section="drives"):
         return _clipped(f, self.force_limits)
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the force [N m or N] after gears and losses for the motor force f; velocity k gets row[k] times it."""
+        """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
+
+        The joint force at velocity k of the mechanism is row[k] times the output force.
+        """
         return self._after_losses(f, v) * self.gear
 
     def _after_losses(self, f: Number, v: Array) -> Number:
@@ -164,18 +167,21 @@ class Drive(Actuator, section="drives"):
         return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
 
     def _turning(self, v: Array) -> Number:
-        """Return the weighted sum of velocities, sum(ratio v) [rad/s or m/s]."""
+        """Return the sum of ratio times velocity over all joints [rad/s or m/s]: the motor speed over `gear`."""
         return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
 
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
-        """Return the weighted sum of coordinates, sum(ratio q) [rad or m], over the joints with one coordinate."""
+        """Return the sum of ratio times coordinate over all joints [rad or m]: the motor's length over `gear`.
+
+        The sum has only joints with one coordinate.
+        """
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]
         return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
 
     # --- its definition, checked ---
 
     def completed(self) -> Self:
-        """Return the drive; raise a ModelError unless both or none of stall torque and no-load speed are given."""
+        """Return the drive; raise a ModelError if only one of stall torque and no-load speed is given."""
         given = {"stall_torque": self.stall_torque, "no_load_speed": self.no_load_speed}
         lacking = [key for key, value in given.items() if not np.isfinite(value)]
         if len(lacking) == 1:
@@ -185,7 +191,7 @@ class Drive(Actuator, section="drives"):
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint or ratio, and for an invalid body `measured_from`."""
+        """Yield a fault for each invalid joint or ratio of the drive, and for an invalid body `measured_from`."""
         yield from self._cable_faults(draft.joints)
         for joint, numbers in self.ratios:
             kind = draft.kinds.get(joint)
@@ -215,7 +221,7 @@ class Drive(Actuator, section="drives"):
                     yield Fault(f"{reason}; cables can run only over joints with one velocity", self.label)
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the drive with the ratios of all joints that its cables run over, and with its `row` (nv,)."""
+        """Return the drive with ratios for the joints that its cables run over, and its `row` (nv,) of all ratios."""
         found: dict[str, Array] = {}
         for joint, numbers in self.ratios if self.measured_from is not None else ():
             for one in _inboard(joint, layout.specifications):
@@ -226,7 +232,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the drive with its `row` (nv,) for these numbered joints."""
+        """Return the drive with its `row` (nv,) of ratios for the velocities of these numbered joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
             mimic = joints[name].mimic
@@ -236,7 +242,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, row=row, offset=offset)
 
     def describe(self) -> tuple[str, str]:
-        """Return the gain and other numbers that differ from their defaults, and the ratios, as text."""
+        """Return two texts for listings: the gain and all other numbers that differ from defaults, and the ratios."""
         parts = [f"gain {self.gain:g}"]
         parts += [f"gear {self.gear:g}"] if self.gear != 1.0 else []
         parts += [f"rotor {self.rotor_inertia:g}"] if self.rotor_inertia else []
@@ -249,7 +255,7 @@ class Drive(Actuator, section="drives"):
 
 
 def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[JointSpecification]:
-    """Yield the joint called `joint`, the joint of its parent body, and so on up to the world."""
+    """Yield the joint called `joint`, then the joint of its parent body, and so on up to the world."""
     carriers = {one.child: one for one in joints.values()}
     now: JointSpecification | None = joints[joint]
     for _ in joints:  # a bounded number of times, so that a cycle of joints ends too
@@ -259,7 +265,7 @@ def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[J
 
 
 def _clipped(x: Number, limits: Array) -> Number:
-    """Return x clipped to the limits; an infinite limit adds no operation to a traced graph."""
+    """Return x clipped to the limits [lower, upper]; an infinite limit adds no operation to a traced graph."""
     lower, upper = limits
     x = maximum(x, lower) if lower > -np.inf else x
     return minimum(x, upper) if upper < np.inf else x

@@ -1,4 +1,4 @@
-"""Elements: objects that a Builder adds to a tree of bodies and joints. One class, in one file, defines each kind.
+"""The base class of elements, the objects that a Builder adds to bodies and joints: loops, clutches, springs, ...
 
 An element is a frozen dataclass whose fields are defined by `key`. A class with a `section` is a kind of element: the
 section is the name of its table in documents and of its attribute of a Mechanism. Users register kinds in the same way.
@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_tra
 import numpy as np
 
 from linkwork.errors import LinkworkError, ModelError
-from linkwork.model.arguments import checked_name
 from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import same_bits
+from linkwork.model.builder_argument_checks import checked_name
 from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
-from linkwork.model.faults import Fault
+from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameters import check_values
+from linkwork.model.parameter_rules import check_values
+from linkwork.model.toml_value_conversion import same_bits
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
+    from linkwork.model.builder_specifications import Draft, Homes, Layout
     from linkwork.model.mechanism import Joint, Mechanism
-    from linkwork.model.specifications import Draft, Homes, Layout
 
 FLIP, GIVEN = "flip", "given"  # effect of a schedule's verb on a mode: change its sign, or set it to the given value
 PACKAGE = __name__.partition(".")[0]
 
 
 class Rotor(NamedTuple):
-    """A rotor that turns with several joints: its kinetic energy is inertia (row v)^2 / 2 [J], with `row` (nv,)."""
+    """The rotor of a motor that turns with joints; its kinetic energy is inertia (row v)^2 / 2 [J], `row` is (nv,)."""
 
     drive: str
     joints: tuple[str, ...]
@@ -42,12 +42,12 @@ class Rotor(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether the rotor turns with a single velocity, so that it acts as an armature."""
+        """Whether the rotor turns with a single velocity of the mechanism, so that it acts as an armature."""
         return np.count_nonzero(self.row) == 1
 
     @property
     def scaled(self) -> Array:
-        """The row (nv,) times the square root of the inertia: the kinetic energy [J] is (scaled v)^2 / 2."""
+        """The `row` (nv,) times the square root of the rotor inertia: the kinetic energy [J] is (scaled v)^2 / 2."""
         size = np.sqrt(self.inertia)
         return np.array([x * size if x != 0.0 else 0.0 for x in self.row])
 
@@ -55,10 +55,10 @@ class Rotor(NamedTuple):
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(key, derived))
 @dataclass(frozen=True, eq=False)
 class Element:
-    """An element of a mechanism, identified by its name. Subclasses automatically become frozen dataclasses.
+    """Base class of an element of a mechanism (loop, clutch, spring, ...), identified by its name.
 
-    A kind of element is a subclass with a `section`, and optionally `what`, the word for one element in messages:
-    `class Latch(VelocityConstraint, section="latches")` is a "latch".
+    Subclasses automatically become frozen dataclasses. A kind of element is a subclass with a `section`, and optionally
+    `what`, the word for one element in messages: `class Latch(VelocityConstraint, section="latches")` is a "latch".
     """
 
     name: str
@@ -87,17 +87,17 @@ class Element:
     @classmethod
     @cache
     def definitions(cls) -> Mapping[str, Key]:
-        """Return the key definitions of the element's fields, by name, in order."""
+        """Return the definitions of the element's fields by field name, in order."""
         return {field.name: field.metadata["key"] for field in fields(cls) if "key" in field.metadata}
 
     @classmethod
     def modes(cls) -> tuple[str, ...]:
-        """Return the names of the keys that can be switched during a run."""
+        """Return the names of the fields that can be switched during a run, such as `engaged`."""
         return tuple(name for name, one in cls.definitions().items() if one.mode)
 
     @property
     def label(self) -> str:
-        """The kind and name of the element, as in messages: "clutch 'shaft'"."""
+        """The kind and name of the element as messages show them: "clutch 'shaft'"."""
         return f"{self.what} {self.name!r}"
 
     @property
@@ -107,7 +107,7 @@ class Element:
         return any(type(one).__module__.partition(".")[0] != PACKAGE for one in (self, *own))
 
     def lacks(self, required: str) -> LinkworkError:
-        """Return the error for an element class that does not define the method or property `required`."""
+        """Return the error to raise if a user's element class does not define the method or property `required`."""
         return LinkworkError(
             f"{self.label}: its class {type(self).__name__!r} must define {required!r}; "
             "see docs/contributing.md for examples"
@@ -116,11 +116,11 @@ class Element:
     # --- from a Builder method to the numbered tree ---
 
     def several(self) -> Iterable[Self]:
-        """Return the elements that one Builder call adds: one, unless a subclass overrides this method."""
+        """Return the elements that one call of a Builder method adds; by default the element alone."""
         return (self,)
 
     def checked(self) -> Self:
-        """Return the element with every field checked by its key; raise a ModelError for an invalid value."""
+        """Return the element with every field checked by its definition; raise a ModelError for an invalid value."""
         found: dict[str, Any] = {"name": checked_name(self.name, self.what)}
         label = self.label
         for name, one in self.definitions().items():
@@ -130,25 +130,25 @@ class Element:
         return self._with(found).completed()
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        """Return a copy of the element with these values of fields; the same object if nothing changes."""
+        """Return a copy of the element with new values of some fields, or the same object if nothing changes."""
         new = {name: value for name, value in values.items() if value is not getattr(self, name)}
         return replace(self, **new) if new else self
 
     def completed(self) -> Self:
-        """Return the element with omitted values filled in; raise a ModelError if keys contradict each other."""
+        """Return the element with omitted values filled in; raise a ModelError if its values contradict each other."""
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault for each body or joint that the element names and that is unknown or unsuitable.
 
-        `draft` is the content of the Builder.
+        `draft` is the content of the Builder before `build`.
         """
         label = self.label
         for name, one in self.definitions().items():
             yield from one.kind.faults(getattr(self, name), label, draft)
 
     def placed(self, homes: Homes) -> Self:
-        """Return the element with its frames on numbered bodies instead of named parts.
+        """Return the element with its attachment frames on numbered bodies instead of named parts.
 
         `homes` maps each part to the number of its body and its pose in that body's frame.
         """
@@ -156,11 +156,11 @@ class Element:
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the element with its data for the numbered `joints`, such as indices of velocities."""
+        """Return the element with its data for the numbered `joints`, such as the indices of velocities."""
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element with numbers of bodies and joints in place of their names: `placed`, then `numbered`."""
+        """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`."""
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
@@ -171,7 +171,7 @@ class Element:
 
     @cached_property
     def parameters(self) -> dict[str, Array]:
-        """The values of the element's parameters, by key; infinite values are excluded."""
+        """The values of the element's parameters by key; infinite values are excluded, since they cannot vary."""
         found = {}
         for name, one in self.definitions().items():
             value = getattr(self, name)
@@ -180,42 +180,42 @@ class Element:
         return found
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """Return the element with new values of some parameters; `new` has values by key."""
+        """Return the element with new values of some parameters; `new` maps their keys to values."""
         kinds_of = {name: self.definitions()[name].kind for name in new}
         return replace(self, **{name: kinds_of[name].varied(getattr(self, name), x) for name, x in new.items()})
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all `values` are valid for the parameter with this key.
+        """Raise an error unless all `values` are valid for the element's parameter `key`.
 
         Messages call the parameter `name`.
         """
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the nearest valid value of the mode `key` for the value `mode` that a controller returned."""
+        """Return the valid value of the mode `key` that is nearest to `mode`, the value that a controller returned."""
         return mode
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user functions of (x, y) [m] in the element; their traced graphs are part of a kernel's key."""
+        """The user functions of (x, y) [m] in the element; the cache key of a kernel contains their traced graphs."""
         return ()
 
     # --- rotor, description, document and digest ---
 
     @property
     def rotor(self) -> Rotor | None:
-        """The rotor that the element adds to the mechanism, or None."""
+        """The motor rotor that the element adds to the mechanism, or None if it adds none."""
         return None
 
     def describe(self) -> tuple[str, str]:
-        """Return the numbers of the element, and the names that it refers to, as `linkwork check` prints them."""
+        """Return two texts for `linkwork check`: the numbers of the element, and the names that it refers to."""
         parts = self.document()[0]
         texts = [str(value) for value in parts.values() if isinstance(value, str)]
         numbers = [f"{name} {value}" for name, value in parts.items() if not isinstance(value, str)]
         return ", ".join(numbers), ", ".join(texts)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the element's table for a document, and the comments after some of its keys."""
+        """Return the element's table in a TOML document, and the comments after some of its keys."""
         table: dict[str, Any] = {}
         notes: dict[str, str] = {}
         for name, one in self.definitions().items():
@@ -226,7 +226,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a document omits this value of the key `one`, because it is the default."""
+        """Return whether a TOML document omits this value of the key `one`, because it is the default."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
@@ -239,19 +239,19 @@ class Element:
 
     @classmethod
     def from_document(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """Return the element called `name` with the values `given` in its table of a document."""
+        """Return the element called `name` with the values `given`, read from its table in a TOML document."""
         found = {key: one.kind.read(key, given) for key, one in cls.definitions().items()}
         return cls(name, **{key: value for key, value in found.items() if value is not MISSING})
 
     @classmethod
     def stand_in(cls, name: str) -> Self | None:
-        """Return a placeholder for an invalid element that others may name; None if no element names this kind."""
+        """Return a valid placeholder for an invalid element, or None if no other element can refer to this kind."""
         return None
 
     def digest(self) -> Iterator[str | bytes]:
-        """Yield the data of the element on which compiled kernels depend.
+        """Yield the strings and bytes that identify the element in the cache key of compiled kernels.
 
-        User functions are left out: their traced graphs are part of a kernel's key.
+        User functions are left out: their traced graphs are a separate part of the cache key.
         """
         yield f"{self.section} {self.name}"
         for field in fields(self):
@@ -260,7 +260,7 @@ class Element:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """The SHA-256 hash of the data that `digest` yields."""
+        """The SHA-256 hash of the data of the element, as `digest` yields them."""
         from hashlib import sha256  # imported here because it loads OpenSSL, which most users never need
 
         found = sha256()
@@ -271,7 +271,7 @@ class Element:
 
 
 def _described(value: Any) -> Iterator[str | bytes]:
-    """Yield a value of an element's field as strings and bytes, for its digest."""
+    """Yield the value of an element's field as strings and bytes, for the hash of the element."""
     if isinstance(value, Place):
         for part in (value.body, value.pose, value.offset, value.mount):
             yield from _described(part)
@@ -299,7 +299,7 @@ _registered: dict[str, type[Element]] = {}
 
 
 def _register(class_: type[Element]) -> None:
-    """Register an element class under its section.
+    """Add an element class to the registry of element kinds, under its section.
 
     It may replace only an earlier definition of the same class.
     """
@@ -313,7 +313,7 @@ def _register(class_: type[Element]) -> None:
 
 
 def arrange(first: Iterable[type[Element]]) -> None:
-    """Move the element classes `first` to the front of the registry.
+    """Move the element classes `first` to the front of the registry of element kinds.
 
     The order of the registry is the order of constraint rows and faults.
     """
@@ -324,5 +324,5 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return the classes of all elements by their section of a document: those of linkwork, then those of users."""
+    """Return the classes of all element kinds by section of a TOML document: first linkwork's, then those of users."""
     return _registered

@@ -1,4 +1,4 @@
-"""Force elements: forces on bodies and joints as functions of positions and velocities.
+"""The base classes of force elements, which apply forces that depend on positions and velocities.
 
 A force element defines its forces (`force`), its stored energy (`energy`) and the power that it adds to the total
 energy of the mechanism (`power`). All three are traced, so they must not branch on values.
@@ -20,14 +20,14 @@ from linkwork.spatial.scalar import Array, Number, cross
 
 
 class Motion(Protocol):
-    """The interface by which a force element reads positions and velocities of bodies and joints, by name."""
+    """Interface through which a force element reads positions and velocities of bodies and joints, by name."""
 
     def pose(self, body: str) -> Transform:
-        """Return the pose X_WB of a body's frame in the world frame."""
+        """Return the pose X_WB of the frame of the named body in the world frame."""
         ...
 
     def twist(self, body: str) -> Twist:
-        """Return the linear velocity [m/s] of a body's origin and its angular velocity [rad/s], in world axes."""
+        """Return the velocity [m/s] of a body's origin and the angular velocity [rad/s], each (3,) in world axes."""
         ...
 
     def coordinates(self, joint: str) -> Array:
@@ -51,13 +51,13 @@ def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    """The forces of a force element: `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
+    """The forces of a force element, as in `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
 
     bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], in the world
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return a copy of these forces with an additional force (3,) [N] and torque (3,) [N m] on a body.
+        """Return these forces and additionally a force (3,) [N] and torque (3,) [N m] on the named body.
 
         Both are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted if there is
         only a torque.
@@ -67,14 +67,14 @@ class Acting:
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return a copy of these forces with additional forces (nv,) [N m or N] on a joint."""
+        """Return these forces and additionally joint forces (nv,) [N m or N] on the named joint."""
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:
         return Acting((*self.bodies, *other.bodies), (*self.joints, *other.joints))
 
     def wrench(self, body: str) -> Wrench:
-        """Return the total force [N] on a body, and torque [N m] about the world's origin, in world axes."""
+        """Return the total force [N] on a body, and torque [N m] about the world's origin, each (3,) in world axes."""
         total = Wrench.zero()
         for name, force, point, torque in self.bodies:
             if name == body:
@@ -82,7 +82,7 @@ class Acting:
         return total
 
     def power(self, motion: Motion) -> Number:
-        """Return the total power [W] of the forces at the velocities of `motion`."""
+        """Return the total power [W] of these forces at the velocities that `motion` gives."""
         total: Number = 0.0
         for body, force, point, torque in self.bodies:
             X, V = motion.pose(body), motion.twist(body)
@@ -93,7 +93,7 @@ class Acting:
 
 
 class LineForce(Element):
-    """A spring and a damper along the line between the point `at` on one body and the point `to` on another.
+    """Base class of a spring and damper along the line between a point on one body and a point on another.
 
     The tension at the distance L is stiffness (L - length) + damping dL/dt [N].
     """
@@ -102,12 +102,12 @@ class LineForce(Element):
 
         @property
         def at(self) -> Place:
-            """The point on the first body."""
+            """The end point of the spring on the first body."""
             ...
 
         @property
         def to(self) -> Place:
-            """The point on the second body."""
+            """The end point of the spring on the second body."""
             ...
 
         @property
@@ -122,29 +122,29 @@ class LineForce(Element):
 
         @property
         def length(self) -> Number:
-            """Distance [m] between the points at which the spring force is zero."""
+            """Free length [m] of the spring: the distance between its end points at which the spring force is zero."""
             ...
 
 
 class Force(Element):
-    """An element that applies forces to bodies and joints."""
+    """Base class of a force element, which applies forces to bodies and joints."""
 
     def force(self, motion: Motion) -> Acting:
-        """Return the forces [N] and torques [N m] of the element.
+        """Return the forces [N] and torques [N m] that the element applies.
 
         `motion` gives positions and velocities of bodies and joints.
         """
         raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
-        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient.
+        """Return the energy [J] stored in the element, whose negative gradient is the conservative part of its force.
 
         `motion` gives positions of bodies and joints.
         """
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
-        """Return the power [W] that the element adds to the total energy, which includes its stored energy.
+        """Return the power [W] by which the element changes the total energy, which includes its stored energy.
 
         `acting` are the element's forces. By default, a class without `energy` adds all of their power, and a class
         with `energy` adds zero. `motion` gives positions and velocities.

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.element import GIVEN
 from linkwork.model.elements.key_types import gear_ratios, joint_name, key, whole
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 
 HUGE = 1e300  # larger numbers count as infinite
@@ -44,23 +44,25 @@ class Transmission(VelocityConstraint, section="transmissions"):
 
     @property
     def engaged(self) -> Number:
-        """1 if a gear is selected, 0 in neutral."""
+        """1 if a gear of the gearbox is selected, 0 in neutral."""
         return where(self.selected > 0.0, 1.0, 0.0)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The row v_driven - v_driving / ratio. The multiplier is the force on the driven joint."""
+        """The velocity constraint row v_driven - v_driving / ratio = 0. Its multiplier is the force on the driven
+        joint.
+        """
         shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])  # v_driven / v_driving by gear
         share = shares[self.selected.astype(int)] if np.ndim(self.selected) else lookup(shares, self.selected)
         yield VelocityRow(self.name, ((self.driven, 0, 1.0), (self.driving, 0, -share[..., 0])), self.engaged)
 
     def completed(self) -> Self:
-        """Return the transmission; raise a ModelError if the selected gear does not exist."""
+        """Return the gearbox; raise a ModelError if the selected gear does not exist."""
         self.refuse_gear(self.selected)
         return self
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all `values` of the parameter are valid; gears must exist."""
+        """Raise an error unless all `values` of the gearbox parameter `key` are valid; selected gears must exist."""
         super().check_parameter(key, values, name)
         self.refuse_gear(values)
 
@@ -75,18 +77,18 @@ class Transmission(VelocityConstraint, section="transmissions"):
             raise ModelError(f"selected must be a gear from 1 to {most}, or 0 for neutral; got {got}", self.label)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the mode's value rounded down to an existing gear; NaN stays NaN."""
+        """Return the gear number `mode` of a controller rounded down to an existing gear; NaN stays NaN."""
         if key != "selected":
             return mode
         gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))
         return where(abs(mode) <= HUGE, gear, np.nan)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint: unknown, with several velocities, or named twice."""
+        """Yield a fault for each joint of the gearbox that is unknown, has several velocities, or is named twice."""
         yield from role_faults(self.label, {"driving": self.driving, "driven": self.driven}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return the ratios and the selected gear, and the joints, as text."""
+        """Return two texts for listings: the ratios and the selected gear of the gearbox, and its joints."""
         gears = ", ".join(f"{ratio:g}" for ratio in self.ratios)
         state = f"in gear {self.selected:g}" if self.engaged else "neutral"
         return f"{gears}; {state}", f"{self.driving}, {self.driven}"

@@ -1,4 +1,4 @@
-"""The definition of an element's field: its kind of value, its meaning, its default, and whether it can vary."""
+"""The definition of a field of an element: its kind of value, its meaning, its default, and whether it can vary."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from linkwork.model.document_value_format import DEGREES, Documented, as_lists
-from linkwork.model.faults import Fault
-from linkwork.model.parameters import FINITE, Rules, as_number, is_traced
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import FINITE, Rules, as_number, is_traced
+from linkwork.model.toml_value_conversion import DEGREES, Documented, as_lists
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
-    from linkwork.model.specifications import Draft, Homes
+    from linkwork.model.builder_specifications import Draft, Homes
 
 
 class Kind(ABC):
-    """The kind of value of a key: how to check it, write it to a document and vary it as a parameter.
+    """The kind of value that a field of an element has: how to check it, write it to a TOML document, and vary it.
 
     Attributes are given by name at construction and never change.
     """
@@ -39,48 +39,48 @@ class Kind(ABC):
         vars(self).update(own, type_=type_, wanted=wanted)
 
     def with_rules(self, rules: Rules) -> Self:
-        """Return a copy of the kind with other rules for the values of a parameter."""
+        """Return a copy of this kind of value with other rules for valid parameter values."""
         found = copy(self)
         found.rules = rules
         return found
 
     @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the value as the element stores it; raise a ModelError that names the key if it is invalid."""
+        """Return a user's value in the form that the element stores; raise a ModelError if it is invalid."""
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """Return the document keys of this field, each with its type and meaning.
+        """Return the TOML keys of a field of this kind, each with its type and meaning.
 
         `about` is the meaning of the field; `required` says whether the user must give it.
         """
         return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
-        """Return the argument for a Builder method from the values `given` in a document; MISSING if omitted."""
+        """Return the Builder argument for the values `given` in a TOML table, or MISSING if they are omitted."""
         return given.get(key, MISSING)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the document's entries (keys and values) for a value of this kind."""
+        """Return the TOML entries (keys and values) for a value of this kind."""
         return {key: as_lists(value)}
 
     def notes(self, value: Any) -> dict[str, str]:
-        """Return the comments that a document has after the keys of this value."""
+        """Return the comments that a TOML document has after the keys of this value."""
         return {}
 
     def numbers(self, value: Any) -> Array:
-        """Return the value as an array, for a parameter."""
+        """Return a value of this kind as an array of numbers, for use as a parameter."""
         return as_number(value)
 
     def varied(self, value: Any, new: Any) -> Any:
-        """Return the value with the numbers of its parameter replaced by `new`."""
+        """Return the field's value with its numbers replaced by the new parameter values `new`."""
         return new
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for every name in the value that the draft does not have."""
+        """Yield a fault for every body or joint name in the value that does not exist in the Builder's `draft`."""
         return iter(())
 
     def placed(self, value: Any, owner: object, homes: Homes) -> Any:
-        """Return the value with its frames placed on numbered bodies.
+        """Return the field's value with its attachment frames on numbered bodies.
 
         `owner` is the element, and `homes` maps each part to the number of its body and its pose in that body's frame.
         """
@@ -105,7 +105,7 @@ class Key(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether the user must give a value."""
+        """Whether the user must give a value for the field."""
         return self.default is MISSING
 
 
@@ -140,7 +140,7 @@ def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: 
 
 
 def is_finite(bound: Number) -> bool:
-    """Return whether a bound, or every bound of a batch, is finite.
+    """Return whether the bound of a multiplier, or every bound of a batch, is finite.
 
     A traced bound counts as finite, because only finite bounds can vary.
     """
@@ -153,9 +153,10 @@ def is_finite(bound: Number) -> bool:
 
 
 def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
-    """Return an element's docstring with the sections `Parameters` and `Returns` inserted.
+    """Return the docstring of an element class with the sections `Parameters` and `Returns` added.
 
-    They are made from the key definitions and precede the section `Examples`. The result is not indented.
+    Both are made from the definitions of the element's fields and precede the section `Examples`. The result is not
+    indented.
     """
     before, examples, after = cleandoc(text).partition("\nExamples\n")
     lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]
@@ -170,7 +171,7 @@ def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
 
 
 def _default_text(one: Key) -> str:
-    """Return the default of the key definition `one` as a docstring shows it."""
+    """Return the default value of a field as a docstring shows it; `one` is the definition of the field."""
     if one.same_as:
         return f"the value of `{one.same_as}`"
     if isinstance(one.default, tuple) and one.default:

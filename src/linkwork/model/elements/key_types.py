@@ -1,4 +1,4 @@
-"""The kinds of values that keys of elements have: numbers, names, places and objects of a class.
+"""The kinds of values that fields of elements can have: numbers, names, attachment frames and objects of a class.
 
 An element's field is defined by `key(kind, about, ...)`. The kind of a key defines how to check the argument of a
 Builder method, how to write it to a document, and which values it may take as a parameter. Builder methods, the schema
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError, listed
-from linkwork.model.arguments import (
+from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import (
     above_zero,
     at_least_zero,
     at_most_one,
@@ -30,8 +31,25 @@ from linkwork.model.arguments import (
     placement,
     yes_or_no,
 )
-from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import (
+from linkwork.model.builder_specifications import unknown_faults
+from linkwork.model.elements.key_definition import Key as Key
+from linkwork.model.elements.key_definition import Kind as Kind
+from linkwork.model.elements.key_definition import derived as derived
+from linkwork.model.elements.key_definition import is_finite as is_finite
+from linkwork.model.elements.key_definition import key as key
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import (
+    AT_MOST_ONE,
+    FINITE,
+    FRACTION,
+    NOT_NEGATIVE,
+    NOT_ZERO,
+    POSITIVE,
+    SIGN,
+    SWITCH,
+    Rules,
+)
+from linkwork.model.toml_value_conversion import (
     DEGREES,
     Documented,
     Name,
@@ -43,28 +61,10 @@ from linkwork.model.document_value_format import (
     rotation_note,
     written_name,
 )
-from linkwork.model.elements.key_definition import Key as Key
-from linkwork.model.elements.key_definition import Kind as Kind
-from linkwork.model.elements.key_definition import derived as derived
-from linkwork.model.elements.key_definition import is_finite as is_finite
-from linkwork.model.elements.key_definition import key as key
-from linkwork.model.faults import Fault
-from linkwork.model.parameters import (
-    AT_MOST_ONE,
-    FINITE,
-    FRACTION,
-    NOT_NEGATIVE,
-    NOT_ZERO,
-    POSITIVE,
-    SIGN,
-    SWITCH,
-    Rules,
-)
-from linkwork.model.specifications import unknown_faults
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.model.specifications import Draft, Homes
+    from linkwork.model.builder_specifications import Draft, Homes
 
 ZERO = (0.0, 0.0, 0.0)
 Direction = tuple[tuple[str, float], ...]  # joints, each with the factor of its velocity in a sum
@@ -92,17 +92,17 @@ def _number(unit: str, check: Callable[..., float], rules: Rules, infinite: bool
 
 
 def finite(unit: str = "") -> Kind:
-    """Return the kind of key whose value is any finite number."""
+    """Return the kind of field whose value is any finite number, in the unit `unit`."""
     return _number(unit, number_of, FINITE)
 
 
 def not_negative(unit: str = "") -> Kind:
-    """Return the kind of key whose value is a number >= 0."""
+    """Return the kind of field whose value is a number >= 0, in the unit `unit`."""
     return _number(unit, at_least_zero, NOT_NEGATIVE)
 
 
 def positive(unit: str = "", infinite: bool = False) -> Kind:
-    """Return the kind of key whose value is a number > 0.
+    """Return the kind of field whose value is a number > 0, in the unit `unit`.
 
     With `infinite`, the value may also be infinite; an infinite value is not a parameter and cannot vary.
     """
@@ -110,12 +110,12 @@ def positive(unit: str = "", infinite: bool = False) -> Kind:
 
 
 def nonzero(unit: str = "") -> Kind:
-    """Return the kind of key whose value is a number other than 0."""
+    """Return the kind of field whose value is a number other than 0, in the unit `unit`."""
     return _number(unit, not_zero, NOT_ZERO)
 
 
 def fraction() -> Kind:
-    """Return the kind of key whose value is a number from 0 to 1."""
+    """Return the kind of field whose value is a number from 0 to 1."""
     return _number("", at_most_one, (*NOT_NEGATIVE, *AT_MOST_ONE))
 
 
@@ -185,7 +185,7 @@ def _efficiency(value: Any, key: str, element: str) -> Array:
 
 
 def _gears(value: Any, key: str, element: str) -> tuple[float, ...]:
-    """Return gear ratios as floats; raise a ModelError if there is none or one of them is 0."""
+    """Return the gear ratios of a gearbox as floats; raise a ModelError if the list is empty or a ratio is 0."""
     try:
         ratios = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -227,7 +227,7 @@ gear_ratios = _Numbers(list[float], "a list of numbers", python="sequence of flo
 
 
 class _ByJoint(Kind):
-    """Kind of key whose value has numbers by joint, stored as pairs of a joint name and an array (nv,)."""
+    """Kind of field with one number for each velocity of several joints, stored as (joint name, array (nv,)) pairs."""
 
     def checked(self, value: Any, key: str, element: str) -> tuple[tuple[str, Array], ...]:
         given = dict(value) if isinstance(value, tuple) and all(map(_is_pair, value)) else value
@@ -256,7 +256,7 @@ numbers_by_joint_name = _ByJoint(
 
 
 class NameKind(Kind):
-    """Kind of key whose value is the name of a body or a joint.
+    """Kind of field whose value is the name of a body or a joint.
 
     `what` is "body" or "joint", and `role` is how messages refer to the named object.
     """
@@ -266,32 +266,32 @@ class NameKind(Kind):
     role: str = ""
 
     def checked(self, value: Any, key: str, element: str) -> str:
-        """Return the name; raise a ModelError if it is not a nonempty string."""
+        """Return the name of the body or joint; raise a ModelError if it is not a nonempty string."""
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if there is no body or joint with this name."""
+        """Yield a fault if the Builder has no body or joint with this name."""
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 
 
 def body_name(role: str = "its body", wanted: str = "") -> Kind:
-    """Return the kind of key whose value names a body, a welded part or the world.
+    """Return the kind of field whose value names a body, a welded part or the world.
 
-    `role` is how messages refer to it. `wanted` is the description of the expected value.
+    `role` is how messages refer to this body. `wanted` is the description of the expected value.
     """
     return NameKind(Name, wanted, what="body", role=role)
 
 
 def joint_name(role: str = "its joint") -> Kind:
-    """Return the kind of key whose value names a joint; `role` is how messages refer to it."""
+    """Return the kind of field whose value names a joint; `role` is how messages refer to this joint."""
     return NameKind(Name, what="joint", role=role)
 
 
 class _Side(Kind):
-    """Kind of key whose value is a joint, or a weighted sum {joint: factor} of joints with one velocity each.
+    """Kind of field for one side of a clutch: a joint, or a weighted sum {joint: factor} of joints.
 
-    The sum is stored as pairs of a joint and a factor.
+    Each joint has one velocity. The sum is stored as pairs of a joint and a factor.
     """
 
     def checked(self, value: Any, key: str, element: str) -> Side:
@@ -330,7 +330,7 @@ class _Choice(Kind):
 
 
 def choice(*choices: str) -> Kind:
-    """Return the kind of key whose value is one of the strings `choices`."""
+    """Return the kind of field whose value is one of the strings `choices`."""
     wanted = f"{', '.join(choices[:-1])} or {choices[-1]}"
     return _Choice(Text, wanted, python=f"{{{', '.join(map(repr, choices))}}}", choices=choices)
 
@@ -394,17 +394,17 @@ class _Place(Kind):
 
 
 def place(of: str, where: str = "at", turn: str = "") -> Kind:
-    """Return the kind of key whose value is a pose on the body that the key `of` names.
+    """Return the kind of field whose value is a frame at a given pose on the body that the key `of` names.
 
-    Its document keys are `where`, and `turn` + "rpy" or `turn` + "rotation".
+    Its TOML keys are `where`, and `turn` + "rpy" or `turn` + "rotation".
     """
     return _Place(Place, of=of, where=where, turn=turn)
 
 
 def point(of: str, where: str = "at", points: bool = False) -> Kind:
-    """Return the kind of key whose value is a point (3,) [m] on the body that the key `of` names.
+    """Return the kind of field whose value is a point (3,) [m] on the body that the key `of` names.
 
-    With `points`, an array (k, 3) of points gives k elements. `where` is the document key of the point.
+    With `points`, an array (k, 3) of points gives k elements. `where` is the TOML key of the point.
     """
     python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
     return _Place(Place, of=of, where=where, rotates=False, python=python)
@@ -414,9 +414,9 @@ def point(of: str, where: str = "at", points: bool = False) -> Kind:
 
 
 class ClassKind(Kind):
-    """Kind of key whose value is an object of one of several classes.
+    """Kind of field whose value is an object of one of several classes, such as a joint kind or a shape.
 
-    `check` accepts objects of these classes; documents can name the classes in `choices`.
+    `check` accepts objects of these classes; TOML documents can name the classes in `choices`.
     """
 
     check: Callable[[object, str], Any]
@@ -424,11 +424,11 @@ class ClassKind(Kind):
     unwritable: str = "its class is not known to documents and cannot be written to a file"
 
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the object; raise a ModelError if its class is not valid."""
+        """Return the object; raise a ModelError if its class is not permitted for this field."""
         return self.check(value, element)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the name of the object's class and its fields as document entries."""
+        """Return the class name and the fields of the object as entries of a TOML document."""
         if type(value) not in self.choices().values():
             raise ModelError(self.unwritable, element)
         return {key: written_name(type(value))} | own_fields(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.key_types import choice, finite, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
@@ -12,8 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     side_faults,
     state_text,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array, Number, where
 
 SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch
@@ -45,7 +45,7 @@ class Latch(VelocityConstraint, section="latches"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint row: the velocity of the latch's joint."""
+        """The velocity constraint row of the latch: the velocity of its joint is zero."""
         yield VelocityRow(self.name, ((self.joint, 0, 1.0),), self.engaged)
 
     def distance(self, position: Callable[[str], Array]) -> Number:
@@ -56,9 +56,10 @@ class Latch(VelocityConstraint, section="latches"):
         return position(self.joint)[0] - self.at
 
     def armed(self, distance: Number, before: Number) -> Number:
-        """Return the side of `at`, 1 or -1, on which the joint was when the latch was armed; 0 if it is not armed.
+        """Return the side of `at`, 1 or -1, from which the joint can engage the latch; 0 if the latch is not armed.
 
-        `distance` [rad or m] is the joint's position minus `at`; `before` is the previous return value.
+        The latch becomes armed when the joint is on a side that the latch permits. `distance` [rad or m] is the joint's
+        position minus `at`; `before` is the previous return value.
         """
         allowed, side = SIDES[self.side], where(distance > CLEAR, 1.0, where(distance < -CLEAR, -1.0, 0.0))
         fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)
@@ -76,5 +77,5 @@ class Latch(VelocityConstraint, section="latches"):
         yield from side_faults(self.what, self.name, {"its joint": self.joint}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return the state and position of the latch, and the name of its joint, as text."""
+        """Return two texts for listings: state and position of the latch, and the name of its joint."""
         return f"{state_text(self.engaged)}, at {self.at:g} from {self.side}", self.joint

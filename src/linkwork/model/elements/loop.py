@@ -1,4 +1,4 @@
-"""Loops: joints between two bodies that are both on the tree already. They have no coordinates."""
+"""Loop closures: joints between two bodies that the tree already connects to the world. They have no coordinates."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
+from linkwork.model.builder_argument_checks import closing_kind
+from linkwork.model.builder_specifications import JointSpecification
 from linkwork.model.constraint_rows import Row
-from linkwork.model.document_value_format import named_kinds
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.elements.loop_kinds import PointOnLine
-from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind, Free
-from linkwork.model.specifications import JointSpecification
+from linkwork.model.model_faults import Fault
+from linkwork.model.toml_value_conversion import named_kinds
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _closing_kinds() -> Mapping[str, type]:
-    """Return the loop kinds that a document can name, by name."""
+    """Return the loop kinds, such as Rod or Gear, by their names in TOML documents."""
     return {name: class_ for name, class_ in named_kinds(ClosingKind).items() if class_ is not Free}
 
 
@@ -72,17 +72,17 @@ class Loop(FrameConstraint, section="loops"):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line of a PointOnLine; None for other kinds."""
+        """The direction (3,), in the frame `at`, of the line of a PointOnLine loop; None for other loop kinds."""
         return np.array(self.kind.axis) if isinstance(self.kind, PointOnLine) else None
 
     @property
     def child(self) -> str:
-        """The name of the body b of the loop."""
+        """The name of the loop's second body, b."""
         return self.b
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The constraint rows of the loop's kind."""
+        """The constraint rows of the loop, which its kind (Revolute, Rod, ...) defines."""
         return self.kind.closing
 
     def completed(self) -> Self:
@@ -103,7 +103,7 @@ class Loop(FrameConstraint, section="loops"):
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return the kind of the loop, and its two bodies, as text."""
+        """Return two texts for listings: the kind of the loop, and its two bodies."""
         return type(self.kind).__name__, f"{self.a}, {self.b}"
 
 
@@ -145,6 +145,6 @@ closing_section = Loop.section  # the section of joints that are cut from cycles
 
 
 def closing_joint(joint: JointSpecification) -> Loop:
-    """Return the loop that replaces a joint which would close a cycle of the tree."""
+    """Return the loop closure that replaces a joint which would close a cycle of joints."""
     at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
     return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to, closed=1.0)

@@ -1,4 +1,4 @@
-"""Kinds of constraints that only close loops: a joint of the tree cannot have these kinds."""
+"""Kinds of loop closures that cannot be joints of the tree: rod, point on a line, gear, and rack and pinion."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import MappingProxyType
 
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import FLIP, GIVEN
 from linkwork.model.elements.key_types import Side, key, nonzero, side, sign
@@ -18,8 +19,7 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
     terms_of,
 )
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 
@@ -56,7 +56,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint row direction * (v_b - ratio v_a). The multiplier is the force on b."""
+        """The velocity constraint row direction * (v_b - ratio v_a) >= 0; its multiplier is the force on b."""
         ahead = [(joint, factor) for joint, factor in terms_of(self.a if self.b is None else self.b)]
         behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in terms_of(self.a)]
         velocities = [(joint, 0, self.direction * factor) for joint, factor in (*ahead, *behind)]
@@ -64,7 +64,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the multiplier: zero and the capacity [N m or N], because a ratchet only pushes."""
+        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet only pushes."""
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
@@ -73,7 +73,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
         yield from side_faults(self.what, self.name, sides, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return the state and capacity of the ratchet, and its sides with ratio and direction, as text."""
+        """Return two texts for listings: state and capacity of the ratchet, and its sides with ratio and direction."""
         sides = side_text(self.a) + ("" if self.b is None else f", {side_text(self.b)} x {self.ratio:g}")
         state = f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N"
         return state, f"{sides}, {self.direction:+g}"

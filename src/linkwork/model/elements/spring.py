@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
+from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.force import LineForce
 from linkwork.model.elements.key_types import ZERO, body_name, key, not_negative, point
-from linkwork.model.faults import Fault
-from linkwork.model.specifications import Draft
+from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Spring(LineForce, section="springs"):
     )
 
     def completed(self) -> Self:
-        """Return the spring; raise a ModelError if both ends are on one body."""
+        """Return the spring; raise a ModelError if both of its ends are on one body."""
         if self.a == self.b:
             raise ModelError(f"a spring needs two different bodies; both are {self.a!r}", self.label)
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each unknown body, and for a name that a joint has.
+        """Yield a fault for each unknown body of the spring, and if a joint has the spring's name.
 
         A shared name would make parameter names ambiguous.
         """
@@ -64,6 +64,6 @@ class Spring(LineForce, section="springs"):
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return the stiffness, damping and free length of the spring, and its bodies, as text."""
+        """Return two texts for listings: stiffness, damping and free length of the spring, and its bodies."""
         what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, free length {self.length:g} m"
         return what, f"{self.a}, {self.b}"

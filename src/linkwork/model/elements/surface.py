@@ -1,4 +1,4 @@
-"""Surfaces of bodies, or of the world, for contacts."""
+"""Surfaces of bodies, or of the world, that contacts can touch."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from functools import cache
 from typing import Any, Self, get_args
 
 from linkwork.model.bodies import Place
-from linkwork.model.document_value_format import written_name
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.ground import Ground, HeightField, SurfaceShape, checked_surface
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place
+from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape, checked_surface
 from linkwork.model.geometry import Plane, Shape
+from linkwork.model.toml_value_conversion import written_name
 
 
 @cache
 def _shapes() -> Mapping[str, type]:
-    """Return the shapes of surfaces that a document can name, by name."""
+    """Return the classes of surface shapes, such as Plane, by their names in TOML documents."""
     return {written_name(class_): class_ for class_ in (*get_args(Shape), HeightField)}
 
 
@@ -30,7 +30,7 @@ _SHAPE = ClassKind(
 
 
 class Surface(Element, section="surfaces"):
-    """A surface for contacts: a `shape` fixed to `body` (a body, a welded part or the world) at `place`."""
+    """A surface that contacts can touch: a `shape` fixed to `body` (a body, a welded part or the world) at `place`."""
 
     shape: SurfaceShape = key(_SHAPE, "Shape of the surface")
     body: str = key(body_name(), 'Body that the surface is fixed to: a body, a welded part or "world"', default="world")
@@ -40,16 +40,16 @@ class Surface(Element, section="surfaces"):
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The height function of a Ground; empty for other shapes."""
+        """The height function of a surface with the shape Ground; empty for other shapes."""
         return (self.shape.function,) if isinstance(self.shape, Ground) else ()
 
     @classmethod
     def stand_in(cls, name: str) -> Self:
-        """Return a plane called `name`, as a placeholder for an invalid surface that contacts name."""
+        """Return a plane called `name` that replaces an invalid surface, so that contacts can still refer to it."""
         return cls(name, Plane())
 
     def describe(self) -> tuple[str, str]:
-        """Return the shape of the surface, and its body, as text."""
+        """Return two texts for listings: the shape of the surface, and its body."""
         return type(self.shape).__name__, self.body
 
 

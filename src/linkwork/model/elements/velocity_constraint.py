@@ -1,4 +1,4 @@
-"""Velocity constraints: linear combinations of joint velocities that are constrained to zero."""
+"""The base class of velocity constraints, which force linear combinations of joint velocities to zero."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.builder_specifications import Draft, unknown_faults
 from linkwork.model.elements.constraint import UNBOUNDED, Bound, Constraint
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
-from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
-from linkwork.model.parameters import is_traced
-from linkwork.model.specifications import Draft, unknown_faults
+from linkwork.model.model_faults import Fault
+from linkwork.model.parameter_rules import is_traced
 from linkwork.spatial.scalar import Number
 
 DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal
 
 
 class VelocityRow(NamedTuple):
-    """A constraint row: a weighted sum of joint velocities that is zero while `engaged` is 1.
+    """One velocity constraint row: a weighted sum of joint velocities that is zero while `engaged` is 1.
 
     Each entry of `velocities` is (joint, number of the velocity within the joint, factor).
     """
@@ -33,7 +33,7 @@ class VelocityRow(NamedTuple):
 
 
 class VelocityConstraint(Constraint):
-    """A constraint that forces linear combinations of joint velocities to zero while it is engaged."""
+    """Base class of constraints such as clutches and brakes: linear combinations of joint velocities are zero."""
 
     holonomic = False
     writes_all = True
@@ -47,45 +47,45 @@ class VelocityConstraint(Constraint):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The constraint rows: sums of velocities that are constrained to zero."""
+        """The constraint rows: weighted sums of joint velocities that are zero while the constraint is engaged."""
         raise self.lacks("velocity_rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of each row's multiplier [N or N m]; infinite unless a subclass defines them."""
+        """The bounds of the multiplier [N or N m] of each constraint row; infinite unless a subclass defines them."""
         return tuple(UNBOUNDED for _ in self.velocity_rows)
 
     @property
     def pushes_only(self) -> bool:
-        """Whether the lower bound of the first multiplier is zero, as for ratchets."""
+        """Whether the constraint force has only one sign, as for ratchets: the lower bound of the first row is zero."""
         lower = self.bounds[0][0]
         return not is_traced(lower) and lower == 0.0
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number] | None:
-        """The sides a and b, and the ratio v_b / v_a; None if the constraint has no such sides."""
+        """The two coupled sides a and b, and the ratio v_b / v_a; None if the constraint does not couple two sides."""
         return None
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The largest forces [N m or N] of the first row: backward and forward."""
+        """The largest constraint forces [N m or N] of the first constraint row, backward and forward."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 
 
 def engaged_key(default: bool) -> Any:
-    """Define the mode `engaged` of a constraint; `default` is its value at the start."""
+    """Define the field `engaged` of a constraint, which runs can switch; `default` is its initial value."""
     return key(switch, "Whether the constraint is engaged at the start", default=default, mode=True)
 
 
 def capacity_key() -> Any:
-    """Define the parameter `capacity` of a constraint that can slip."""
+    """Define the field `capacity` of a constraint that can slip: its largest force, which is a parameter."""
     about = "Largest constraint force; above it, the constraint slips"
     return key(positive("N m or N", infinite=True), about, default=np.inf, parameter=True)
 
 
 def state_text(engaged: Number) -> str:
-    """Return the state "engaged" or "released", as `linkwork check` prints it."""
+    """Return "engaged" or "released", the state of a constraint as `linkwork check` prints it."""
     return "engaged" if engaged else "released"
 
 
@@ -98,12 +98,12 @@ def may_be_engaged(engaged: Number) -> bool:
 
 
 def terms_of(side: Side) -> Direction:
-    """Return the terms of a side of a clutch or ratchet: pairs of a joint name and its factor."""
+    """Return one side of a clutch or ratchet as pairs of a joint name and its factor in the weighted sum."""
     return ((side, 1.0),) if isinstance(side, str) else tuple(dict(side).items())
 
 
 def side_text(side: Side) -> str:
-    """Return a side of a clutch or ratchet as text: a joint, or a sum such as 'hip + 2 knee'."""
+    """Return one side of a clutch or ratchet as text: a joint, or a sum such as 'hip + 2 knee'."""
     terms = [
         f"{'-' if by < 0.0 else '+'} {f'{abs(by):g} ' if abs(by) != 1.0 else ''}{name}" for name, by in terms_of(side)
     ]
@@ -111,9 +111,10 @@ def side_text(side: Side) -> str:
 
 
 def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
-    """Return the terms of a side with factors relative to the first joint's factor, and that factor.
+    """Return the terms of one side of a clutch divided by the first joint's factor, and that factor.
 
-    The joints are sorted by name. Mimic joints are replaced by the joints that they mimic.
+    The joints are sorted by name, and mimic joints are replaced by the joints that they mimic, so that equal results
+    mean proportional sides.
     """
     factors: dict[str, float] = {}
     largest = 0.0
@@ -130,7 +131,7 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 
 
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
-    """Yield a fault for each invalid joint of a clutch or ratchet, and for sides that always move together.
+    """Yield a fault for each invalid joint of a clutch or ratchet, and if its two sides always move together.
 
     `what` is the kind of element and `name` its name; `sides` has one or two sides by role.
     """
@@ -152,9 +153,9 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
 
 
 def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterator[Fault]:
-    """Yield a fault for each joint in `roles` that is unknown, has several velocities, or is named twice.
+    """Yield a fault for each named joint of an element that is unknown, has several velocities, or is named twice.
 
-    `roles` has joint names by role, such as {"driving": "input"}.
+    `roles` maps roles to joint names, such as {"driving": "input"}.
     """
     yield from unknown_faults(element, "joint", roles, draft.kinds)
     led: dict[str, str] = {}
@@ -179,7 +180,7 @@ def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointK
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each velocity constraint in `elements` whose name another one has: schedules switch by name."""
+    """Yield a fault for each velocity constraint whose name another one has, because schedules switch by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

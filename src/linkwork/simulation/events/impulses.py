@@ -16,7 +16,7 @@ from linkwork.algorithms.mimic_reduction import (
     to_tree,
 )
 from linkwork.algorithms.rigid_contact import forces_of
-from linkwork.model.elements.conflicts import contradictions, couplings_agree
+from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NameNotFound, ShapeError, unknown_name
-from linkwork.model.broadcast import Shape, as_numbers
+from linkwork.model.batch_broadcasting import Shape, as_numbers
 from linkwork.model.elements.element import FLIP, GIVEN, kinds
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism

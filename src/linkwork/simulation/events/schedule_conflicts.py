@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.model.elements.conflicts import contradictions, couplings
+from linkwork.model.elements.contradicting_couplings import contradictions, couplings
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.schedule import Switch
 from linkwork.spatial.scalar import Array, Value

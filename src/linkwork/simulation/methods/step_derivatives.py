@@ -16,7 +16,7 @@ from linkwork.algorithms.constraint_ranks import least_squares, row_terms
 from linkwork.algorithms.tangent_space import qdot, tangent
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.methods.method import Step, changing
 from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.methods.registry import METHODS, Method

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from linkwork.errors import LinkworkError
 from linkwork.evaluation import compile
 from linkwork.model import Free, Prismatic
+from linkwork.model.batch_broadcasting import as_numbers
 from linkwork.model.bodies import Body
-from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.problem_setup import start_of
 from linkwork.simulation.results.drawing_shapes import Solid, solids_of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compiler import Kernel
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status

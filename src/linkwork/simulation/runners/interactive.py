@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NotConverged, ShapeError, unknown_name
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import method_of, refuse_unfit

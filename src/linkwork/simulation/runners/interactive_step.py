@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import NonFinite, NotConverged, ShapeError
 from linkwork.evaluation.floating_point_failures import failures_named
-from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved

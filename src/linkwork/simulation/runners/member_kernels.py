@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.mimic_reduction import project_state
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.events.slip import holding
 from linkwork.simulation.events.sources import watch
 from linkwork.simulation.runners.compiled_run import MemberProgram, series_name

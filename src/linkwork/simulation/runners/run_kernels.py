@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.compiler import Count, Kernel, Repeatable, Rows, digest, shared, text_digest
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.problem import Problem

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from linkwork.algorithms.tangent_space import qdot
-from linkwork.model.broadcast import Shape
+from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.user_functions import Values

@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite.ir as ir
 
 from linkwork.compiler.graph import bits_of
-from linkwork.spatial.noise import LARGEST, WORD, philox
+from linkwork.spatial.random_numbers import LARGEST, WORD, philox
 
 # The polynomials are our own minimax fits: Remez exchange with 200-bit arithmetic on the relative error of the whole
 # function. Coefficients were rounded to double one by one from the lowest power, with the others fitted again each time
@@ -384,7 +384,7 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 
 
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
-    """Return the two uniform random numbers that a block of the random generator yields (see `spatial.noise`).
+    """Return the two uniform random numbers that a block of the random generator yields (see `spatial.random_numbers`).
 
     They are exact; NaN if an argument is not an integer.
     """

@@ -1,0 +1,138 @@
+"""Distribution of a wrench on the base among the feet: with least norm, or within friction cones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.spatial import Force, Transform
+from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
+from linkwork.spatial.traceable_loops import iterate, repeat
+from linkwork.tolerances import TINY
+
+LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could make the matrix singular
+NEAR = 1e-4  # weight of the proximal term, which makes every matrix positive definite
+OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about NEAR
+INNER = 40  # Newton iterations in each, at most; all three take 7 to 10 if the wrench is reachable, else 12 to 40
+SOLVED = 1e-9  # residual, relative to the wrench, at which Newton's method ends
+ENOUGH = 1e-4  # part of the predicted decrease that a shortened step must reach
+ROUNDED = 1e-13  # decreases below this part of the value are round-off
+SHORTENED = 12  # halvings of a step, at most
+
+
+def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
+    """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames (S4 4.28, 4.29).
+
+    Together they exert `wrench` (6,) on the base. `feet` are the poses of the feet in the base's frame; `on` is 1 for
+    feet in contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: (4.28)
+    lacks the inverse in Ad^T; G maps wrenches from feet to the base.
+    """
+    G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
+    total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
+    if not all(isinstance(in_stance, float) and in_stance == 1.0 for in_stance in on):
+        total = total + np.eye(6) * (sum(total[k, k] for k in range(6)) * (LOOSE / 6) + LOOSE)
+    y = ldlt(total).solve(wrench)
+    none = np.zeros(6 - rows)
+    return [np.concatenate([one.T @ y * in_stance, none]) for one, in_stance in zip(G, on, strict=True)]
+
+
+class ConeForces(NamedTuple):
+    """Result of `within_cones`: contact forces (n, 3) [N] in the base's axes, and the convergence of the search.
+
+    `ConeForces` also has the number of Newton iterations, and whether they converged.
+    """
+
+    forces: Array
+    iterations: Number
+    solved: Any
+
+
+def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> ConeForces:
+    """Return contact forces of least norm at `points` (n, 3) [m], each force within its friction cone.
+
+    The points and forces are in the base's frame. The ground pushes along the unit `normal` (3,); the tangential force
+    is at most `friction` times the normal force. `on` is 1 for points in contact, else 0. If no such forces add up to
+    the `wrench` (6,) [N, N m], their sum is as near to it as possible.
+
+    The dual problem has six unknowns y: f is A^T y projected onto the cones, where A f is the wrench of the forces f. A
+    f = wrench at the minimum of a convex function of y. Newton's method with a line search minimises this function plus
+    the proximal term NEAR |y - last|^2 / 2, OUTER times. The proximal term ensures convergence when the wrench is out
+    of reach. If no force is at the edge of its cone, the forces are those of (4.29) for points.
+    """
+
+    def forces(y: Array) -> list[Array]:
+        pairs = zip(points, on, strict=True)
+        return [projected(y[:3] + cross(y[3:], p), normal, friction) * in_stance for p, in_stance in pairs]
+
+    def derivatives(y: Array) -> Array:
+        total = np.zeros((6, 6))
+        for p, in_stance in zip(points, on, strict=True):
+            D = projection_derivative(y[:3] + cross(y[3:], p), normal, friction) * in_stance
+            turned = cross(p, D)  # hat(p) D, whose transpose is D hat(p)^T
+            total = total + np.block([[D, turned.T], [turned, cross(p, turned.T)]])
+        return total
+
+    def nearer(k: Number, y: Array, iterations: Number, solved: Number) -> tuple[Array, Number, Number]:
+        last = y
+
+        def value(y: Array) -> Number:
+            away = y - last
+            return 0.5 * (sum((dot(f, f) for f in forces(y)), 0.0) + NEAR * (away @ away)) - wrench @ y
+
+        def improve(y: Array) -> tuple[tuple[Array], Any]:
+            gradient = _added(forces(y), points) + NEAR * (y - last) - wrench
+            done = gradient @ gradient <= SOLVED * SOLVED * (wrench @ wrench) + TINY
+            move = -ldlt(derivatives(y) + np.eye(6) * NEAR).solve(gradient)
+            start, slope = value(y), gradient @ move
+
+            def shorten(part: Number) -> tuple[tuple[Number], Any]:
+                enough = value(y + move * part) <= start + ENOUGH * part * slope + ROUNDED * abs(start)
+                return (where(enough, part, 0.5 * part),), enough
+
+            (part,), _, _ = iterate(SHORTENED, shorten, 1.0)
+            return (where(done, y, y + move * part),), done
+
+        (y,), more, done = iterate(INNER, improve, y)
+        return y, iterations + more, where(done, solved, 0.0)
+
+    y, iterations, solved = repeat(OUTER, nearer, np.zeros(6), 0.0, 1.0)
+    return ConeForces(np.array(forces(y)), iterations, solved > 0.5)
+
+
+def _added(forces: Sequence[Array], points: Array) -> Array:
+    """Return the total wrench (6,) [N, N m] about the origin of forces (3,) [N] at points (3,) [m]."""
+    total = np.zeros(6)
+    for f, p in zip(forces, points, strict=True):
+        total = total + np.concatenate([f, cross(p, f)])
+    return total
+
+
+def projected(x: Array, normal: Array, friction: Number) -> Array:
+    """Return the force in the friction cone about the unit `normal` (3,) that is nearest to the force x (3,) [N]."""
+    press, along, size = _parts(x, normal)
+    edge = (friction * size + press) / (1.0 + friction * friction)
+    on_edge = (normal + along * (friction / size)) * edge
+    return where(size <= friction * press, x, where(edge > 0.0, on_edge, np.zeros(3)))
+
+
+def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
+    """Return the symmetric derivative (3, 3) of the projection onto the friction cone, `projected`, by x (3,).
+
+    `normal` and `friction` are those of `projected`.
+    """
+    press, along, size = _parts(x, normal)
+    unit = along / size
+    edge = (friction * size + press) / (1.0 + friction * friction)
+    ray = normal + unit * friction
+    across = np.eye(3) - np.outer(normal, normal) - np.outer(unit, unit)
+    on_edge = np.outer(ray, ray) / (1.0 + friction * friction) + across * (friction * edge / size)
+    return where(size <= friction * press, np.eye(3), where(edge > 0.0, on_edge, np.zeros((3, 3))))
+
+
+def _parts(x: Array, normal: Array) -> tuple[Number, Array, Number]:
+    """Return the normal component of a force x (3,), its tangential part (3,), and the norm of this part."""
+    press = dot(x, normal)
+    along = x - normal * press
+    return press, along, np.sqrt(dot(along, along) + TINY)

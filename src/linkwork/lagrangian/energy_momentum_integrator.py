@@ -1,0 +1,89 @@
+"""Energy-momentum integrator with discrete gradients (Gonzalez 1996), for a constant mass matrix (S4, 2.4.2).
+
+The mean momentum moves the points. Forces are discrete gradients of the potential along the step, so that the work in a
+step equals the loss of potential energy exactly, at any step size. Constraint forces act along discrete gradients of
+the constraint functions; they do no work between two points that satisfy the constraints. The discrete gradient of a
+quadratic function is its derivative at the midpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.compiler import jacobian
+from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
+from linkwork.simulation.methods.newton import Root
+from linkwork.spatial.scalar import Array, Number, lu, where
+
+# Weights and nodes on [0, 1] of the three-point Gauss rule, exact for functions of degree 6 (derivatives of degree 5)
+GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
+ROUND_OFF = 1e-14  # relative accuracy of differences of a function
+TINY = 1e-200  # squared length below which a step is zero
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyMomentum(ImplicitIntegrator):
+    """Integrator that conserves energy and momenta, for a Lagrangian system with a constant mass matrix.
+
+    The flags are true if the potential or the constraint functions are quadratic, which shortens the equations.
+    """
+
+    system: LagrangianSystem
+    quadratic_potential: bool = False
+    quadratic_constraints: bool = False
+
+    def defect(self, now: State, h: Number, d: Array) -> Array:
+        """Return the momentum (n,) gained in a step with velocity d (n,) minus the impulse of the forces.
+
+        The momentum at the end of the step is 2 M d - p.
+        """
+        system, middle = self.system, now.x + (0.5 * h) * d
+        force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
+        if system.forces is not None:
+            force = force + system.forces(now.t + 0.5 * h, middle, d)
+        return 2.0 * (system.momentum(middle, d) - now.p) - h * force
+
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,).
+
+        These are discrete gradients of the m constraints, and the l nonholonomic rows at mid-step.
+        """
+        violation, count = self.system.violation, len(self.system.violation(now.x))
+        each = [lambda x, k=k: violation(x)[k] for k in range(count)]
+        rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
+        gradients = np.array(rows).reshape(count, self.system.size)
+        return np.concatenate([gradients, self.system.slip_rows(now.x + (0.5 * h) * d)])
+
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+
+        There are m constraints and l nonholonomic rows.
+        """
+        d, y = root.unknown, now.x + h * root.unknown
+        p = 2.0 * self.system.momentum(now.x, d) - now.p
+        state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
+        return Step(state, root.multipliers / h, root.iterations, root.solved)
+
+    def _potential(self, x: Array) -> Number:
+        return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))
+
+
+def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
+    """Return the discrete gradient (n,) of a function: its product with the step is the function's exact change.
+
+    It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
+    quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
+    steps so small that differences of the function are round-off. If the function is `quadratic`, the quadrature is
+    exact.
+    """
+    if quadratic:
+        return jacobian(function)(x + 0.5 * step)
+    mean = sum(weight * jacobian(function)(x + place * step) for weight, place in GAUSS)
+    before, after, along = function(x), function(x + step), mean @ step
+    missing = after - before - along
+    matters = where(abs(missing) > ROUND_OFF * (abs(after) + abs(before) + abs(along)), missing, 0.0)
+    return mean + matters / (sum(s * s for s in step) + TINY) * step

@@ -1,0 +1,68 @@
+"""Variational integrators with a position-dependent step size.
+
+Short steps are needed where the motion is fast. Changing the step size from step to step would destroy the symplectic
+structure, and energy would drift. Poincare's time transformation avoids this (Hairer, Lubich and Wanner 2006, VIII.2):
+with dt/ds = c(x) for a clock c > 0 and the initial energy E, the Lagrangian
+
+    L'(x, x') = c(x) (L(x, x' / c(x)) + E)
+
+has the same trajectories as L at that energy and the same momenta. It is integrated with equal steps in the clock's
+time s. The physical duration of a step is the derivative of its action by E: the quadrature of c along the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, Integrator, State, Step
+from linkwork.lagrangian.variational_integrator import Quadrature, Variational
+from linkwork.spatial.scalar import Array, Number
+
+
+@dataclass(frozen=True, eq=False)
+class Clocked(Integrator):
+    """Integrator with a position-dependent step size, for a system with a clock and without forces.
+
+    `rule` is the quadrature of the action. A step of length h in the clock's time takes h times the value of the clock
+    in physical time [s].
+    """
+
+    system: LagrangianSystem
+    rule: Quadrature
+
+    def step(self, now: State, h: Number) -> Step:
+        """Return the state after a step of length h, measured in the clock's time."""
+        found = self._transformed(now).step(self._in_clock_time(now), h)
+        y = found.state.x
+        xdot = found.state.xdot / self.system.clock_rate(y)
+        return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
+
+    def derivative(self, now: State, h: Number) -> Array:
+        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
+        return self._transformed(now).derivative(self._in_clock_time(now), h)
+
+    def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
+        """Return the integrator, state and step size of a step that has no solution, all in the clock's time."""
+        return self._transformed(now), self._in_clock_time(now), h
+
+    def _clock(self, point: Array) -> Number:
+        assert self.system.clock is not None
+        return self.system.clock(point)
+
+    def _transformed(self, now: State) -> Variational:
+        lagrangian = self.system.lagrangian
+
+        def transformed(point: Array, rate: Array) -> Number:
+            c = self._clock(point)
+            return c * (lagrangian(point, rate / c) + now.energy)
+
+        return Variational(replace(self.system, lagrangian=transformed, clock=None), self.rule)
+
+    def _in_clock_time(self, now: State) -> State:
+        return now._replace(xdot=now.xdot * self.system.clock_rate(now.x))
+
+    def _duration(self, x: Array, y: Array, h: Number) -> Number:
+        """Return the physical duration [s] of a step from x to y (n,), by the quadrature of the action."""
+        X, Y = self.system.point(x), self.system.point(y)
+        return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

@@ -1,0 +1,129 @@
+"""Variational integrators (S4, chapter 2), whose steps conserve momenta and the symplectic form.
+
+The action of a step is a quadrature of the Lagrangian along the straight line between two points. Its derivatives by
+the points are the momenta at both ends (discrete Legendre transform). A step therefore maps (x, p) to (x, p), and its
+points satisfy the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.one_step_integrator import ROUND_OFF, ImplicitIntegrator, State, Step
+from linkwork.simulation.methods.newton import Floor, Root, newton
+from linkwork.spatial.constrained_linear_systems import solve_constrained
+from linkwork.spatial.scalar import Array, Condition, Number, largest
+
+
+class Quadrature(NamedTuple):
+    """Quadrature rule for the action of a step: h times a weighted sum of the Lagrangian at fractions of the step.
+
+    `places` are these fractions, in [0, 1].
+    """
+
+    weights: tuple[float, ...]
+    places: tuple[float, ...]
+
+
+MIDPOINT = Quadrature((1.0,), (0.5,))  # S4, 2.23
+FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SHAKE; of Verlet without constraints
+ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); velocity Verlet without constraints
+
+
+class EndMomenta(NamedTuple):
+    """Momenta (n,) at the beginning and at the end of a step, without constraint impulses."""
+
+    before: Array
+    after: Array
+
+
+class Projected(NamedTuple):
+    """Momenta (n,) and velocities (n,) after projection onto the constraints.
+
+    Also the impulses (m + l,) of the projection, and whether the projection succeeded. There are m constraints and l
+    nonholonomic rows.
+    """
+
+    p: Array
+    xdot: Array
+    impulses: Array
+    solved: Condition
+
+
+@dataclass(frozen=True, eq=False)
+class Variational(ImplicitIntegrator):
+    """Variational integrator of a Lagrangian system; `rule` is the quadrature of the action."""
+
+    system: LagrangianSystem
+    rule: Quadrature = MIDPOINT
+
+    def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
+        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,), to start from two points (S4)."""
+        d = (y - x) / h
+        return self._projected(x, self.end_momenta(t, x, d, h).before, d).xdot
+
+    def defect(self, now: State, h: Number, d: Array) -> Array:
+        """Return the momenta (n,) that a step with velocity d (n,) requires minus those before the step (S4, 2.27)."""
+        return self.end_momenta(now.t, now.x, d, h).before - now.p
+
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return the rows (m + l, n) along which constraint impulses act: Dg and nonholonomic rows at the step's start.
+
+        There are m constraints and l nonholonomic rows.
+        """
+        return self.system.rows(now.x)
+
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+
+        There are m constraints and l nonholonomic rows.
+        """
+        d = root.unknown
+        y = now.x + h * d
+        last = self._projected(y, self.end_momenta(now.t, now.x, d, h).after, d)
+        state = State(now.t + h, y, last.p, last.xdot, now.energy)
+        return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
+
+    def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
+        """Return the momenta at both ends of a step with velocity d (n,), by the discrete Legendre transforms.
+
+        These are -D1 and D2 of the action, with forces included. With a chart, points move along a chord; momenta are
+        pulled back at both ends (S4, 2.41 and 2.42).
+        """
+        system, y = self.system, x + h * d
+        X = system.point(x)
+        D = d if system.chart is None else (system.point(y) - X) / h
+        before, after = np.zeros(len(X)), np.zeros(len(X))
+        for weight, place in zip(*self.rule, strict=True):
+            at = X + (place * h) * D
+            p, load = system.momentum(at, D), h * system.load(t + place * h, at, D)
+            before = before + weight * (p - (1.0 - place) * load)
+            after = after + weight * (p + place * load)
+        return EndMomenta(system.pulled_back(x, before), system.pulled_back(y, after))
+
+    def _projected(self, x: Array, p: Array, guess: Array) -> Projected:
+        """Return the momentum p (n,) at x (n,) projected onto the constraints; `guess` (n,) is a velocity estimate.
+
+        This is the second half of RATTLE (S4, 2.36 and 2.37): it enforces Dg xdot = 0 at every step. It does not change
+        the following points, because the impulses at the beginning of the next step act along the same rows.
+        """
+        system = self.system
+        G = system.rows(x)
+
+        def correction(xdot: Array, impulses: Array) -> tuple[Array, Array]:
+            left = system.coordinate_momentum(x, xdot) - G.T @ impulses - p
+            u, w = solve_constrained(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
+            return u, -w
+
+        none = np.zeros(len(G))
+        if system.linear_momentum:  # a single Newton correction is exact
+            dx, impulses = correction(guess, none)
+            root = Root(guess + dx, impulses, 1, True)
+        else:
+            still = Floor(0.0, ROUND_OFF * largest(guess))
+            root = newton(correction, guess, none, still)
+        return Projected(p + G.T @ root.multipliers, root.unknown, root.multipliers, root.solved)

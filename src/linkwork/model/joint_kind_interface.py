@@ -1,0 +1,164 @@
+"""The interface of joint kinds: the methods that every kind of joint defines.
+
+Algorithms call these methods and never depend on the kind of a joint. Poses and twists are between the joint frame,
+which is fixed in the parent, and the child's frame, which coincides with the joint frame in the neutral position. q is
+(nq,), v and dv are (nv,).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.constraint_rows import Row
+from linkwork.spatial.rotation import exp_quaternion
+from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.transform import Transform, exp_transform, snap
+from linkwork.spatial.vectors import Motion
+
+PARALLEL = 1e-9  # largest vector product of two directions that count as parallel
+Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit length
+
+
+def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
+    """Return the vector `axis` normalized to unit length, as three floats; entries near 0 and +-1 are made exact.
+
+    Raise a ModelError if the axis has no direction. `what` is its name in the message.
+    """
+    try:
+        a = np.array(axis, dtype=float)
+    except (TypeError, ValueError):
+        a = np.array(())
+    length = float(np.linalg.norm(a)) if a.shape == (3,) else 0.0
+    if not (np.isfinite(length) and length > 1e-12):
+        raise ModelError(f"{what} must be three finite numbers, not all zero, e.g. (0, 0, 1); got {axis!r}")
+    unit = snap(a / length)
+    if np.abs(unit - a).max() < 1e-15:  # a vector that already has unit length keeps its bits
+        unit = snap(a)
+    x, y, z = unit.tolist()
+    return x, y, z
+
+
+class ClosingKind(ABC):
+    """Base class of the kinds of constraint between two frames that can close a loop."""
+
+    @cached_property
+    @abstractmethod
+    def closing(self) -> tuple[Row, ...]:
+        """Return the constraint rows of a loop of this kind, one for each degree of freedom that the loop removes."""
+
+
+class JointKind(ClosingKind):
+    """Base class of joint kinds, with `nq` coordinates and `nv` velocities.
+
+    The default implementations here are for kinds whose coordinates are plain numbers: nq = nv and qdot = v.
+    """
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    turns: ClassVar[tuple[bool, ...]]  # for each velocity: whether it is angular [rad/s] or linear [m/s]
+    coordinates: ClassVar[tuple[tuple[str, str], ...]]  # name, empty for a single coordinate, and unit, "1" for none
+    velocities: ClassVar[tuple[str, ...]]  # names
+
+    @abstractmethod
+    def transform(self, q: Array) -> Transform:
+        """Return the pose of the child's frame in the joint frame (S4 3.7)."""
+
+    @abstractmethod
+    def subspace(self, q: Array) -> Motion:
+        """Return the motion subspace S of the joint, with nv columns (H of S4 3.8).
+
+        The child's relative twist is S v, in the child's frame.
+        """
+
+    @cached_property
+    def origin_on_axis(self) -> bool:
+        """Whether the origin of the child's frame can move only along the axis of rotation, for any rotation."""
+        S = self.subspace(self.neutral())
+        across = [np.cross(a, b) for a in S.linear.T for b in S.angular.T]
+        return bool(np.abs(across).max(initial=0.0) < PARALLEL)
+
+    def subspace_rate(self, q: Array, v: Array) -> Motion:
+        """Return the time derivative dS/dt of the motion subspace, with nv columns, in the child's frame."""
+        return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
+
+    def bias(self, q: Array, v: Array) -> Motion:
+        """Return (dS/dt) v, the velocity-dependent part of the child's acceleration relative to the parent."""
+        return self.subspace_rate(q, v) @ v
+
+    def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
+        """Return the derivatives of `bias` with respect to q (in the tangent space) and v, each with nv columns."""
+        nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
+        return nothing, nothing
+
+    def qdot(self, q: Array, v: Array) -> Array:
+        """Return the time derivative dq/dt (nq,) of the joint coordinates for the velocity v (S4 3.6)."""
+        return v
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        """Return the joint coordinates (nq,) reached from q with the constant velocity dv in unit time."""
+        return q + dv
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """Return the constant joint velocity (nv,) from q0 to q1 in unit time: the inverse of `integrate`."""
+        return q1 - q0
+
+    def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
+        """Return the rotation (quaternion) and displacement (3,) of the child's frame from q to integrate(q, dv).
+
+        Both are in the child's frame at q. They are computed from dv, so that small motions have full precision.
+        """
+        twist = self.subspace(q) @ dv
+        return exp_quaternion(twist.angular), exp_transform(twist).p
+
+    def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
+        """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint.
+
+        The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,).
+        """
+        stretch = self.difference(rest, q)
+        return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
+
+    def normalized(self, q: Array) -> Array:
+        """Return the joint coordinates (..., nq) with quaternions normalized to unit length."""
+        return q
+
+    def tangent_rate(self, dv: Array, v: Array) -> Array:
+        """Return the rate (nv,) of dv for which integrate(q, dv) moves with the joint velocity v, for small dv.
+
+        If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
+        [dv, v]] / 12. The next term is of fourth order in dv, so this suffices for methods of order four (Munthe-Kaas).
+        """
+        return v
+
+    def neutral(self) -> Array:
+        """Return the neutral joint coordinates (nq,), at which the child's frame coincides with the joint frame."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Return random joint coordinates (nq,): angles within half a turn, distances within 1 m.
+
+        `rng` is the random generator.
+        """
+        return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
+
+
+@dataclass(frozen=True)
+class AxisKind(JointKind):
+    """Base class of joint kinds with one axis: its components are the same in the joint frame and the child's."""
+
+    axis: Axis = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    @cached_property
+    def n(self) -> Array:
+        """The unit vector (3,) of the joint axis as an array."""
+        return np.array(self.axis)
