@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, into_ball, into_cone
-from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
-from linkwork.algorithms.constraints.bounded_rows import Block, solve_impulses, split_by_block, work
+from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, solve_impulses, split_by_block, work
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.compiler.kernel import Kernel
 

@@ -18,7 +18,7 @@ from linkwork.algorithms.compliant_contact import (
     contact_wrenches,
     elastic_energy,
 )
-from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics, contact_rows
+from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
 from linkwork.model.elements.contact import Contact
 from linkwork.spatial import Transform

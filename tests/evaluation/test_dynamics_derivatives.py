@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.momentum import energy

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import ContactKinematics
+from linkwork.algorithms.contact_kinematics import ContactKinematics
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where

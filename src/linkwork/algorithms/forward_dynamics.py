@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import factorize, solve_damped
+from linkwork.algorithms.constraints.articulated_body_solver import factorize, solve_damped
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, against_gravity, external_forces, kinematics
-from linkwork.algorithms.rotors import coupling_momenta
+from linkwork.algorithms.rotor_inertia import coupling_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force

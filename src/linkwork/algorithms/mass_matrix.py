@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
-from linkwork.algorithms.rotors import coupling_matrix
+from linkwork.algorithms.rotor_inertia import coupling_matrix
 from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import RigidInertia, Transform

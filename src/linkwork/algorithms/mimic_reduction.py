@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.mass_matrix import mass_matrix

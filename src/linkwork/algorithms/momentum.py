@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import composite_inertias
-from linkwork.algorithms.rotors import rotor_momenta
+from linkwork.algorithms.rotor_inertia import rotor_momenta
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, RigidInertia, Transform

@@ -5,7 +5,7 @@ Contact i has the speeds u_i = K_i v in its own axes, normal first, and its impu
     0 <= p_n,   u_n >= bounce,   p_n (u_n - bounce) = 0          it pushes or separates
     |p_t| <= mu p_n,   and if u_t is not zero, p_t = -mu p_n u_t / |u_t|          it sticks or slides
 
-A contact is thus a block of three bounded rows; `constraints.bounded_rows` solves all blocks together.
+A contact is thus a block of three bounded rows; `constraints.bounded_impulse_solver` solves all blocks together.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_cone, length
-from linkwork.algorithms.constraints.bounded_blocks import (
+from linkwork.algorithms.constraints.bounded_constraints import (
     STEPS,
     largest_row_sum,
     regularized,
     stopping_impulses,
     trace_of,
 )
-from linkwork.algorithms.constraints.bounded_rows import (
+from linkwork.algorithms.constraints.bounded_impulse_solver import (
     Block,
     ImpulseSolution,
     product,

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
-from linkwork.algorithms.rotors import rotor_momenta, turns_with_rotor
+from linkwork.algorithms.rotor_inertia import rotor_momenta, turns_with_rotor
 from linkwork.model.bodies import Place
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.force import LineForce

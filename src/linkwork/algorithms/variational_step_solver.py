@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import Constrained, RowNumbers, rows_of_paths
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained, RowNumbers, rows_of_paths
 from linkwork.algorithms.constraints.velocity_constraints import Path, path_of, paths
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism

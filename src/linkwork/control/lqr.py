@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.dynamics_derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import controlled_plant as plants

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.control.legs_and_feet import LeggedState, Stance
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism

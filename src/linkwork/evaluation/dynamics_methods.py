@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.algorithms import inverse_dynamics
-from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.algorithms.dynamics_derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried

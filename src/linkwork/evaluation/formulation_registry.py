@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, reactions
-from linkwork.algorithms.constraints.articulated_constraints import factorize, solve_from_rest
+from linkwork.algorithms.constraints.articulated_body_solver import factorize, solve_from_rest
 from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
 from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.kinematics import kinematics
-from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
+from linkwork.algorithms.rotor_inertia import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import constraint_multipliers
 from linkwork.evaluation.floating_point_failures import watched

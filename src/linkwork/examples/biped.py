@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.kinematics import frame_pose
 from linkwork.control.controlled_plant import Controller
 from linkwork.examples.catalogue import Claim

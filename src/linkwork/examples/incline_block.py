@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import STICKING, contact_force
-from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 from linkwork.spatial.scalar import Array

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
-from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree

@@ -17,7 +17,7 @@ from linkwork.algorithms.compliant_contact import (
     elastic_energy,
     wrenches_from_forces,
 )
-from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
+from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series

@@ -19,7 +19,7 @@ from linkwork.algorithms.compliant_contact import (
     contact_wrenches,
     step_change,
 )
-from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
 from linkwork.algorithms.element_forces import element_forces
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics

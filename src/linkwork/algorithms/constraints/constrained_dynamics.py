@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import (
+from linkwork.algorithms.constraints.articulated_body_solver import (
     DAMPING,
     ITERATIONS,
     TINY,

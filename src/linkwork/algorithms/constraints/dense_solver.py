@@ -1,6 +1,6 @@
 """Dense constraint solver, for mechanisms whose joints are coupled across branches of the tree.
 
-The articulated-body algorithm (`articulated_constraints`) solves constraints on trees in linear time. Mimic joints, and
+The articulated-body algorithm (`articulated_body_solver`) solves constraints on trees in linear time. Mimic joints, and
 the matrices M + h D + h^2 K of implicit steps, couple joints of different branches; then J M^-1 J^T is formed and
 solved. Both methods return the smallest multipliers that satisfy the constraints, without a rank decision.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.constraints.constrained_dynamics import smallest_solution
 from linkwork.spatial.scalar import Array
 

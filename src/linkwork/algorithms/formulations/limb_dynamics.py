@@ -21,7 +21,7 @@ from linkwork.algorithms.formulations.single_limb_equations import (
     true_equations,
 )
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
-from linkwork.algorithms.rotors import rotor_matrix
+from linkwork.algorithms.rotor_inertia import rotor_matrix
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, cross, hat, ldlt, where

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.algorithms.formulations.mass_matrix_factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
-from linkwork.algorithms.rotors import rotor_matrix
+from linkwork.algorithms.rotor_inertia import rotor_matrix
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
-from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
+from linkwork.algorithms.rotor_inertia import rotor_matrix, rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import WORLD, Mechanism

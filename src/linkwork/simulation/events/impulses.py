@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import wrenches_from_forces
-from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import (
     active_constraints,
     constrained_forward_dynamics,

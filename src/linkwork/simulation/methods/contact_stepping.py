@@ -23,7 +23,7 @@ from linkwork.algorithms.compliant_contact import (
     mode_event_functions,
     mode_of,
 )
-from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
+from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.tangent_space import difference, integrate
 from linkwork.model.mechanism import Mechanism

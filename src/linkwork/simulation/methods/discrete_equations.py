@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import step_change
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
@@ -36,7 +36,7 @@ from linkwork.algorithms.pose_increments import (
     momentum_derivative,
     split_inertias,
 )
-from linkwork.algorithms.rotors import rotor_momenta
+from linkwork.algorithms.rotor_inertia import rotor_momenta
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.algorithms.variational_step_solver import (

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.element_forces import element_energy
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
 from linkwork.algorithms.pose_increments import MEAN_VELOCITY, Increment
-from linkwork.algorithms.rotors import rotor_matrix
+from linkwork.algorithms.rotor_inertia import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import outward

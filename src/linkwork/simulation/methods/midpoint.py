@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.mass_matrix import matrix_factors

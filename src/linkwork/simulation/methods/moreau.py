@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
-from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
-from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
+from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import matrix_factors
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree

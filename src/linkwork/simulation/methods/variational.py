@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.mimic_reduction import velocities
 from linkwork.algorithms.pose_increments import EXPONENTIAL, RotationRule
 from linkwork.algorithms.tangent_space import integrate, tangent_rate

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import row_scales
-from linkwork.algorithms.constraints.articulated_constraints import DAMPING
+from linkwork.algorithms.constraints.articulated_body_solver import DAMPING
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies

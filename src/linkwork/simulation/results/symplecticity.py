@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, row_scales
-from linkwork.algorithms.rotors import turns_with_rotor
+from linkwork.algorithms.rotor_inertia import turns_with_rotor
 from linkwork.algorithms.tangent_space import tangent_rate
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind

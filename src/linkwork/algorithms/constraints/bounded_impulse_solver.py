@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY
-from linkwork.algorithms.constraints.bounded_blocks import Box, masked
+from linkwork.algorithms.constraints.bounded_constraints import Box, masked
 from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
