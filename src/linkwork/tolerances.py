@@ -6,7 +6,8 @@ A tolerance of one method or solver is defined in its module; limits of the repo
 
 # --- floating point ---
 TINY = 1e-300  # added to a divisor or scale that may be zero; too small to change a result
-HUGE = 1e300  # initial residual of an iteration; every computed residual is smaller
+TINY_SIZE = 1e-100  # as TINY, for sizes whose square must not be zero
+HUGE = 1e300  # initial residual of an iteration; larger numbers count as infinite
 
 # --- ranks, relative to the size of the summed terms (see `algorithms.constraint_ranks`) ---
 RANK = 1e-9  # smaller singular values, and smaller sines of angles between directions, count as zero

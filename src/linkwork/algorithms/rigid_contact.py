@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_cone, length
+from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_cone, length
 from linkwork.algorithms.constraints.bounded_constraints import (
     STEPS,
     largest_row_sum,
@@ -35,6 +35,7 @@ from linkwork.model.elements.contact import Pair
 from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import TINY_SIZE
 
 FREED = 1e-9  # remaining fraction of the penetration after `separating_displacement`
 PUSHES = 200  # largest number of iterations of `separating_displacement`
@@ -154,7 +155,7 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
     bend = sum((product(x, one.K @ (most.v - plain.v)) for one, x in pairs), 0.0) * 0.5
     slope = won - least - bend
     root = np.sqrt(maximum(slope * slope + 4.0 * bend * (maximum(least, 0.0) - least), 0.0))
-    part = where(won > maximum(least, 0.0), (root - slope) / maximum(2.0 * bend, TINY), 1.0)
+    part = where(won > maximum(least, 0.0), (root - slope) / maximum(2.0 * bend, TINY_SIZE), 1.0)
     part = minimum(maximum(part, 0.0), 1.0)
     v = where(won > 0.0, plain.v + (most.v - plain.v) * part, most.v)
     p = where(won > 0.0, plain.p + change * part, most.p)

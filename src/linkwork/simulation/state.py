@@ -15,7 +15,6 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 # Status of a batch member: running, or the reason for its end
 RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
-HUGE = 1e300  # larger numbers count as infinite
 LOG_COLUMNS = 7  # numbers per line of the event log, see `events.log.Line`
 CONTACT_COLUMNS = 5  # numbers in the memory of a contact pair: state, anchor or force (3,), start time of the state
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
-
-TINY = 1e-100
+from linkwork.tolerances import TINY_SIZE
 
 
 def clipped(x: Number, lower: Number, upper: Number | None = None) -> Number:
@@ -31,13 +30,13 @@ def excess(size: Number, radius: Number) -> Number:
     `size` is the length of the vector, `radius` the radius of the ball. A vector reduced by this fraction ends on the
     surface of the ball.
     """
-    return maximum(size - radius, 0.0) / maximum(size, TINY)
+    return maximum(size - radius, 0.0) / maximum(size, TINY_SIZE)
 
 
 def into_ball(x: Array, radius: Number) -> Array:
     """Return the projection (d,) of x (d,) onto the ball of radius `radius` about zero."""
     size = length(x)
-    return x * where(size > radius, radius / maximum(size, TINY), 1.0)
+    return x * where(size > radius, radius / maximum(size, TINY_SIZE), 1.0)
 
 
 def into_cone(friction: Number, p: Array) -> Array:
@@ -46,4 +45,4 @@ def into_cone(friction: Number, p: Array) -> Array:
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)
     outside = along > friction * p[0]
-    return where(outside, np.array([edge, *(p[1:] * (friction * edge / maximum(along, TINY)))]), p)
+    return where(outside, np.array([edge, *(p[1:] * (friction * edge / maximum(along, TINY_SIZE)))]), p)

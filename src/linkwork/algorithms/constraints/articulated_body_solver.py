@@ -26,11 +26,11 @@ from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
+from linkwork.tolerances import TINY_SIZE
 
 # W is singular if loops are redundant or in a singular position. A fraction of its mean diagonal is added, and
 # iterations correct the resulting error. The result has the smallest constraint forces that satisfy the rows.
 DAMPING, ITERATIONS = 1e-7, 3
-TINY = 1e-100  # regularization for loops between bodies that cannot move
 
 RowNumbers = tuple[int, ...]
 
@@ -159,7 +159,8 @@ def _eliminate(
     W = both.W[:count, count:]
     rigid = [row < rigid_count for row in rows]
     mobility = [m for m, holds in zip(both.mobility, rigid, strict=False) if holds]
-    damping = sum(mobility, 0.0) * (DAMPING / max(len(mobility), 1)) + TINY
+    # TINY_SIZE is for loops between bodies that cannot move
+    damping = sum(mobility, 0.0) * (DAMPING / max(len(mobility), 1)) + TINY_SIZE
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
     moved = [mobility > 0.0 for mobility in both.mobility[:count]]
     NW = N.solve(W)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_ball, length
+from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_ball, length
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+from linkwork.tolerances import TINY_SIZE
 
 EASY = 1e-9  # fraction of a block's mobility added for rows that are immobile or redundant
 STEPS = 4  # projected gradient iterations in one visit to a block at its bound
@@ -41,7 +42,7 @@ class Box:
 
         A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
         """
-        return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
+        return self.K @ self.W + np.diag([x * EASY + TINY_SIZE for x in self.free])
 
     @property
     def without_bounce(self) -> Box:
@@ -205,7 +206,7 @@ def regularized(G: Array) -> Array:
 
     The result can be factored even if rows are immobile or redundant.
     """
-    return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
+    return G + np.diag([trace_of(G) * EASY + TINY_SIZE] * len(G))
 
 
 def trace_of(G: Array) -> Number:

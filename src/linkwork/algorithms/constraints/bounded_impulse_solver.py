@@ -30,11 +30,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.constraints.admissible_sets import TINY
 from linkwork.algorithms.constraints.bounded_constraints import Box, masked
 from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
 SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows
@@ -176,9 +176,9 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
     if len(same_units) == len(blocks):
         return Tolerance(enough, None)
     got = _received_speeds(known, v)
-    enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY
+    enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY_SIZE
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
-    own = [(x + y) * SETTLED + z * ROUNDED + TINY for x, y, z in zip(acting, got, terms, strict=True)]
+    own = [(x + y) * SETTLED + z * ROUNDED + TINY_SIZE for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from linkwork.algorithms.constraints.articulated_body_solver import (
     DAMPING,
     ITERATIONS,
-    TINY,
     Constrained,
     factorize,
     rates,
@@ -38,6 +37,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.damped_least_squares import least_squares_factors
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
+from linkwork.tolerances import TINY_SIZE
 
 PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
 # A row is round-off if its squared size is below this fraction of the squared size of its terms (1e-10 of the terms).
@@ -356,7 +356,7 @@ def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
         return least_squares_factors(N).solve(r)
     count = len(r)
     r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves need no force
-    damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
+    damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY_SIZE
     factors = ldlt(N + np.diag([damping] * count))
     x = factors.solve(r)
     for _ in range(ITERATIONS - 1):

@@ -15,8 +15,7 @@ from linkwork.model.elements.key_types import gear_ratios, joint_name, key, whol
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
 from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
-
-HUGE = 1e300  # larger numbers count as infinite
+from linkwork.tolerances import HUGE
 
 
 class Transmission(VelocityConstraint, section="transmissions"):

@@ -17,9 +17,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.events.slip import row_speeds
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
+from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING
 from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Number, Value, where
+from linkwork.tolerances import HUGE
 
 When = ArrayLike | StateFunction | OneShot  # a time [s], one time per member (*batch,), or a guard
 ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]  # when, verb, name; "shift" adds a ratio or gear

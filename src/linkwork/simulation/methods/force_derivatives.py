@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwork.spatial.scalar import Array, where
+from linkwork.tolerances import HUGE
 
 # Largest number of operations per velocity of a controller that is differentiated. Servos have about ten, and their
 # derivative has no more. Computed torque of seven joints has 120, and its derivative 1,100.
 SHORT = 60
-STEEP = 1e300  # derivatives that are larger, or nan, are ignored
 NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
@@ -33,5 +33,5 @@ def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
         here = forces(x)
         columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
         found = np.array(columns).reshape(len(x), -1).T
-    finite = [where(abs(x) <= STEEP, x, 0.0) for x in found.ravel()]  # such as the derivative of a norm at zero
+    finite = [where(abs(x) <= HUGE, x, 0.0) for x in found.ravel()]  # such as the derivative of a norm at zero
     return np.array(finite, dtype=found.dtype).reshape(found.shape)

@@ -22,7 +22,6 @@ from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest,
 from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes
 from linkwork.simulation.state import (
     EVENT,
-    HUGE,
     NON_FINITE,
     NOT_CONVERGED,
     RUNNING,
@@ -35,6 +34,7 @@ from linkwork.simulation.state import (
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 from linkwork.spatial.traceable_loops import record, repeat
+from linkwork.tolerances import HUGE
 
 
 @dataclass(frozen=True, eq=False)
