@@ -59,6 +59,7 @@ class OneStateCall(NamedTuple):
     """A Python function of one state: its name, its docstring, and the shapes of its arguments and its result.
 
     `general` computes the same for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
+    `counts` are the iteration counts of the program's loops, equal in all calls.
     """
 
     name: str
@@ -66,6 +67,7 @@ class OneStateCall(NamedTuple):
     shapes: Sequence[Shape]
     result: Shape
     general: Callable[..., Any]
+    counts: Sequence[int] = ()
 
 
 class Code(Protocol):

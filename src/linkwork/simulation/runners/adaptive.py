@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
@@ -41,19 +41,6 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 
 AT_ONCE = 50  # largest number of consecutive events at one instant
-SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
-
-
-class Solver(Protocol):
-    """The interface of a SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
-
-    t: float
-    t_old: float
-    y: Array
-
-    def dense_output(self) -> Callable[[float | Array], Array]:
-        """Return the state (n,), or (n, k) at k times, as a function of time within the step."""
-        ...
 
 
 class Adaptive:
@@ -67,15 +54,11 @@ class Adaptive:
         derivative: StateDerivative,
         tolerances: Sequence[float],
     ):
-        from scipy import integrate  # imported here, so that importing linkwork stays quick
-
         self.problem, self.storage, self.dt, self.derivative = problem, storage, choice.dt, derivative
         rtol, atol = tolerances
-        self.solver = getattr(integrate, SOLVERS[choice.method])
-        self.multistep = choice.method == "lsoda"
         self.rtol, self.atol = max(rtol, 3e-14), atol
         longest = np.inf if _is_smooth(problem) else storage.every * choice.dt
-        self.tolerances = {"rtol": self.rtol, "atol": atol, "max_step": longest}
+        self.solvers = solvers_of(choice.method, derivative, Tolerances(self.rtol, atol, longest))
         self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
         self.kernels = MemberKernels(self.program, choice.dt, derivative.target, len(storage.steps))
         status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until the member has run
@@ -264,15 +247,15 @@ class Member:
 
     def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
-        rates = self.runner.derivative.bound(*self._acting())
+        start = self.runner.solvers(*self._acting())
         if self.problem.mechanism.constraints:
             self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
         with np.errstate(all="ignore"):
-            solver = self._solver(rates, begin, end)
+            solver = self._solver(start, begin, end)
             while solver.status == "running":
                 solver.step()
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
-                    finite = np.isfinite(solver.y).all() and np.isfinite(rates(solver.t, solver.y)).all()
+                    finite = np.isfinite(solver.y).all() and np.isfinite(solver.fun(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
                 last, drifted = self._record_step(solver, times)
@@ -282,19 +265,13 @@ class Member:
                     return last
                 watch(solver.t)
                 if drifted and solver.status == "running":
-                    solver = self._solver(rates, solver.t, end, solver.step_size)
+                    solver = self._solver(start, solver.t, end, solver.step_size)
         return end
 
-    def _solver(
-        self, rates: Callable[[float, Array], Array], begin: float, end: float, step: float | None = None
-    ) -> Any:
-        """Return SciPy's solver from the present state at `begin` to `end` [s].
-
-        `step` [s] is its first step if it is a one-step method: LSODA starts with order one, and so with short steps.
-        """
+    def _solver(self, start: Start, begin: float, end: float, step: float | None = None) -> Solver:
+        """Return a solver from the present state at `begin` to `end` [s], whose first step has the length `step` [s]."""
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
-        first = None if step is None or self.runner.multistep else min(step, end - begin)
-        return self.runner.solver(rates, begin, x, end, first_step=first, **self.runner.tolerances)
+        return start(begin, x, end, None if step is None else min(step, end - begin))
 
     def _record_step(self, solver: Solver, times: Array) -> tuple[float, bool]:
         """Record samples of one SciPy step up to its first event.

@@ -1,0 +1,200 @@
+"""The method of Dormand and Prince of order 8(5,3), "dop853": stages and error estimate in traceable form, and a solver.
+
+Coefficients, error estimate, step-size control and interpolant are those of `scipy.integrate.DOP853` (Hairer, Norsett
+and Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6). SciPy evaluates each stage in Python;
+here all stages of a step are one function, which a kernel evaluates in one call. The argument of a stage depends on the
+first stage and on at most seven of the eight stages before it, so that a loop over the stages carries a window of eight
+derivatives. Unrolled stages would take twelve times as long to compile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from scipy.integrate import DOP853, DenseOutput, OdeSolver
+
+from linkwork.spatial.scalar import Array, Number, lookup, maximum
+from linkwork.spatial.traceable_loops import repeat
+
+# Step-size control: new step = step * SAFETY * error^(-1/8), at least SHRINK and at most GROW times the step
+SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
+WINDOW = 8  # number of derivatives in the window
+STAGES = 12  # stages of a step after the first; the last one is at its end, and the first of the next step
+EXTRA = 3  # stages of the interpolant
+# The window of a step ends with stages 5 to 12. The interpolant takes them in this order: then its stages, each of which
+# drops the first derivative of the window, drop only those that no later stage uses.
+ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
+
+
+def _table() -> Array:
+    """Return the coefficients of all stages (1 + STAGES + EXTRA, 2 + WINDOW).
+
+    A row has the time of the stage as a fraction of the step, and the weights of the first stage and of the window. Row
+    0, of zeros, evaluates the derivative at the start of a step.
+    """
+    times = [*DOP853.C[1:], 1.0, *DOP853.C_EXTRA]
+    weights = [*DOP853.A[1:], DOP853.B, *DOP853.A_EXTRA]
+    table = np.zeros((1 + STAGES + EXTRA, 2 + WINDOW))
+    window = list(range(1 - WINDOW, 1))
+    for stage, (time, weight) in enumerate(zip(times, weights, strict=True), start=1):
+        window = list(ORDER) if stage == STAGES + 1 else window
+        table[stage] = [time, weight[0], *(weight[k] if k > 0 else 0.0 for k in window)]
+        window = [*window[1:], stage]
+    return table
+
+
+TABLE = _table()
+ERRORS = np.array([[row[0], *row[5:12]] for row in (DOP853.E5, DOP853.E3)])  # weights of the stages 0, 5, ..., 11
+INTERPOLANT = np.delete(DOP853.D, range(1, 5), axis=1)  # (4, 12) weights of the stages 0, 5, ..., 15
+
+
+def stages(
+    derivative: Callable[[Number, Array], Array],
+    count: int,
+    at: Array,
+    y: Array,
+    f: Array,
+    window: Array,
+) -> Array:
+    """Evaluate `count` consecutive stages of a step.
+
+    `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
+    relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are
+    the derivatives of the stages before. Returns (2 + n + WINDOW n,): the sums of squares of the scaled error estimates
+    of orders 5 and 3, the argument of the last stage, and the window after it. After all stages of a step, these are
+    its errors, the state at its end, and as last entry of the window the derivative at its end.
+    """
+    t, h, first, rtol, atol = at
+
+    def stage(k: Number, _: Array, *window: Array) -> tuple[Array, ...]:
+        time, weight, *weights = lookup(TABLE, first + k)
+        slope = weight * f
+        for factor, rate in zip(weights, window, strict=True):
+            slope = slope + factor * rate
+        x = y + h * slope
+        return x, *window[1:], derivative(t + time * h, x)
+
+    x, *after = repeat(count, stage, y, *window)
+    scales = [atol + rtol * maximum(abs(a), abs(b)) for a, b in zip(y, x, strict=True)]
+    sums: list[Number] = [0.0, 0.0]
+    for scale, *rates in zip(scales, f, *after[:-1], strict=True):
+        for order, weights in enumerate(ERRORS):
+            error = sum(weight * rate for weight, rate in zip(weights, rates, strict=True)) / scale
+            sums[order] = sums[order] + error * error
+    return np.concatenate([sums, x, *after])
+
+
+class StageFunction(Protocol):
+    """The function `stages` for one state derivative, called with all its arguments but `derivative`."""
+
+    def __call__(self, count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
+        """Return the errors, the last argument and the window after `count` stages (2 + n + WINDOW n,)."""
+        ...
+
+
+class Dop853(OdeSolver):
+    """A solver with the steps of `scipy.integrate.DOP853`, forward in time, whose stages are one function call.
+
+    `y0` (n,) is the state at `t0` [s]; the solver ends at `t_bound` [s]. Steps have at most the length `max_step` [s];
+    the first one has the length `first_step`, if given. `rtol` and `atol` are the tolerances.
+    """
+
+    def __init__(
+        self,
+        stages: StageFunction,
+        t0: float,
+        y0: Array,
+        t_bound: float,
+        *,
+        rtol: float,
+        atol: float,
+        max_step: float = np.inf,
+        first_step: float | None = None,
+    ):
+        self._stages, self._before = stages, np.zeros((WINDOW, len(y0)))
+        super().__init__(self._derivative, t0, y0, t_bound, vectorized=False)
+        self._rtol, self._atol, self._longest = rtol, atol, max_step
+        self._f = self.fun(t0, self.y)
+        self._next = self._first_step() if first_step is None else first_step
+        self._begin, self._f_begin, self._window = self.y, self._f, self._before
+
+    def _derivative(self, t: float, y: Array) -> Array:
+        """Return the derivative (n,) of the state y (n,) at time t [s]."""
+        return self._stages(1, np.array([t, 0.0, 0.0, 0.0, 1.0]), y, y, self._before)[-self.n :]
+
+    def _first_step(self) -> float:
+        """Return the length [s] of the first step (Hairer, Norsett and Wanner, section II.4)."""
+        span, y, f = self.t_bound - self.t, self.y, self._f
+        scale = self._atol + np.abs(y) * self._rtol
+        size, rate = _norm(y / scale), _norm(f / scale)
+        small = min(1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate, span)
+        bend = _norm((self.fun(self.t + small, y + small * f) - f) / scale) / small
+        still = rate <= 1e-15 and bend <= 1e-15
+        fitting = max(1e-6, small * 1e-3) if still else (0.01 / max(rate, bend)) ** (1.0 / 8.0)
+        return min(100.0 * small, fitting, span, self._longest)
+
+    def _step_impl(self) -> tuple[bool, str | None]:
+        t, n, end = float(self.t), self.n, self.t_bound
+        shortest = 10.0 * (math.nextafter(t, math.inf) - t)
+        size = self._longest if self._next > self._longest else max(self._next, shortest)
+        most = GROW
+        while size >= shortest:
+            t_new = min(t + size, end)
+            h = t_new - t
+            at = np.array([t, h, 1.0, self._rtol, self._atol])
+            found = self._stages(STAGES, at, self.y, self._f, self._before)
+            self.nfev += STAGES
+            error = _error(found[0], found[1], h, n)
+            if error < 1.0:
+                self._next = h * (min(most, SAFETY * error**-0.125) if error > 0.0 else most)
+                self._begin, self._f_begin = self.y, self._f
+                self.t, self.y, self._window = t_new, found[2 : 2 + n], found[2 + n :].reshape(WINDOW, n)
+                self._f = self._window[-1]
+                return True, None
+            size = h * max(SHRINK, SAFETY * error**-0.125)  # SHRINK if the error is nan
+            most = 1.0
+        return False, self.TOO_SMALL_STEP
+
+    def _dense_output_impl(self) -> DenseOutput:
+        t, n, h = self.t_old, self.n, self.t - self.t_old
+        window = self._window[[k - STAGES + WINDOW - 1 for k in ORDER]]
+        at = np.array([t, h, 1.0 + STAGES, self._rtol, self._atol])
+        found = self._stages(EXTRA, at, self._begin, self._f_begin, window)
+        self.nfev += EXTRA
+        change = self.y - self._begin
+        begin, end = h * self._f_begin, h * self._f
+        rates = np.concatenate([self._f_begin[None], self._window, found[-EXTRA * n :].reshape(EXTRA, n)])
+        terms = [change[None], (begin - change)[None], (2.0 * change - end - begin)[None], h * (INTERPOLANT @ rates)]
+        return Interpolant(self.t_old, self.t, self._begin, np.concatenate(terms))
+
+
+class Interpolant(DenseOutput):
+    """The state within a step from `begin` to `end` [s], of order 7 (Hairer, Norsett and Wanner, section II.6).
+
+    `y` (n,) is the state at the beginning. The state is y + terms_0 x + terms_1 x (1 - x) + terms_2 x (1 - x) x + ...,
+    where x is the fraction of the step.
+    """
+
+    def __init__(self, begin: float, end: float, y: Array, terms: Array):
+        super().__init__(begin, end)
+        self._y, self._terms = y, terms
+
+    def _call_impl(self, t: Array) -> Array:
+        x = (t - self.t_old) / (self.t - self.t_old)
+        factors = np.empty((*x.shape, len(self._terms)))
+        factors[..., ::2], factors[..., 1::2] = x[..., None], 1.0 - x[..., None]
+        return (self._y + np.cumprod(factors, axis=-1) @ self._terms).T
+
+
+def _error(order_5: Number, order_3: Number, h: float, n: int) -> Number:
+    """Return the norm of the error of a step h [s], from the sums of squares of the estimates of n entries."""
+    if order_5 == 0.0 and order_3 == 0.0:
+        return 0.0
+    return h * order_5 / np.sqrt((order_5 + 0.01 * order_3) * n)
+
+
+def _norm(x: Array) -> float:
+    return float(np.linalg.norm(x)) / math.sqrt(len(x))
