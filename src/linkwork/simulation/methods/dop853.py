@@ -30,25 +30,39 @@ ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
 def _table() -> Array:
-    """Return the coefficients of all stages (1 + STAGES + EXTRA, 2 + WINDOW).
+    """Return the coefficients of all stages (1 + STAGES + EXTRA, 4 + WINDOW).
 
-    A row has the time of the stage as a fraction of the step, and the weights of the first stage and of the window. Row
-    0, of zeros, evaluates the derivative at the start of a step.
+    A row has the time of the stage as a fraction of the step, the factors of its derivative in the error estimates of
+    orders 5 and 3, and the weights of the first stage and of the window in its argument. Row 0, of zeros, evaluates the
+    derivative at the start of a step.
     """
     times = [*DOP853.C[1:], 1.0, *DOP853.C_EXTRA]
     weights = [*DOP853.A[1:], DOP853.B, *DOP853.A_EXTRA]
-    table = np.zeros((1 + STAGES + EXTRA, 2 + WINDOW))
+    table = np.zeros((1 + STAGES + EXTRA, 4 + WINDOW))
+    table[1 : 1 + STAGES, 1:3] = np.transpose([DOP853.E5[1:], DOP853.E3[1:]])
     window = list(range(1 - WINDOW, 1))
     for stage, (time, weight) in enumerate(zip(times, weights, strict=True), start=1):
         window = list(ORDER) if stage == STAGES + 1 else window
-        table[stage] = [time, weight[0], *(weight[k] if k > 0 else 0.0 for k in window)]
+        table[stage, 0], table[stage, 3] = time, weight[0]
+        table[stage, 4:] = [weight[k] if k > 0 else 0.0 for k in window]
         window = [*window[1:], stage]
     return table
 
 
+def _interpolant() -> Array:
+    """Return the weights (7, 4 + WINDOW) of the stages 0, 5, 6, ..., 15 in the terms of the interpolant.
+
+    With the change of the state in a step, dy = h sum b_k f_k, the first terms are dy, h f_0 - dy, and
+    2 dy - h (f_0 + f_12).
+    """
+    change, begin, end = np.append(DOP853.B, np.zeros(1 + EXTRA)), np.eye(16)[0], np.eye(16)[STAGES]
+    terms = np.vstack([change, begin - change, 2.0 * change - begin - end, DOP853.D])
+    return np.delete(terms, range(1, 5), axis=1)
+
+
 TABLE = _table()
-ERRORS = np.array([[row[0], *row[5:12]] for row in (DOP853.E5, DOP853.E3)])  # weights of the stages 0, 5, ..., 11
-INTERPOLANT = np.delete(DOP853.D, range(1, 5), axis=1)  # (4, 12) weights of the stages 0, 5, ..., 15
+REORDER = np.array(ORDER) - (STAGES + 1 - WINDOW)  # the positions of ORDER in the window of a step
+INTERPOLANT = _interpolant()
 
 
 def stages(
@@ -69,22 +83,21 @@ def stages(
     """
     t, h, first, rtol, atol = at
 
-    def stage(k: Number, _: Array, *window: Array) -> tuple[Array, ...]:
-        time, weight, *weights = lookup(TABLE, first + k)
+    def stage(k: Number, _: Array, error_5: Array, error_3: Array, *window: Array) -> tuple[Array, ...]:
+        time, factor_5, factor_3, weight, *weights = lookup(TABLE, first + k)
         slope = weight * f
         for factor, rate in zip(weights, window, strict=True):
             slope = slope + factor * rate
         x = y + h * slope
-        return x, *window[1:], derivative(t + time * h, x)
+        rate = derivative(t + time * h, x)
+        return x, error_5 + factor_5 * rate, error_3 + factor_3 * rate, *window[1:], rate
 
-    x, *after = repeat(count, stage, y, *window)
-    scales = [atol + rtol * maximum(abs(a), abs(b)) for a, b in zip(y, x, strict=True)]
+    found = repeat(count, stage, y, DOP853.E5[0] * f, DOP853.E3[0] * f, *window)
     sums: list[Number] = [0.0, 0.0]
-    for scale, *rates in zip(scales, f, *after[:-1], strict=True):
-        for order, weights in enumerate(ERRORS):
-            error = sum(weight * rate for weight, rate in zip(weights, rates, strict=True)) / scale
-            sums[order] = sums[order] + error * error
-    return np.concatenate([sums, x, *after])
+    for a, b, *estimates in zip(y, *found[:3], strict=True):
+        scale = 1.0 / (atol + rtol * maximum(abs(a), abs(b)))
+        sums = [total + (error * scale) ** 2 for total, error in zip(sums, estimates, strict=True)]
+    return np.concatenate([sums, found[0], *found[3:]])
 
 
 class StageFunction(Protocol):
@@ -159,16 +172,12 @@ class Dop853(OdeSolver):
         return False, self.TOO_SMALL_STEP
 
     def _dense_output_impl(self) -> DenseOutput:
-        t, n, h = self.t_old, self.n, self.t - self.t_old
-        window = self._window[[k - STAGES + WINDOW - 1 for k in ORDER]]
+        t, n, h, f = self.t_old, self.n, self.t - self.t_old, self._f_begin
         at = np.array([t, h, 1.0 + STAGES, self._rtol, self._atol])
-        found = self._stages(EXTRA, at, self._begin, self._f_begin, window)
+        found = self._stages(EXTRA, at, self._begin, f, self._window[REORDER])
         self.nfev += EXTRA
-        change = self.y - self._begin
-        begin, end = h * self._f_begin, h * self._f
-        rates = np.concatenate([self._f_begin[None], self._window, found[-EXTRA * n :].reshape(EXTRA, n)])
-        terms = [change[None], (begin - change)[None], (2.0 * change - end - begin)[None], h * (INTERPOLANT @ rates)]
-        return Interpolant(self.t_old, self.t, self._begin, np.concatenate(terms))
+        rates = np.concatenate([f, self._window.ravel(), found[-EXTRA * n :]]).reshape(-1, n)
+        return Interpolant(t, self.t, self._begin, h * (INTERPOLANT @ rates))
 
 
 class Interpolant(DenseOutput):

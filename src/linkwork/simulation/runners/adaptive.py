@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -112,26 +113,27 @@ class Member:
         self.now = mapped(np.array, member(runner.now, index))._replace(status=RUNNING)
         self.first = float(runner.storage.steps[0]) * runner.dt
         self.timed = [switch for switch in self.problem.switches if not switch.guarded]
+        self.times: list[float] = (runner.storage.steps * runner.dt).tolist()
         self.watched = len(sources(self.problem.system(self.values)))
+        self.has_events = self.watched > 0 or self.problem.stop is not None
         self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
 
     def go(self, watch: Callable[[float], None]) -> None:
         """Run the member from start to end, and record its samples and its final state."""
-        runner = self.runner
-        times = runner.storage.steps * runner.dt
+        runner, times = self.runner, self.times
         if self.problem.sampler is not None:
             self._sample(self.first)
         if now := [switch for switch in self.timed if self._when(switch) == self.first]:
             self._switch(self.first, now)
         self.record(0, self.now)
-        actions = self._actions(times)
+        actions = self._actions(np.array(times))
         for begin, end in pairwise([self.first, *actions]):
-            self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            self._span(begin, end, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
             for act in actions[end]:
                 if self.now.status == RUNNING:
                     act()
-            for sample in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
-                self.record(int(sample), self.now)  # the sample has the new forces and modes
+            if end in times and self.now.status == RUNNING:
+                self.record(times.index(end), self.now)  # the sample has the new forces and modes
             for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
                 array[self.index] = value
             if self.now.status != RUNNING:  # the end may coincide with a sample
@@ -195,12 +197,12 @@ class Member:
         if changed:
             self._switch_to(modes, t, changed)
 
-    def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
+    def _span(self, begin: float, end: float, watch: Callable[[float], None]) -> None:
         """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
-            begin = self._integrate(begin, end, times, watch)
+            begin = self._integrate(begin, end, watch)
             often = often + 1 if begin == last else 0
             last = begin
             if often > AT_ONCE:
@@ -245,7 +247,7 @@ class Member:
         stuck = holding(m, slip).parameters
         return held + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
-    def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
+    def _integrate(self, begin: float, end: float, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
         start = self.runner.solvers(*self._acting())
         if self.problem.mechanism.constraints:
@@ -258,7 +260,7 @@ class Member:
                     finite = np.isfinite(solver.y).all() and np.isfinite(solver.fun(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
-                last, drifted = self._record_step(solver, times)
+                last, drifted = self._record_step(solver)
                 if self.now.status != RUNNING:
                     return end
                 if last < solver.t or (self.watched and (self._functions(self.now) < 0.0).any()):
@@ -273,25 +275,26 @@ class Member:
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
         return start(begin, x, end, None if step is None else min(step, end - begin))
 
-    def _record_step(self, solver: Solver, times: Array) -> tuple[float, bool]:
-        """Record samples of one SciPy step up to its first event.
+    def _record_step(self, solver: Solver) -> tuple[float, bool]:
+        """Record samples of one step of the solver up to its first event.
 
         Returns the time [s] of that event or of the end of the step, and whether the state has drifted from the
         constraints by more than the tolerance of the solver, so that it must continue from the projected state.
         """
-        last, y, between = solver.t, solver.y, np.flatnonzero((times > solver.t_old) & (times <= solver.t))
-        has_events = self.watched > 0 or self.problem.stop is not None
-        if has_events or (between.size and times[between[0]] < last):
+        last, y, times = solver.t, solver.y, self.times
+        first, behind = bisect_right(times, solver.t_old), bisect_right(times, last)
+        if self.has_events or (first < behind and times[first] < last):
             curve = solver.dense_output()
-            if has_events:
-                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
+            if self.has_events:
+                last = first_event(lambda t: self._functions(self._at(t, *self._parts(curve(t)))), solver.t_old, last)
                 y = curve(last) if last < solver.t else y
-            inside = between[times[between] < last]
-            for sample, x in zip(inside.tolist(), curve(times[inside]).T, strict=True):
-                self.record(sample, self._projected(float(times[sample]), x)[0])
-        self.now, drifted = self._projected(last, y)
-        for sample in between[times[between] == last]:
-            self.record(int(sample), self.now)
+            inside = times[first : bisect_left(times, last, first, behind)]
+            for sample, (t, x) in enumerate(zip(inside, curve(np.array(inside)).T, strict=True), first):
+                self.record(sample, self._projected(t, x)[0])
+            first += len(inside)
+        self.now, distance = self._projected(last, y)
+        if first < behind and times[first] == last:
+            self.record(first, self.now)
         if self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
         elif self.watched:
@@ -299,28 +302,34 @@ class Member:
             self.now = self.now.moved(armed=np.array(watched.armed))
             if not watched.watched[-1] > 0.0:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
-        return last, drifted
+        largest = max(map(abs, y[: self.problem.mechanism.nq].tolist()), default=0.0)
+        return last, distance > self.runner.atol + self.runner.rtol * largest
 
-    def _projected(self, t: float, x: Array) -> tuple[MemberState, bool]:
+    def _projected(self, t: float, x: Array) -> tuple[MemberState, float]:
         """Return the member's state at time t [s] from the solver's state x, projected onto the constraints.
 
-        The second result is whether the projection moved the state by more than the tolerance of the solver.
+        The second result is the largest displacement of a joint by the projection [m or rad].
         """
-        now = self._at(t, x)
+        q, v, work = self._parts(x)
         if self.projection is None:
-            return now, False
-        found, before = self.projection(np.append(now.q, now.v)), self.now.motion.solver
+            return self._at(t, q, v, work), 0.0
+        found, solver = self.projection(x if q.base is x else np.concatenate([q, v])), self.now.motion.solver
         if not found.error <= CLOSURE_OPEN:
-            return now._replace(status=np.array(NOT_CONVERGED)), True
-        self.now = self.now.moved(solver=before._replace(projection=np.maximum(before.projection, found.moved)))
-        limit = self.runner.atol + self.runner.rtol * float(np.abs(now.q).max(initial=0.0))
-        return now.moved(q=found.q, v=found.v, solver=self.now.motion.solver), found.moved > limit
+            return self._at(t, q, v, work)._replace(status=np.array(NOT_CONVERGED)), np.inf
+        if found.moved > solver.projection:
+            self.now = self.now.moved(solver=solver._replace(projection=np.array(found.moved)))
+        return self._at(t, found.q, found.v, work), found.moved
 
-    def _at(self, t: float, x: Array) -> MemberState:
-        """Return the member's state at time t [s] from the solver's state x (nq + nv + 1,)."""
+    def _parts(self, x: Array) -> tuple[Array, Array, float]:
+        """Return q (nq,) with unit quaternions, v (nv,) and work [J] from the solver's state x (nq + nv + 1,)."""
         m = self.problem.mechanism
         q = x[: m.nq] if m.nq == m.nv else m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
-        return self.now._replace(step=np.array(t / self.runner.dt)).moved(q=q, v=x[m.nq : -1], work=np.array(x[-1]))
+        return q, x[m.nq : -1], x[-1]
+
+    def _at(self, t: float, q: Array, v: Array, work: float) -> MemberState:
+        """Return the member's state at time t [s] with q (nq,), v (nv,) and work [J]."""
+        motion = self.now.motion._replace(q=q, v=v, work=np.array(work))
+        return self.now._replace(step=np.array(t / self.runner.dt), motion=motion)
 
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
