@@ -93,6 +93,10 @@ class MemberState(NamedTuple):
         """Velocities (..., nv) [rad/s, m/s]."""
         return self.motion.v
 
+    def at(self, step: Number, q: Array, v: Array, work: Number) -> MemberState:
+        """Return the state with another step count, coordinates, velocities and work, in less time than `moved`."""
+        return MemberState(step, self.status, StepState(q, v, work, *self.motion[3:]), *self[3:])
+
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
         """Return the state with the fields `changes` of `motion` (a `StepState`) replaced."""
         return self._replace(motion=self.motion._replace(**changes))

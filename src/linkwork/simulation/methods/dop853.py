@@ -63,6 +63,8 @@ def _interpolant() -> Array:
 TABLE = _table()
 REORDER = np.array(ORDER) - (STAGES + 1 - WINDOW)  # the positions of ORDER in the window of a step
 INTERPOLANT = _interpolant()
+ODD = np.arange(len(INTERPOLANT)) % 2.0
+EVEN_MINUS_ODD = 1.0 - 2.0 * ODD
 
 
 def stages(
@@ -84,11 +86,8 @@ def stages(
     t, h, first, rtol, atol = at
 
     def stage(k: Number, _: Array, error_5: Array, error_3: Array, *window: Array) -> tuple[Array, ...]:
-        time, factor_5, factor_3, weight, *weights = lookup(TABLE, first + k)
-        slope = weight * f
-        for factor, rate in zip(weights, window, strict=True):
-            slope = slope + factor * rate
-        x = y + h * slope
+        time, factor_5, factor_3, *weights = lookup(TABLE, first + k)
+        x = np.stack([1.0, *(h * weight for weight in weights)]) @ np.stack([y, f, *window])
         rate = derivative(t + time * h, x)
         return x, error_5 + factor_5 * rate, error_3 + factor_3 * rate, *window[1:], rate
 
@@ -160,7 +159,7 @@ class Dop853(OdeSolver):
             at = np.array([t, h, 1.0, self._rtol, self._atol])
             found = self._stages(STAGES, at, self.y, self._f, self._before)
             self.nfev += STAGES
-            error = _error(found[0], found[1], h, n)
+            error = _error(*found[:2].tolist(), h, n)
             if error < 1.0:
                 self._next = h * (min(most, SAFETY * error**-0.125) if error > 0.0 else most)
                 self._begin, self._f_begin = self.y, self._f
@@ -193,16 +192,13 @@ class Interpolant(DenseOutput):
 
     def _call_impl(self, t: Array) -> Array:
         x = (t - self.t_old) / (self.t - self.t_old)
-        factors = np.empty((*x.shape, len(self._terms)))
-        factors[..., ::2], factors[..., 1::2] = x[..., None], 1.0 - x[..., None]
-        return (self._y + np.cumprod(factors, axis=-1) @ self._terms).T
+        factors = ODD + EVEN_MINUS_ODD * x[..., None]  # x, 1 - x, x, 1 - x, ...
+        return (self._y + np.multiply.accumulate(factors, axis=-1) @ self._terms).T
 
 
-def _error(order_5: Number, order_3: Number, h: float, n: int) -> Number:
+def _error(order_5: float, order_3: float, h: float, n: int) -> float:
     """Return the norm of the error of a step h [s], from the sums of squares of the estimates of n entries."""
-    if order_5 == 0.0 and order_3 == 0.0:
-        return 0.0
-    return h * order_5 / np.sqrt((order_5 + 0.01 * order_3) * n)
+    return h * order_5 / math.sqrt((order_5 + 0.01 * order_3) * n) if order_5 else 0.0
 
 
 def _norm(x: Array) -> float:

@@ -109,11 +109,13 @@ class Member:
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
+        self.nq = runner.problem.mechanism.nq
         _, self.values = runner.problem.member(index)
         self.now = mapped(np.array, member(runner.now, index))._replace(status=RUNNING)
         self.first = float(runner.storage.steps[0]) * runner.dt
         self.timed = [switch for switch in self.problem.switches if not switch.guarded]
         self.times: list[float] = (runner.storage.steps * runner.dt).tolist()
+        self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]  # each (T, ...)
         self.watched = len(sources(self.problem.system(self.values)))
         self.has_events = self.watched > 0 or self.problem.stop is not None
         self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
@@ -286,7 +288,7 @@ class Member:
         if self.has_events or (first < behind and times[first] < last):
             curve = solver.dense_output()
             if self.has_events:
-                last = first_event(lambda t: self._functions(self._at(t, *self._parts(curve(t)))), solver.t_old, last)
+                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, last)
                 y = curve(last) if last < solver.t else y
             inside = times[first : bisect_left(times, last, first, behind)]
             for sample, (t, x) in enumerate(zip(inside, curve(np.array(inside)).T, strict=True), first):
@@ -295,14 +297,14 @@ class Member:
         self.now, distance = self._projected(last, y)
         if first < behind and times[first] == last:
             self.record(first, self.now)
-        if self._stops(self.now):
+        if self.problem.stop is not None and self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
         elif self.watched:
             watched = self._watched(self.now)
             self.now = self.now.moved(armed=np.array(watched.armed))
             if not watched.watched[-1] > 0.0:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
-        largest = max(map(abs, y[: self.problem.mechanism.nq].tolist()), default=0.0)
+        largest = max(map(abs, y[: self.nq].tolist()), default=0.0)
         return last, distance > self.runner.atol + self.runner.rtol * largest
 
     def _projected(self, t: float, x: Array) -> tuple[MemberState, float]:
@@ -310,26 +312,27 @@ class Member:
 
         The second result is the largest displacement of a joint by the projection [m or rad].
         """
-        q, v, work = self._parts(x)
         if self.projection is None:
-            return self._at(t, q, v, work), 0.0
-        found, solver = self.projection(x if q.base is x else np.concatenate([q, v])), self.now.motion.solver
+            return self._at(t, x), 0.0
+        x, solver = self._normalized(x), self.now.motion.solver
+        found = self.projection(x)
         if not found.error <= CLOSURE_OPEN:
-            return self._at(t, q, v, work)._replace(status=np.array(NOT_CONVERGED)), np.inf
+            return self._at(t, x)._replace(status=np.array(NOT_CONVERGED)), np.inf
         if found.moved > solver.projection:
             self.now = self.now.moved(solver=solver._replace(projection=np.array(found.moved)))
-        return self._at(t, found.q, found.v, work), found.moved
+        return self.now.at(np.array(t / self.runner.dt), found.q, found.v, np.array(x[-1])), found.moved
 
-    def _parts(self, x: Array) -> tuple[Array, Array, float]:
-        """Return q (nq,) with unit quaternions, v (nv,) and work [J] from the solver's state x (nq + nv + 1,)."""
-        m = self.problem.mechanism
-        q = x[: m.nq] if m.nq == m.nv else m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
-        return q, x[m.nq : -1], x[-1]
+    def _at(self, t: float, x: Array) -> MemberState:
+        """Return the member's state at time t [s] from the solver's state x (nq + nv + 1,)."""
+        x = self._normalized(x)
+        return self.now.at(np.array(t / self.runner.dt), x[: self.nq], x[self.nq : -1], np.array(x[-1]))
 
-    def _at(self, t: float, q: Array, v: Array, work: float) -> MemberState:
-        """Return the member's state at time t [s] with q (nq,), v (nv,) and work [J]."""
-        motion = self.now.motion._replace(q=q, v=v, work=np.array(work))
-        return self.now._replace(step=np.array(t / self.runner.dt), motion=motion)
+    def _normalized(self, x: Array) -> Array:
+        """Return the solver's state x (nq + nv + 1,) with unit quaternions."""
+        m, nq = self.problem.mechanism, self.nq
+        if nq == m.nv:
+            return x
+        return np.concatenate([m.by_joint(lambda j: j.kind.normalized(x[:nq][j.q])), x[nq:]])
 
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
@@ -337,8 +340,8 @@ class Member:
     def record(self, sample: int, now: MemberState) -> None:
         """Record the state `now` as sample number `sample`."""
         found = self.runner.kernels.sample(self.values, now)
-        for name, value in zip(self.runner.storage.series, found, strict=True):
-            self.runner.storage.arrays[name][(*self.index, sample)] = value
+        for series, value in zip(self.series, found, strict=True):
+            series[sample] = value
 
 
 def _is_smooth(problem: Problem) -> bool:

@@ -49,13 +49,13 @@ class MemberKernels:
 
         `values` are the parameters and gains; constraints whose `slip` (k,) is not zero are released.
         """
-        m, fixed = self.problem.mechanism, packed((slip, *values.values()))
-        sizes, results = (m.nq + m.nv, len(fixed)), m.nq + m.nv + 2
-        project = self._function("project", self._project, sizes, results, (), self.compiled)
+        fixed, nq = packed((slip, *values.values())), self.problem.mechanism.nq
+        size = nq + self.problem.mechanism.nv
+        project = self._function("project", self._project, (size, len(fixed)), size + 2, (), self.compiled)
 
         def projected(x: Array) -> Projected:
-            found = project(x[: m.nq + m.nv], fixed)
-            return Projected(found[: m.nq], found[m.nq : -2], float(found[-2]), float(found[-1]))
+            found = project(x[:size], fixed)
+            return Projected(found[:nq], found[nq:size], *found[size:].tolist())
 
         return projected
 
