@@ -1,4 +1,4 @@
-"""The method of Dormand and Prince of order 8(5,3), "dop853": stages and error estimate in traceable form, and a solver.
+"""The method "dop853" of Dormand and Prince, order 8(5,3): its stages as one traceable function, and its solver.
 
 Coefficients, error estimate, step-size control and interpolant are those of `scipy.integrate.DOP853` (Hairer, Norsett
 and Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6). SciPy evaluates each stage in Python;
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from scipy.integrate import DOP853, DenseOutput, OdeSolver
@@ -24,8 +23,8 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 WINDOW = 8  # number of derivatives in the window
 STAGES = 12  # stages of a step after the first; the last one is at its end, and the first of the next step
 EXTRA = 3  # stages of the interpolant
-# The window of a step ends with stages 5 to 12. The interpolant takes them in this order: then its stages, each of which
-# drops the first derivative of the window, drop only those that no later stage uses.
+# After a step, the window has the stages 5 to 12. The interpolant takes them in this order: each of its stages drops
+# the first derivative of the window, which must be one that no later stage uses.
 ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
@@ -99,12 +98,8 @@ def stages(
     return np.concatenate([sums, found[0], *found[3:]])
 
 
-class StageFunction(Protocol):
-    """The function `stages` for one state derivative, called with all its arguments but `derivative`."""
-
-    def __call__(self, count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
-        """Return the errors, the last argument and the window after `count` stages (2 + n + WINDOW n,)."""
-        ...
+# The function `stages` for one state derivative: stages(count, at, y, f, window)
+StageFunction = Callable[[int, Array, Array, Array, Array], Array]
 
 
 class Dop853(OdeSolver):
@@ -131,7 +126,7 @@ class Dop853(OdeSolver):
         self._rtol, self._atol, self._longest = rtol, atol, max_step
         self._f = self.fun(t0, self.y)
         self._next = self._first_step() if first_step is None else first_step
-        self._begin, self._f_begin, self._window = self.y, self._f, self._before
+        self._start, self._window = (t0, self.y, self._f), self._before  # of the last step, for its interpolant
 
     def _derivative(self, t: float, y: Array) -> Array:
         """Return the derivative (n,) of the state y (n,) at time t [s]."""
@@ -162,7 +157,7 @@ class Dop853(OdeSolver):
             error = _error(*found[:2].tolist(), h, n)
             if error < 1.0:
                 self._next = h * (min(most, SAFETY * error**-0.125) if error > 0.0 else most)
-                self._begin, self._f_begin = self.y, self._f
+                self._start = t, self.y, self._f
                 self.t, self.y, self._window = t_new, found[2 : 2 + n], found[2 + n :].reshape(WINDOW, n)
                 self._f = self._window[-1]
                 return True, None
@@ -171,12 +166,13 @@ class Dop853(OdeSolver):
         return False, self.TOO_SMALL_STEP
 
     def _dense_output_impl(self) -> DenseOutput:
-        t, n, h, f = self.t_old, self.n, self.t - self.t_old, self._f_begin
+        t, y, f = self._start
+        n, h = self.n, self.t - t
         at = np.array([t, h, 1.0 + STAGES, self._rtol, self._atol])
-        found = self._stages(EXTRA, at, self._begin, f, self._window[REORDER])
+        found = self._stages(EXTRA, at, y, f, self._window[REORDER])
         self.nfev += EXTRA
         rates = np.concatenate([f, self._window.ravel(), found[-EXTRA * n :]]).reshape(-1, n)
-        return Interpolant(t, self.t, self._begin, h * (INTERPOLANT @ rates))
+        return Interpolant(t, self.t, y, h * (INTERPOLANT @ rates))
 
 
 class Interpolant(DenseOutput):
@@ -201,5 +197,5 @@ def _error(order_5: float, order_3: float, h: float, n: int) -> float:
     return h * order_5 / math.sqrt((order_5 + 0.01 * order_3) * n) if order_5 else 0.0
 
 
-def _norm(x: Array) -> float:
-    return float(np.linalg.norm(x)) / math.sqrt(len(x))
+def _norm(x: Array) -> np.floating:
+    return np.linalg.norm(x) / math.sqrt(len(x))

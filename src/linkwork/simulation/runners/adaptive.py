@@ -1,4 +1,4 @@
-"""The runner for SciPy's adaptive methods; it integrates one batch member after the other."""
+"""The runner for adaptive methods; it integrates one batch member after the other."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ AT_ONCE = 50  # largest number of consecutive events at one instant
 
 
 class Adaptive:
-    """A run by one of SciPy's methods, one batch member after the other."""
+    """A run by an adaptive method, one batch member after the other."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Adaptive:
     ):
         self.problem, self.storage, self.dt, self.derivative = problem, storage, choice.dt, derivative
         rtol, atol = tolerances
-        self.rtol, self.atol = max(rtol, 3e-14), atol
+        self.method, self.rtol, self.atol = choice.method, max(rtol, 3e-14), atol
         longest = np.inf if _is_smooth(problem) else storage.every * choice.dt
         self.solvers = solvers_of(choice.method, derivative, Tolerances(self.rtol, atol, longest))
         self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
@@ -93,7 +93,7 @@ class Adaptive:
         self.derivative.one(np.array([float(now.step) * self.dt]), x, held, *flat)
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
-        """Return the reason why SciPy's method failed in the state `now` of the batch member at `index`."""
+        """Return the reason why the method failed in the state `now` of the batch member at `index`."""
         _, values = self.problem.member(index)
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
@@ -101,7 +101,7 @@ class Adaptive:
         projected = self.kernels.projection(values, now.motion.slip)
         if self.problem.mechanism.constraints and not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
             return f"the projection onto loops failed with rtol={self.rtol:g}; try rtol={self.rtol / 100:g}"
-        return f"SciPy's method failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
+        return f"{self.method!r} failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
 
 
 class Member:
@@ -273,7 +273,7 @@ class Member:
         return end
 
     def _solver(self, start: Start, begin: float, end: float, step: float | None = None) -> Solver:
-        """Return a solver from the present state at `begin` to `end` [s], whose first step has the length `step` [s]."""
+        """Return a solver from the present state at `begin` to `end` [s]; its first step has the length `step` [s]."""
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
         return start(begin, x, end, None if step is None else min(step, end - begin))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
-from scipy.integrate import LSODA, Radau
+from scipy.integrate import LSODA, OdeSolver, Radau
 
 from linkwork.compiler import digest
 from linkwork.simulation.methods.dop853 import EXTRA, STAGES, TABLE, WINDOW, Dop853, StageFunction, stages
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.user_functions import Values
@@ -54,49 +53,51 @@ class Tolerances(NamedTuple):
 # start(begin, x, end, step): a solver from the state x (n,) at `begin` [s] to `end` [s]; its first step is `step` [s],
 # or chosen by the solver if `step` is None
 Start = Callable[[float, Array, float, float | None], Solver]
-# solvers(held, values): `start` for joint forces `held` (nv,) of a sampled controller, and parameters and gains `values`
+# solvers(held, values): `start` for joint forces `held` (nv,) of a sampled controller, and for parameters and gains
 Solvers = Callable[[Array, Values], Start]
 
 
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
     """Return the solvers of the adaptive method named `method`."""
-    options = tolerances._asdict()
+    kernel, options = StageKernel(derivative), tolerances._asdict()
 
     def dop853(held: Array, values: Values) -> Start:
-        bound = kernel.bound(held, values)
-        return lambda begin, x, end, step: Dop853(bound, begin, x, end, first_step=step, **options)
+        stages = kernel.bound(held, values)
+        return lambda begin, x, end, step: _solver(Dop853(stages, begin, x, end, first_step=step, **options))
 
     def radau(held: Array, values: Values) -> Start:
         rates = derivative.bound(held, values)
-        return lambda begin, x, end, step: Radau(rates, begin, x, end, first_step=step, **options)
+        return lambda begin, x, end, step: _solver(Radau(rates, begin, x, end, first_step=step, **options))
 
     def lsoda(held: Array, values: Values) -> Start:
-        rates = derivative.bound(held, values)  # lsoda starts with order one: its first steps must be short
-        return lambda begin, x, end, step: LSODA(rates, begin, x, end, **options)
+        rates = derivative.bound(held, values)  # lsoda starts with order one, and so with short steps
+        return lambda begin, x, end, step: _solver(LSODA(rates, begin, x, end, **options))
 
-    kernel = StageKernel(derivative)
     return {"dop853": dop853, "radau": radau, "lsoda": lsoda}[method]
+
+
+def _solver(solver: OdeSolver) -> Solver:
+    return cast(Solver, solver)  # SciPy does not declare the types of its attributes
 
 
 class StageKernel:
     """The stages of "dop853" for the state derivative of a problem, compiled once for all stages and steps."""
 
     def __init__(self, derivative: StateDerivative):
-        self.derivative, self.size = derivative, derivative.size
-        self.problem: Problem = derivative.problem
+        self.derivative, self.problem = derivative, derivative.problem
         self._compiled: dict[int, Callable[..., Array]] = {}
 
     def bound(self, held: Array, values: Values) -> StageFunction:
         """Return the stages for fixed joint forces `held` (nv,) and parameters and gains `values`."""
         fixed = packed([held, *values.values()])
 
-        def in_python(count: int, *arrays: Array) -> Array:
-            return np.asarray(self.one(*arrays, fixed, count), dtype=float)
+        def in_python(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
+            return np.asarray(self.one(at, y, f, window, fixed, count), dtype=float)
 
-        def compiled(count: int, *arrays: Array) -> Array:
+        def compiled(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
             if not self._compiled:
                 self._compile(fixed)
-            return self._compiled[count](*arrays, fixed)
+            return self._compiled[count](at, y, f, window, fixed)
 
         return in_python if self.derivative.target == "numpy" else compiled
 
@@ -109,7 +110,7 @@ class StageKernel:
 
     def _compile(self, fixed: Array) -> None:
         """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once."""
-        n = self.size
+        n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]
         key = ("stages", repr(list(self.problem.parameters)), digest(TABLE.tobytes()))
         kernel = kernel_of(self.problem, key, self.one, shapes, results, counts=1)

@@ -1,4 +1,4 @@
-"""Compiled functions of the state of one batch member, for SciPy's methods: projection, event functions, series."""
+"""Compiled functions of the state of one batch member, for adaptive methods: projection, event functions, series."""
 
 from __future__ import annotations
 

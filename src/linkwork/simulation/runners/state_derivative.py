@@ -1,4 +1,4 @@
-"""The state derivative for SciPy's methods, and for estimating the fastest rate of a motion."""
+"""The state derivative for adaptive methods, and for estimating the fastest rate of a motion."""
 
 from __future__ import annotations
 
