@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.compiler.graph import Count
+from linkwork.compiler.kernel import Kernel
+from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import repeat
 
 M = lw.example("heavy_top")
 

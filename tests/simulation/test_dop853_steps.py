@@ -93,7 +93,7 @@ def runs() -> dict[str, tuple[lw.Mechanism, dict[str, object]]]:
 @pytest.mark.parametrize("name", list(runs()))
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])
 def test_steps_and_interpolants_equal_those_of_scipy(name: str, tolerance: float) -> None:
-    """Error estimates are differences of nearly equal numbers: step lengths differ by more than the states of a step."""
+    """Error estimates are differences of nearly equal numbers: step lengths differ more than the states of a step."""
     m, options = runs()[name]
     for interval in intervals(m, duration=1.0, dt=0.1, rtol=tolerance, atol=tolerance, **options)[:3]:
         expected = interval.by_scipy()
