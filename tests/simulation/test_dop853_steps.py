@@ -1,7 +1,8 @@
 """Steps of "dop853": equal to those of `scipy.integrate.DOP853`, with all stages of a step in one kernel call."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -13,7 +14,7 @@ from call_counting import count_calls
 from linkwork.examples import four_bar_ladder
 from linkwork.simulation.methods.dop853 import STAGES, Dop853, stages
 from linkwork.simulation.runners import adaptive
-from linkwork.simulation.runners.adaptive_solvers import Start, Tolerances, solvers_of
+from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
@@ -31,11 +32,11 @@ class Interval(NamedTuple):
     end: float
     tolerances: Tolerances
 
-    def by_scipy(self, **options: float) -> DOP853:
-        return DOP853(self.rates, self.begin, self.x, self.end, **(self.tolerances._asdict() | options))
+    def by_scipy(self) -> DOP853:
+        return DOP853(self.rates, self.begin, self.x, self.end, **self.tolerances._asdict())
 
 
-def intervals(*arguments: object, **options: object) -> list[Interval]:
+def intervals(m: lw.Mechanism, **options: Any) -> list[Interval]:
     """All intervals of smooth motion in a run by "dop853"."""
     found: list[Interval] = []
 
@@ -45,7 +46,7 @@ def intervals(*arguments: object, **options: object) -> list[Interval]:
         def solvers(held: Array, values: Values) -> Start:
             start, rates = bound(held, values), derivative.bound(held, dict(values))
 
-            def started(begin: float, x: Array, end: float, step: float | None) -> object:
+            def started(begin: float, x: Array, end: float, step: float | None) -> Solver:
                 found.append(Interval(start, rates, begin, x, end, tolerances))
                 return start(begin, x, end, step)
 
@@ -54,7 +55,7 @@ def intervals(*arguments: object, **options: object) -> list[Interval]:
         return solvers
 
     with mock.patch.object(adaptive, "solvers_of", spied):
-        lw.simulate(*arguments, method="dop853", **options)
+        lw.simulate(m, method="dop853", **options)
     return found
 
 
@@ -69,21 +70,21 @@ def push(t: float, q: Array, v: Array) -> Array:
     return np.array([np.sin(3.0 * t) - v[0], 0.5 * np.cos(t) * q[0]])
 
 
-def moving(m: lw.Mechanism, seed: int = 0) -> dict[str, Array]:
+def random_velocity(m: lw.Mechanism, seed: int = 0) -> dict[str, Array]:
     return {"v0": 0.5 * np.random.default_rng(seed).normal(size=m.nv)}
 
 
-def runs() -> dict[str, tuple[lw.Mechanism, dict[str, object]]]:
+def runs() -> dict[str, tuple[lw.Mechanism, dict[str, Any]]]:
     pendulum, flyer, top = (lw.example(name) for name in ("double_pendulum", "free_flyer", "heavy_top"))
-    start = {"q0": [1.0, 0.5], "v0": [0.3, -2.0]}
+    start: dict[str, Any] = {"q0": [1.0, 0.5], "v0": [0.3, -2.0]}
     return {
         "tree": (pendulum, start),
         "controller": (pendulum, start | {"controller": push}),
         "sampled controller": (pendulum, start | {"controller": lw.sampled(push, rate=5.0)}),
         "host controller": (pendulum, start | {"controller": lw.host(push, rate=5.0)}),
         "wrenches": (pendulum, start | {"wrenches": np.ones((pendulum.nbodies, 6))}),
-        "floating base": (flyer, moving(flyer)),
-        "ball joint": (top, moving(top)),
+        "floating base": (flyer, random_velocity(flyer)),
+        "ball joint": (top, random_velocity(top)),
         "loop": (lw.example("four_bar"), {}),
         "loops": (four_bar_ladder.build(2), {}),
         "slipping brake": (braked(), {"v0": [3.0]}),
@@ -140,8 +141,7 @@ def in_python(rates: Rates) -> Callable[..., Array]:
 def test_one_step_has_order_eight_and_its_interpolant_order_seven() -> None:
     errors = []
     for h in (0.8, 0.4, 0.2):
-        options = {"rtol": 1.0, "atol": 1.0, "first_step": h}
-        solver = Dop853(in_python(oscillator), 0.0, exact(0.0), 10.0, **options)
+        solver = Dop853(in_python(oscillator), 0.0, exact(0.0), 10.0, rtol=1.0, atol=1.0, first_step=h)
         solver.step()
         assert solver.t == pytest.approx(h)
         curve = solver.dense_output()
@@ -194,21 +194,16 @@ def test_non_finite_derivative_ends_the_solver(bad: float) -> None:
 def test_trial_step_is_one_kernel_call() -> None:
     calls: list[int] = []
 
-    def counted(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Callable[[Array, Values], Start]:
-        bound = solvers_of(method, derivative, tolerances)
+    def counted(rates: Callable[..., Array], count: int, *arrays: Array) -> Array:
+        calls.append(count)
+        return rates(count, *arrays)
 
-        def solvers(held: Array, values: Values) -> Start:
-            def start(*arguments: object) -> Dop853:
-                solver = bound(held, values)(*arguments)
-                inner = solver._stages
-                solver._stages = lambda count, *arrays: (calls.append(count), inner(count, *arrays))[1]
-                return solver
+    original = Dop853.__init__
 
-            return start
+    def started(solver: Dop853, function: Callable[..., Array], *arguments: Any, **options: Any) -> None:
+        original(solver, partial(counted, function), *arguments, **options)
 
-        return solvers
-
-    with mock.patch.object(adaptive, "solvers_of", counted):
+    with mock.patch.object(Dop853, "__init__", started):
         lw.simulate(lw.example("four_bar"), duration=1.0, dt=0.01, method="dop853")
     assert 50 < calls.count(STAGES) < 100
     assert calls.count(1) <= 2
@@ -217,20 +212,21 @@ def test_trial_step_is_one_kernel_call() -> None:
 def test_a_step_costs_few_function_calls() -> None:
     m, calls = lw.example("double_pendulum"), []
     for duration in (1.0, 3.0):
-        options = {"duration": duration, "dt": duration, "method": "dop853", "rtol": 1e-13, "atol": 1e-13}
-        steps = len(intervals_of_steps(m, options))
+        tight: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-13}
+        options = {"duration": duration, "dt": duration, **tight}
+        steps = len(step_times(m, options))
         calls.append((steps, count_calls(lambda options=options: lw.simulate(m, [1.0, 0.5], **options))[1]))
     (few, low), (many, high) = calls
     assert many > few + 50
     assert (high - low) / (many - few) < 60
 
 
-def intervals_of_steps(m: lw.Mechanism, options: dict[str, object]) -> list[float]:
+def step_times(m: lw.Mechanism, options: dict[str, Any]) -> list[float]:
     """The times [s] of all steps of a run."""
     times: list[float] = []
     original = adaptive.Member._record_step
 
-    def record(member: adaptive.Member, solver: Dop853) -> tuple[float, bool]:
+    def record(member: adaptive.Member, solver: Solver) -> tuple[float, bool]:
         times.append(solver.t)
         return original(member, solver)
 
@@ -241,7 +237,7 @@ def intervals_of_steps(m: lw.Mechanism, options: dict[str, object]) -> list[floa
 
 def test_targets_take_the_same_steps() -> None:
     m = lw.example("four_bar")
-    options = {"duration": 0.2, "dt": 0.02, "method": "dop853", "rtol": 1e-6, "atol": 1e-6}
+    options: dict[str, Any] = {"duration": 0.2, "dt": 0.02, "method": "dop853", "rtol": 1e-6, "atol": 1e-6}
     fast, slow = (lw.simulate(m, target=target, **options) for target in ("cpu", "numpy"))
     assert np.abs(fast.q - slow.q).max() < 1e-11
     assert np.abs(fast.v - slow.v).max() < 1e-10
@@ -250,7 +246,7 @@ def test_targets_take_the_same_steps() -> None:
 def test_members_of_a_batch_equal_single_runs() -> None:
     m = lw.example("double_pendulum")
     starts = np.random.default_rng(1).normal(size=(2, 3, 2))
-    options = {"duration": 0.5, "dt": 0.05, "method": "dop853"}
+    options: dict[str, Any] = {"duration": 0.5, "dt": 0.05, "method": "dop853"}
     batch = lw.simulate(m, starts, **options)
     for index in np.ndindex(2, 3):
         assert np.array_equal(batch.q[index], lw.simulate(m, starts[index], **options).q)
@@ -258,9 +254,9 @@ def test_members_of_a_batch_equal_single_runs() -> None:
 
 @pytest.mark.parametrize("tolerance", [1e-13, 1e-1])
 def test_error_follows_the_tolerance(tolerance: float) -> None:
-    m, options = lw.example("double_pendulum"), {"duration": 1.0, "dt": 0.1}
+    m = lw.example("double_pendulum")
     reference = lw.simulate(m, [1.0, 0.5], dt=1e-4, every=1000, duration=1.0, method="rk4")
-    run = lw.simulate(m, [1.0, 0.5], method="dop853", rtol=tolerance, atol=tolerance, **options)
+    run = lw.simulate(m, [1.0, 0.5], method="dop853", rtol=tolerance, atol=tolerance, duration=1.0, dt=0.1)
     error = np.abs(run.q - reference.q).max()
     assert error < 10.0 * tolerance + 1e-11
     assert run.outcome.kind == "finished"

@@ -141,7 +141,7 @@ class Dop853(OdeSolver):
         bend = _norm((self.fun(self.t + small, y + small * f) - f) / scale) / small
         still = rate <= 1e-15 and bend <= 1e-15
         fitting = max(1e-6, small * 1e-3) if still else (0.01 / max(rate, bend)) ** (1.0 / 8.0)
-        return min(100.0 * small, fitting, span, self._longest)
+        return float(min(100.0 * small, fitting, span, self._longest))
 
     def _step_impl(self) -> tuple[bool, str | None]:
         t, n, end = float(self.t), self.n, self.t_bound
