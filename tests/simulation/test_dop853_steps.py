@@ -266,3 +266,20 @@ def test_run_shorter_than_one_step_ends_at_its_duration() -> None:
     run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1e-6, dt=1e-6, method="dop853")
     assert run.t[-1] == pytest.approx(1e-6)
     assert run.q[-1] == pytest.approx([1.0, 0.5], abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["dop853", "lsoda"])
+def test_interrupted_run_keeps_its_samples(method: str) -> None:
+    m = lw.example("double_pendulum")
+    options: dict[str, Any] = {"duration": 2.0, "dt": 0.01, "method": method}
+
+    def press_ctrl_c(done: float) -> None:
+        if done > 0.5:
+            raise KeyboardInterrupt
+
+    run = lw.simulate(m, [1.0, 0.5], progress=press_ctrl_c, **options)
+    whole = lw.simulate(m, [1.0, 0.5], **options)
+    samples = np.isfinite(run.q[:, 0])
+    assert run.outcome.kind == "stopped"
+    assert 90 < samples.sum() < 150
+    assert np.array_equal(run.q[samples], whole.q[: samples.sum()])

@@ -130,18 +130,27 @@ class Member:
         self.record(0, self.now)
         actions = self._actions(np.array(times))
         for begin, end in pairwise([self.first, *actions]):
-            self._span(begin, end, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            try:
+                self._span(begin, end, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            except BaseException:  # Ctrl-C, or an error in a function of the user: keep the samples so far
+                self._store(self.now._replace(status=np.array(STOPPED)))
+                raise
             for act in actions[end]:
                 if self.now.status == RUNNING:
                     act()
-            if end in times and self.now.status == RUNNING:
-                self.record(times.index(end), self.now)  # the sample has the new forces and modes
-            for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
-                array[self.index] = value
+            for sample in range(bisect_left(times, end), bisect_right(times, end)):
+                if self.now.status == RUNNING:
+                    self.record(sample, self.now)  # the sample has the new forces and modes
+            self._store(self.now)
             if self.now.status != RUNNING:  # the end may coincide with a sample
                 for sample in np.flatnonzero(runner.storage.steps == self.now.step):
                     self.record(int(sample), self.now)
                 break
+
+    def _store(self, now: MemberState) -> None:
+        """Store the state `now` of this member in the state of the run."""
+        for array, value in zip(flatten(self.runner.now), flatten(now), strict=True):
+            array[self.index] = value
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
         """Return, by time [s], the calls of the sampled controller and the switches of the schedule."""
