@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.compiler.graph import Count
+from linkwork.compiler.kernel import Kernel
+from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import repeat
 
 M = lw.example("heavy_top")
 
@@ -100,3 +104,16 @@ def test_repeated_fast_calls_leak_no_references(d: lw.Dynamics) -> None:
         d.forward_dynamics(q, v, tau)
         d.forward_dynamics(q, v, [0, 0, 0])
     assert [sys.getrefcount(x) for x in (q, v, tau)] == before
+
+
+def test_fast_calls_of_one_kernel_differ_in_their_iteration_counts() -> None:
+    def powers(x: Array, count: Count) -> Array:
+        return repeat(count, lambda k, y: (y * x,), np.ones(2))[0]
+
+    kernel = Kernel("powers", powers, [(2,)], [(2,)], None, counts=1)
+    x = np.array([2.0, -3.0])
+    calls = {n: kernel.fast_call(lambda x: "general", "powers", "", (n,)) for n in (0, 1, 5)}
+    for n in (5, 0, 1, 5):
+        assert np.array_equal(calls[n](x), x**n)
+        assert np.array_equal(kernel.over_batch([x], (), 1, counts=(n,))[0][0], x**n)
+    assert calls[5](1e200 * x) == "general"  # not finite

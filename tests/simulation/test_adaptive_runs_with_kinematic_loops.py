@@ -1,4 +1,4 @@
-"""Runs with SciPy's methods and loops: compiled projections, closed loops at all samples, and no restart per sample."""
+"""Adaptive methods and loops: compiled projections, closed loops at all samples, and no restart per sample."""
 
 from unittest import mock
 

@@ -125,11 +125,14 @@ class Kernel:
         states = Batch(count, [row for row, _ in rows], [stride for _, stride in rows], counts, found)
         return found, code.launch(states, threads)
 
-    def fast_call(self, general: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    def fast_call(
+        self, general: Callable[..., Any], name: str, doc: str, counts: Sequence[int] = ()
+    ) -> Callable[..., Any]:
         """Return a function called `name` that evaluates the kernel for one state with little overhead.
 
         The kernel must have one result. The function accepts contiguous float64 arrays of one state; for other
-        arguments and for non-finite results it calls `general`. `doc` becomes its docstring.
+        arguments and for non-finite results it calls `general`. `doc` becomes its docstring. `counts` are the iteration
+        counts of every call.
         """
         (result,) = self.results
         shapes = [shape for shape in self.shapes if not isinstance(shape, Rows)]
@@ -138,7 +141,7 @@ class Kernel:
         variant = self._machine.variant(1)
         with BUILDING:
             code = self._codes.get(variant) or self._build(variant)
-            return code.fast_call(OneStateCall(name, doc, shapes, result, general))
+            return code.fast_call(OneStateCall(name, doc, shapes, result, general, counts))
 
 
 _building = threading.local()

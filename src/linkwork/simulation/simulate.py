@@ -152,8 +152,8 @@ def simulate(
     method : str, default "auto"
         "semi-implicit", "rk4", or "midpoint" (stiff springs and dampers). "variational", "rattle" and "shake" conserve
         momenta and the symplectic form, "energy-momentum" conserves momenta and energy. "dop853", "radau" and "lsoda"
-        are SciPy's adaptive methods. "moreau" is for rigid contacts. "auto" chooses a method; `run.settings.why` gives
-        the reason.
+        are the adaptive methods of SciPy; steps of "dop853" are compiled. "moreau" is for rigid contacts. "auto"
+        chooses a method; `run.settings.why` gives the reason.
     controller : Controller, Sampled or None, default None
         `controller(t, q, v)` returns joint forces (nv,) [N m, N] at every evaluation of the equations of motion.
         `controller(t, q, v, memory)` returns forces and the next memory (k,); it is called once per step. See

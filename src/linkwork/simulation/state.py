@@ -92,6 +92,10 @@ class MemberState(NamedTuple):
         """Velocities (..., nv) [rad/s, m/s] of this state."""
         return self.motion.v
 
+    def at(self, step: Number, q: Array, v: Array, work: Number) -> MemberState:
+        """Return the state with another step count, coordinates, velocities and work, in less time than `moved`."""
+        return MemberState(step, self.status, StepState(q, v, work, *self.motion[3:]), *self[3:])
+
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
         """Return a copy of the state with new values for fields of `motion` (a `StepState`), such as q and v."""
         return self._replace(motion=self.motion._replace(**changes))

@@ -60,6 +60,7 @@ class OneStateCall(NamedTuple):
     """Description of a Python function of one state: name, docstring, and shapes of its arguments and its result.
 
     `general` computes the same for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
+    `counts` are the iteration counts of the program's loops, equal in all calls.
     """
 
     name: str
@@ -67,6 +68,7 @@ class OneStateCall(NamedTuple):
     shapes: Sequence[Shape]
     result: Shape
     general: Callable[..., Any]
+    counts: Sequence[int] = ()
 
 
 class Code(Protocol):

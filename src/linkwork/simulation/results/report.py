@@ -67,7 +67,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
 
 
 def _method(run: RunData) -> Method | None:
-    """Return the integration method of a run; None for SciPy's methods."""
+    """Return the integration method of a run; None for adaptive methods."""
     return RIGID if run.method == RIGID.name else METHODS.get(run.method)
 
 

@@ -1,11 +1,11 @@
-"""Runner for SciPy's adaptive integration methods; it integrates one batch member after the other."""
+"""The runner for adaptive methods; it integrates one batch member after the other."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
@@ -41,23 +42,10 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 
 AT_ONCE = 50  # largest number of consecutive events at one instant
-SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
-
-
-class Solver(Protocol):
-    """The interface of a SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
-
-    t: float
-    t_old: float
-    y: Array
-
-    def dense_output(self) -> Callable[[float | Array], Array]:
-        """Return the state (n,), or (n, k) at k times, as a function of time within the step."""
-        ...
 
 
 class Adaptive:
-    """A run by one of SciPy's adaptive methods, one batch member after the other."""
+    """A run by an adaptive method, one batch member after the other."""
 
     def __init__(
         self,
@@ -67,15 +55,11 @@ class Adaptive:
         derivative: StateDerivative,
         tolerances: Sequence[float],
     ):
-        from scipy import integrate  # imported here, so that importing linkwork stays quick
-
         self.problem, self.storage, self.dt, self.derivative = problem, storage, choice.dt, derivative
         rtol, atol = tolerances
-        self.solver = getattr(integrate, SOLVERS[choice.method])
-        self.multistep = choice.method == "lsoda"
-        self.rtol, self.atol = max(rtol, 3e-14), atol
+        self.method, self.rtol, self.atol = choice.method, max(rtol, 3e-14), atol
         longest = np.inf if _is_smooth(problem) else storage.every * choice.dt
-        self.tolerances = {"rtol": self.rtol, "atol": atol, "max_step": longest}
+        self.solvers = solvers_of(choice.method, derivative, Tolerances(self.rtol, atol, longest))
         self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
         self.kernels = MemberKernels(self.program, choice.dt, derivative.target, len(storage.steps))
         status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until the member has run
@@ -109,7 +93,7 @@ class Adaptive:
         self.derivative.one(np.array([float(now.step) * self.dt]), x, held, *flat)
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
-        """Return the reason why SciPy's method failed in the state `now` of the batch member at `index`."""
+        """Return the reason why the method failed in the state `now` of the batch member at `index`."""
         _, values = self.problem.member(index)
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
@@ -117,7 +101,7 @@ class Adaptive:
         projected = self.kernels.projection(values, now.motion.slip)
         if self.problem.mechanism.constraints and not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
             return f"the projection onto loops failed with rtol={self.rtol:g}; try rtol={self.rtol / 100:g}"
-        return f"SciPy's method failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
+        return f"{self.method!r} failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
 
 
 class Member:
@@ -125,36 +109,48 @@ class Member:
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
+        self.nq = runner.problem.mechanism.nq
         _, self.values = runner.problem.member(index)
         self.now = mapped(np.array, member(runner.now, index))._replace(status=RUNNING)
         self.first = float(runner.storage.steps[0]) * runner.dt
         self.timed = [switch for switch in self.problem.switches if not switch.guarded]
+        self.times: list[float] = (runner.storage.steps * runner.dt).tolist()
+        self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]  # each (T, ...)
         self.watched = len(sources(self.problem.system(self.values)))
+        self.has_events = self.watched > 0 or self.problem.stop is not None
         self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
 
     def go(self, watch: Callable[[float], None]) -> None:
         """Run the member from start to end, and record its samples and its final state."""
-        runner = self.runner
-        times = runner.storage.steps * runner.dt
+        runner, times = self.runner, self.times
         if self.problem.sampler is not None:
             self._sample(self.first)
         if now := [switch for switch in self.timed if self._when(switch) == self.first]:
             self._switch(self.first, now)
         self.record(0, self.now)
-        actions = self._actions(times)
+        actions = self._actions(np.array(times))
         for begin, end in pairwise([self.first, *actions]):
-            self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            try:
+                self._span(begin, end, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            except BaseException:  # Ctrl-C, or an error in a function of the user: keep the samples so far
+                self._store(self.now._replace(status=np.array(STOPPED)))
+                raise
             for act in actions[end]:
                 if self.now.status == RUNNING:
                     act()
-            for sample in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
-                self.record(int(sample), self.now)  # the sample has the new forces and modes
-            for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
-                array[self.index] = value
+            for sample in range(bisect_left(times, end), bisect_right(times, end)):
+                if self.now.status == RUNNING:
+                    self.record(sample, self.now)  # the sample has the new forces and modes
+            self._store(self.now)
             if self.now.status != RUNNING:  # the end may coincide with a sample
                 for sample in np.flatnonzero(runner.storage.steps == self.now.step):
                     self.record(int(sample), self.now)
                 break
+
+    def _store(self, now: MemberState) -> None:
+        """Store the state `now` of this member in the state of the run."""
+        for array, value in zip(flatten(self.runner.now), flatten(now), strict=True):
+            array[self.index] = value
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
         """Return, by time [s], the calls of the sampled controller and the scheduled switches that act at that time."""
@@ -212,12 +208,12 @@ class Member:
         if changed:
             self._switch_to(modes, t, changed)
 
-    def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s]: smooth motion between events, and the effects of the events."""
+    def _span(self, begin: float, end: float, watch: Callable[[float], None]) -> None:
+        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
-            begin = self._integrate(begin, end, times, watch)
+            begin = self._integrate(begin, end, watch)
             often = often + 1 if begin == last else 0
             last = begin
             if often > AT_ONCE:
@@ -262,88 +258,90 @@ class Member:
         stuck = holding(m, slip).parameters
         return held + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
-    def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
+    def _integrate(self, begin: float, end: float, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
-        rates = self.runner.derivative.bound(*self._acting())
+        start = self.runner.solvers(*self._acting())
         if self.problem.mechanism.constraints:
             self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
         with np.errstate(all="ignore"):
-            solver = self._solver(rates, begin, end)
+            solver = self._solver(start, begin, end)
             while solver.status == "running":
                 solver.step()
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
-                    finite = np.isfinite(solver.y).all() and np.isfinite(rates(solver.t, solver.y)).all()
+                    finite = np.isfinite(solver.y).all() and np.isfinite(solver.fun(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
-                last, drifted = self._record_step(solver, times)
+                last, drifted = self._record_step(solver)
                 if self.now.status != RUNNING:
                     return end
                 if last < solver.t or (self.watched and (self._functions(self.now) < 0.0).any()):
                     return last
                 watch(solver.t)
                 if drifted and solver.status == "running":
-                    solver = self._solver(rates, solver.t, end, solver.step_size)
+                    solver = self._solver(start, solver.t, end, solver.step_size)
         return end
 
-    def _solver(
-        self, rates: Callable[[float, Array], Array], begin: float, end: float, step: float | None = None
-    ) -> Any:
-        """Return a SciPy solver that integrates from the present state at `begin` [s] to `end` [s].
-
-        `step` [s] is its first step if it is a one-step method: LSODA starts with order one, and so with short steps.
-        """
+    def _solver(self, start: Start, begin: float, end: float, step: float | None = None) -> Solver:
+        """Return a solver from the present state at `begin` to `end` [s]; its first step has the length `step` [s]."""
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
-        first = None if step is None or self.runner.multistep else min(step, end - begin)
-        return self.runner.solver(rates, begin, x, end, first_step=first, **self.runner.tolerances)
+        return start(begin, x, end, None if step is None else min(step, end - begin))
 
-    def _record_step(self, solver: Solver, times: Array) -> tuple[float, bool]:
-        """Record samples of one SciPy step up to its first event.
+    def _record_step(self, solver: Solver) -> tuple[float, bool]:
+        """Record samples of one step of the solver up to its first event.
 
         Returns the time [s] of that event or of the end of the step, and whether the state has drifted from the
         constraints by more than the tolerance of the solver, so that it must continue from the projected state.
         """
-        last, y, between = solver.t, solver.y, np.flatnonzero((times > solver.t_old) & (times <= solver.t))
-        has_events = self.watched > 0 or self.problem.stop is not None
-        if has_events or (between.size and times[between[0]] < last):
+        last, y, times = solver.t, solver.y, self.times
+        first, behind = bisect_right(times, solver.t_old), bisect_right(times, last)
+        if self.has_events or (first < behind and times[first] < last):
             curve = solver.dense_output()
-            if has_events:
-                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
+            if self.has_events:
+                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, last)
                 y = curve(last) if last < solver.t else y
-            inside = between[times[between] < last]
-            for sample, x in zip(inside.tolist(), curve(times[inside]).T, strict=True):
-                self.record(sample, self._projected(float(times[sample]), x)[0])
-        self.now, drifted = self._projected(last, y)
-        for sample in between[times[between] == last]:
-            self.record(int(sample), self.now)
-        if self._stops(self.now):
+            inside = times[first : bisect_left(times, last, first, behind)]
+            for sample, (t, x) in enumerate(zip(inside, curve(np.array(inside)).T, strict=True), first):
+                self.record(sample, self._projected(t, x)[0])
+            first += len(inside)
+        self.now, distance = self._projected(last, y)
+        if first < behind and times[first] == last:
+            self.record(first, self.now)
+        if self.problem.stop is not None and self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
         elif self.watched:
             watched = self._watched(self.now)
             self.now = self.now.moved(armed=np.array(watched.armed))
             if not watched.watched[-1] > 0.0:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
-        return last, drifted
+        largest = max(map(abs, y[: self.nq].tolist()), default=0.0)
+        return last, distance > self.runner.atol + self.runner.rtol * largest
 
-    def _projected(self, t: float, x: Array) -> tuple[MemberState, bool]:
+    def _projected(self, t: float, x: Array) -> tuple[MemberState, float]:
         """Return the member's state at time t [s] from the solver's state x, projected onto the constraints.
 
-        The second result is whether the projection moved the state by more than the tolerance of the solver.
+        The second result is the largest displacement of a joint by the projection [m or rad].
         """
-        now = self._at(t, x)
         if self.projection is None:
-            return now, False
-        found, before = self.projection(np.append(now.q, now.v)), self.now.motion.solver
+            return self._at(t, x), 0.0
+        x, solver = self._normalized(x), self.now.motion.solver
+        found = self.projection(x)
         if not found.error <= CLOSURE_OPEN:
-            return now._replace(status=np.array(NOT_CONVERGED)), True
-        self.now = self.now.moved(solver=before._replace(projection=np.maximum(before.projection, found.moved)))
-        limit = self.runner.atol + self.runner.rtol * float(np.abs(now.q).max(initial=0.0))
-        return now.moved(q=found.q, v=found.v, solver=self.now.motion.solver), found.moved > limit
+            return self._at(t, x)._replace(status=np.array(NOT_CONVERGED)), np.inf
+        if found.moved > solver.projection:
+            self.now = self.now.moved(solver=solver._replace(projection=np.array(found.moved)))
+        return self.now.at(np.array(t / self.runner.dt), found.q, found.v, np.array(x[-1])), found.moved
 
     def _at(self, t: float, x: Array) -> MemberState:
         """Return the member's state at time t [s] from the solver's state x (nq + nv + 1,)."""
-        m = self.problem.mechanism
-        q = x[: m.nq] if m.nq == m.nv else m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
-        return self.now._replace(step=np.array(t / self.runner.dt)).moved(q=q, v=x[m.nq : -1], work=np.array(x[-1]))
+        x = self._normalized(x)
+        return self.now.at(np.array(t / self.runner.dt), x[: self.nq], x[self.nq : -1], np.array(x[-1]))
+
+    def _normalized(self, x: Array) -> Array:
+        """Return the solver's state x (nq + nv + 1,) with unit quaternions."""
+        m, nq = self.problem.mechanism, self.nq
+        if nq == m.nv:
+            return x
+        return np.concatenate([m.by_joint(lambda j: j.kind.normalized(x[:nq][j.q])), x[nq:]])
 
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
@@ -351,8 +349,8 @@ class Member:
     def record(self, sample: int, now: MemberState) -> None:
         """Record the state `now` as sample number `sample`."""
         found = self.runner.kernels.sample(self.values, now)
-        for name, value in zip(self.runner.storage.series, found, strict=True):
-            self.runner.storage.arrays[name][(*self.index, sample)] = value
+        for series, value in zip(self.series, found, strict=True):
+            series[sample] = value
 
 
 def _is_smooth(problem: Problem) -> bool:

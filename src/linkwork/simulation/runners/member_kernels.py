@@ -1,23 +1,21 @@
-"""Compiled functions of the state of one batch member, for SciPy's methods: projection, event functions, series."""
+"""Compiled functions of the state of one batch member, for adaptive methods: projection, event functions, series."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.mimic_reduction import project_state
-from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.events.slip import holding
 from linkwork.simulation.events.sources import watch
 from linkwork.simulation.runners.compiled_run import MemberProgram, series_name
-from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
 from linkwork.simulation.user_functions import Values
-from linkwork.spatial.scalar import Array, Value
+from linkwork.spatial.scalar import Array
 
 # Number of samples of a run from which a compiled sample is worth its cost: 30 ms to build, 0.1 ms saved per sample
 MANY = 500
@@ -52,19 +50,19 @@ class MemberKernels:
 
         `values` are the parameters and gains; constraints whose `slip` (k,) is not zero are released.
         """
-        m, fixed = self.problem.mechanism, _flat((slip, *values.values()))
-        sizes, results = (m.nq + m.nv, len(fixed)), m.nq + m.nv + 2
-        project = self._function("project", self._project, sizes, results, (), self.compiled)
+        fixed, nq = packed((slip, *values.values())), self.problem.mechanism.nq
+        size = nq + self.problem.mechanism.nv
+        project = self._function("project", self._project, (size, len(fixed)), size + 2, (), self.compiled)
 
         def projected(x: Array) -> Projected:
-            found = project(x[: m.nq + m.nv], fixed)
-            return Projected(found[: m.nq], found[m.nq : -2], float(found[-2]), float(found[-1]))
+            found = project(x[:size], fixed)
+            return Projected(found[:nq], found[nq:size], *found[size:].tolist())
 
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the state `now` with `count` event functions, constraint forces and arming states evaluated."""
-        x, armed = _flat((*flatten(now), *values.values())), len(now.motion.armed)
+        """Return the step state of `now` with `count` event functions, constraint forces and arming states."""
+        x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
         results = armed + count + len(self.problem.mechanism.constraints) + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
@@ -73,7 +71,7 @@ class MemberKernels:
         """Return one sample of every recorded series, evaluated in the state `now`."""
         if not (self.compiled and self.many):
             return list(self.program.series_values(values, self.dt, now))
-        x, more = _flat((*flatten(now), *values.values())), (series_name(self.program), repr(self.dt))
+        x, more = packed((*flatten(now), *values.values())), (series_name(self.program), repr(self.dt))
         results = sum(map(math.prod, self.program.shapes.values()))
         found = self._function("adaptive sample", self._sample, (len(x),), results, more, True)(x)
         shapes = self.program.shapes.values()
@@ -85,7 +83,7 @@ class MemberKernels:
     def _project(self, x: Array, fixed: Array) -> Array:
         nq, slips = self.problem.mechanism.nq, len(self.problem.mechanism.bounded)
         cores = [(slips,), *map(self.problem.core, self.problem.values)]
-        slip, *values = _parts(fixed, cores)
+        slip, *values = unpacked(fixed, cores)
         m = self.problem.system(dict(zip(self.problem.values, values, strict=True))).mechanism
         found = project_state(holding(m, slip), x[:nq], x[nq:])
         return np.concatenate([found.q, found.v, [found.error, found.moved]])
@@ -99,7 +97,7 @@ class MemberKernels:
     def _unpacked(self, x: Array) -> tuple[Values, MemberState]:
         """Return the parameters and gains, and the state, that an array x (n,) contains."""
         leaves = [np.shape(leaf)[len(self.problem.batch) :] for leaf in flatten(self.problem.start)]
-        parts = _parts(x, [*leaves, *map(self.problem.core, self.problem.values)])
+        parts = unpacked(x, [*leaves, *map(self.problem.core, self.problem.values)])
         values = dict(zip(self.problem.values, parts[len(leaves) :], strict=True))
         return values, unflatten(self.problem.start, parts[: len(leaves)])
 
@@ -131,14 +129,3 @@ class MemberKernels:
 
             self._functions[name] = kernel.fast_call(general, name, "")
         return self._functions[name]
-
-
-def _flat(parts: Sequence[Value]) -> Array:
-    """Return several numbers and arrays concatenated to one array (n,)."""
-    return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
-
-
-def _parts(x: Array, shapes: Sequence[Shape]) -> list[Value]:
-    """Return the numbers and arrays with the given shapes that `_flat` concatenated to x (n,)."""
-    ends = np.cumsum([0, *map(math.prod, shapes)])
-    return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]

@@ -7,8 +7,10 @@ program is traced only if no kernel with this key exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -23,7 +25,7 @@ from linkwork.simulation.problem import Problem
 from linkwork.simulation.state import Leaves, MemberState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Number, Value
 
-__all__ = ["Count", "Rows", "formula_digest", "kernel_of"]
+__all__ = ["Count", "Rows", "formula_digest", "kernel_of", "packed", "unpacked"]
 
 _traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # digest of the traced user functions of each problem
 
@@ -44,6 +46,17 @@ def kernel_of(
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
     return shared(Kernel(title, program, shapes, results, key, counts))
+
+
+def packed(parts: Sequence[Value]) -> Array:
+    """Return all numbers of several numbers and arrays in one array (n,)."""
+    return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
+
+
+def unpacked(x: Array, shapes: Sequence[Shape]) -> list[Value]:
+    """Return the numbers and arrays with these shapes that `packed` put into x (n,)."""
+    ends = np.cumsum([0, *map(math.prod, shapes)])
+    return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]
 
 
 def _key(problem: Problem, *name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Compiled time derivative of the state, for SciPy's methods and for estimates of the fastest rate of a motion."""
+"""Compiled time derivative of the state, for adaptive methods and for estimates of the fastest rate of a motion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.user_functions import Values
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number
 
 # Number of calls in a process after which a fast entry point is worth its cost: 1 ms to load it, 15 ms to build it
 MANY = 100
@@ -35,14 +35,25 @@ class StateDerivative:
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains in
         order.
         """
-        problem, nq = self.problem, self.nq
+        problem = self.problem
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
-        system = problem.system(given)
-        q, v = x[:nq], x[nq:-1]
-        loads = system.loads(t[0], q, v, held)
-        power = system.power(q, v, loads)
-        a = system.acceleration(q, v, loads)
-        return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
+        return self.at(held, given)(t[0], x)
+
+    def at(self, held: Array, values: Values) -> Callable[[Number, Array], Array]:
+        """Return the derivative as a traceable function of time t [s] and state x (nq + nv + 1,).
+
+        `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains.
+        """
+        system, nq = self.problem.system(values), self.nq
+
+        def derivative(t: Number, x: Array) -> Array:
+            q, v = x[:nq], x[nq:-1]
+            loads = system.loads(t, q, v, held)
+            power = system.power(q, v, loads)
+            a = system.acceleration(q, v, loads)
+            return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
+
+        return derivative
 
     def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
         """Return the derivative of the state x (nq + nv + 1,) at time t [s], for parameters and gains `values`."""

@@ -40,8 +40,8 @@ MAX_ARRAYS = 8  # largest number of arguments: more than any method of `Dynamics
 
 # Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48.
 # `self` is a tuple that owns everything pointed to. Its first item is the address of a record of words: the number of
-# arrays, `run`, workspace, np.empty, its arguments, the general function, then for each array its bytes, number of axes
-# and first axis.
+# arrays, `run`, workspace, np.empty, its arguments, the general function, the iteration counts, then for each array its
+# bytes, number of axes and first axis.
 TEXT = f"""
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyLong_AsVoidPtr(ptr)
@@ -130,7 +130,7 @@ one:
 got:
   %k1 = add i64 %k, 1
   %three = mul i64 %k, 3
-  %at = add i64 %three, 6
+  %at = add i64 %three, 7
   %wanted = getelementptr i64, ptr %info, i64 %at
   %good = call i1 @fits(ptr %view, ptr %wanted)
   br i1 %good, label %fit, label %release
@@ -178,8 +178,10 @@ run:
   %code = load ptr, ptr %code.p
   %workspace.p = getelementptr i64, ptr %info, i64 2
   %workspace = load ptr, ptr %workspace.p
+  %counts.p = getelementptr i64, ptr %info, i64 6
+  %counts = load ptr, ptr %counts.p
   store ptr %out.data, ptr %results
-  %sum = call double %code(i64 0, i64 1, i64 0, ptr %workspace, ptr %pointers, ptr %strides, ptr null, ptr %results)
+  %sum = call double %code(i64 0, i64 1, i64 0, ptr %workspace, ptr %pointers, ptr %strides, ptr %counts, ptr %results)
   call void @PyBuffer_Release(ptr %out.view)
   %finite = fcmp oeq double %sum, 0.0
   br i1 %finite, label %finish, label %drop
@@ -235,12 +237,14 @@ def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> 
     the GIL.
     """
     empty_arguments = (call.result,)
+    counts = np.array(call.counts, dtype=np.int64)
     record = [len(call.shapes), run, workspace.ctypes.data, id(np.empty), id(empty_arguments), id(call.general)]
+    record.append(counts.ctypes.data)
     for shape in call.shapes:
         record += [8 * math.prod(shape), len(shape), shape[0]]
     words = np.array(record, dtype=np.int64)
     definition = _MethodDefinition(call.name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, call.doc.encode())
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    owned = _Owner((words.ctypes.data, owner, workspace, empty_arguments, call.general, words, definition))
+    owned = _Owner((words.ctypes.data, owner, workspace, empty_arguments, call.general, words, definition, counts))
     return create(ctypes.addressof(definition), owned, None)

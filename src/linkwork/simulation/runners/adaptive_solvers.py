@@ -1,0 +1,123 @@
+"""The solvers of adaptive runs: "dop853" with compiled steps, and SciPy's "radau" and "lsoda"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+from scipy.integrate import LSODA, OdeSolver, Radau
+
+from linkwork.compiler import digest
+from linkwork.simulation.methods.dop853 import EXTRA, STAGES, TABLE, WINDOW, Dop853, StageFunction, stages
+from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
+from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.user_functions import Values
+from linkwork.spatial.scalar import Array
+
+
+class Solver(Protocol):
+    """The interface of a solver: `step` makes a step from time `t_old` to `t` [s], with the state `y` (n,) at its end.
+
+    `status` is "running", "finished" or "failed"; `step_size` [s] is the length of the last step.
+    """
+
+    t: float
+    t_old: float
+    y: Array
+    status: str
+    fun: Callable[[float, Array], Array]
+
+    @property
+    def step_size(self) -> float:
+        """The length [s] of the last step."""
+        ...
+
+    def step(self) -> str | None:
+        """Make one step; return the reason if it fails."""
+        ...
+
+    def dense_output(self) -> Callable[[float | Array], Array]:
+        """Return the state (n,), or (n, k) at k times, as a function of time within the last step."""
+        ...
+
+
+class Tolerances(NamedTuple):
+    """The error tolerances of a solver, and its longest step [s]."""
+
+    rtol: float
+    atol: float
+    max_step: float
+
+
+# start(begin, x, end, step): a solver from the state x (n,) at `begin` [s] to `end` [s]; its first step is `step` [s],
+# or chosen by the solver if `step` is None
+Start = Callable[[float, Array, float, float | None], Solver]
+# solvers(held, values): `start` for joint forces `held` (nv,) of a sampled controller, and for parameters and gains
+Solvers = Callable[[Array, Values], Start]
+
+
+def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
+    """Return the solvers of the adaptive method named `method`."""
+    kernel, options = StageKernel(derivative), tolerances._asdict()
+
+    def dop853(held: Array, values: Values) -> Start:
+        stages = kernel.bound(held, values)
+        return lambda begin, x, end, step: _solver(Dop853(stages, begin, x, end, first_step=step, **options))
+
+    def radau(held: Array, values: Values) -> Start:
+        rates = derivative.bound(held, values)
+        return lambda begin, x, end, step: _solver(Radau(rates, begin, x, end, first_step=step, **options))
+
+    def lsoda(held: Array, values: Values) -> Start:
+        rates = derivative.bound(held, values)  # lsoda starts with order one, and so with short steps
+        return lambda begin, x, end, step: _solver(LSODA(rates, begin, x, end, **options))
+
+    return {"dop853": dop853, "radau": radau, "lsoda": lsoda}[method]
+
+
+def _solver(solver: OdeSolver) -> Solver:
+    return cast(Solver, solver)  # SciPy does not declare the types of its attributes
+
+
+class StageKernel:
+    """The stages of "dop853" for the state derivative of a problem, compiled once for all stages and steps."""
+
+    def __init__(self, derivative: StateDerivative):
+        self.derivative, self.problem = derivative, derivative.problem
+        self._compiled: dict[int, Callable[..., Array]] = {}
+
+    def bound(self, held: Array, values: Values) -> StageFunction:
+        """Return the stages for fixed joint forces `held` (nv,) and parameters and gains `values`."""
+        fixed = packed([held, *values.values()])
+
+        def in_python(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
+            return np.asarray(self.one(at, y, f, window, fixed, count), dtype=float)
+
+        def compiled(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
+            if not self._compiled:
+                self._compile(fixed)
+            return self._compiled[count](at, y, f, window, fixed)
+
+        return in_python if self.derivative.target == "numpy" else compiled
+
+    def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
+        """Return the results of `stages`; `fixed` (m,) are joint forces, parameters and gains in order."""
+        problem = self.problem
+        held, *values = unpacked(fixed, [(problem.mechanism.nv,), *map(problem.core, problem.values)])
+        derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)))
+        return stages(derivative, count, at, y, f, window)
+
+    def _compile(self, fixed: Array) -> None:
+        """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once."""
+        n = self.derivative.size
+        shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]
+        key = ("stages", repr(list(self.problem.parameters)), digest(TABLE.tobytes()))
+        kernel = kernel_of(self.problem, key, self.one, shapes, results, counts=1)
+
+        def compiled(count: int) -> Callable[..., Array]:
+            return kernel.fast_call(
+                lambda *arrays: kernel.over_batch(arrays, (), 1, counts=(count,))[0][0], "stages", "", (count,)
+            )
+
+        self._compiled = {count: compiled(count) for count in (1, STAGES, EXTRA)}
