@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.events.location import BEHIND, TRIALS, Switching, locate
+from linkwork.simulation.events.event_location import BEHIND, TRIALS, Switching, locate
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.state import StepState
 

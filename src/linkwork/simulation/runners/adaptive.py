@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from linkwork.simulation.events.event_location import first_event
 from linkwork.simulation.events.impulses import impossible
-from linkwork.simulation.events.location import first_event
 from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
@@ -20,9 +20,9 @@ from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.adaptive_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.compiled_run import MemberProgram
-from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.simulation.events.location import Switching, locate
+from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
