@@ -206,7 +206,7 @@ def test_shared_body_masses_sum_over_their_limbs() -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "driven twice": (
         {"couplings": {"one": {"a0": 1.0}, "two": {"a1": 1.0, "a0": 2.0}}},
-        "coupling 'two': 'a0' is driven by 'one' already",
+        "coupling 'two': joint 'a0' is already driven by coupling 'one'; remove one of the two couplings",
     ),
     "zero ratio": ({"couplings": {"one": {"a0": 0.0}}}, "the ratio of 'a0' must be finite and not 0; got 0.0"),
     "no ratio": ({"couplings": {"one": {"a0": np.nan}}}, "must be finite"),

@@ -78,7 +78,10 @@ def test_schedule_can_be_any_iterable():
     [
         (5, "schedule must be a list of entries (time, verb, name); got 5"),
         ({0.1: ("engage", "clutch")}, "schedule must be a list of entries"),
-        ((0.1, "engage", "clutch"), "entry 0 of the schedule must be (time, verb, name)"),
+        (
+            (0.1, "engage", "clutch"),
+            "entry 0 of the schedule must be (time [s] or guard function, verb, name of an element)",
+        ),
         ([(0.1, ["engage"], "clutch")], "entry 0 of the schedule: there is no verb"),
         (
             [(0.1, "couple", "clutch")],

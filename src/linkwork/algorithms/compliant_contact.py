@@ -114,7 +114,10 @@ class Memory(NamedTuple):
 
     @staticmethod
     def of(stored: Array) -> Memory:
-        """Return the contact states in an array (n, 5): state number, anchor (3,) [m] and time of entry [s] per row."""
+        """Return the contact states of an array `stored` (n, 5), one contact per row; the inverse of `Memory.stored`.
+
+        A row has the state number, the anchor (3,) [m] and the time [s] at which the contact entered its state.
+        """
         return Memory([row[0] for row in stored], [row[1:4] for row in stored], [row[4] for row in stored])
 
     @property
@@ -124,7 +127,10 @@ class Memory(NamedTuple):
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
     def begun(self, since: Number) -> Memory:
-        """Return the contact states at the beginning of a step at time `since` [s]: apart, sliding or sticking."""
+        """Return the contact states for a step that begins at the time `since` [s].
+
+        The states 3, 5 and 6, which occur only at the end of a step, become 4 (sticking), 2 and 2 (sliding).
+        """
         return self._replace(number=[lasting_state(n) for n in self.number], since=since)
 
 
@@ -154,9 +160,10 @@ class ContactForce(NamedTuple):
     at: ContactKinematics
 
     def on(self, body: Transform, turned: Transform) -> Force:
-        """Return the wrench [N, N m] of this contact on its body, about the body's origin.
+        """Return the wrench [N, N m] of this contact on its body, about the origin of the body's frame.
 
-        `body` is the pose of the body in the world. The result is in the axes of the pose `turned`.
+        `body` is the pose of the body in the world. The components of the result are along the axes of the frame with
+        the world pose `turned`.
         """
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
@@ -314,7 +321,8 @@ def _normal_force(
 ) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
-    `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the force law.
+    `distance` [m] is that of the contact to the surface, negative inside, and `speed` [m/s] is its rate. `damper` is 1
+    if the damper acts, else 0. `contact` has the parameters of the force law.
     """
     if contact.dissipation is None:
         drag = contact.damping * damper
@@ -371,7 +379,7 @@ def _tangential(n: Array, x: Array) -> Array:
 def contact_forces(
     pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[ContactKinematics]
 ) -> list[ContactForce]:
-    """Return the state and force of each contact pair at time t [s].
+    """Return the state and force of each of the contact pairs `pairs` at time t [s].
 
     `memory` has the states of the contacts at the beginning of the step, `there` the kinematics of each pair.
     """

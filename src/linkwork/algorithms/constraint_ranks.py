@@ -58,10 +58,11 @@ def free_motions(J: Array, scales: Array) -> Array:
 
 
 def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array:
-    """Return the smallest x (n,) or (n, k) that minimizes |A x - b|; singular values of A below rank * scale are zero.
+    """Return the smallest x (n,) or (n, k) that minimizes |A x - b|, with small singular values of A set to zero.
 
-    `scale` is the size of the terms whose sums are the entries of A (m, n). `np.linalg.lstsq` uses the largest singular
-    value instead; if A is only round-off, it divides by round-off.
+    A is (m, n), b (m,) or (m, k). A singular value is small if it is below rank * scale, where `scale` is the size of
+    the terms whose sums are the entries of A. `np.linalg.lstsq` uses the largest singular value instead; if A is only
+    round-off, it divides by round-off.
     """
     left, sizes, right = np.linalg.svd(A, full_matrices=False)
     count = int((sizes > rank * scale).sum())

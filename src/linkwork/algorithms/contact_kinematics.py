@@ -35,7 +35,7 @@ class ContactKinematics(NamedTuple):
     pose: Transform
 
     def on(self, body: Transform) -> Array:
-        """Return the contact point (3,) [m] in the frame of a body with the given pose in the world."""
+        """Return the contact point (3,) [m] in the frame of a body; `body` is the world pose of that body."""
         return body.R.T @ (self.pose.point(self.point) - body.p)
 
 

@@ -29,9 +29,10 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class BodyChange(NamedTuple):
-    """Change of velocity u and acceleration w, each (6, nv_j), of the bodies outboard of a joint that moves.
+    """Change of velocity u and acceleration w of the bodies outboard of a joint that moves, each (6, nv_j).
 
-    Column k is the change per unit of the joint's k-th coordinate or velocity.
+    nv_j is the number of velocities of the joint. Column k is the change per unit of the joint's k-th coordinate or
+    velocity.
     """
 
     u: Motion
@@ -141,7 +142,10 @@ def body_changes(
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Return the rate of a joint's motion subspace, in the child's frame, at the joint velocity `unit` (nv_j,)."""
+    """Return the rate of the motion subspace of joint j, in the child's frame, at the joint velocity `unit`.
+
+    `unit` and the coordinates q are those of this joint alone.
+    """
     return j.kind.subspace_rate(q, unit)
 
 

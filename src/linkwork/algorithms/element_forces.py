@@ -39,7 +39,10 @@ class TreeMotion:
         return self.poses[frame.body] @ frame.pose
 
     def twist(self, body: str) -> Motion:
-        """Return the velocity of a frame's origin [m/s] and the frame's angular velocity [rad/s], in world axes."""
+        """Return the velocity of the origin [m/s] and the angular velocity [rad/s] of a frame, in world axes.
+
+        `body` is the name of a body or of another frame.
+        """
         frame = self.tree.frames[body]
         V, R = frame.pose.down(self.relative.twist[frame.body]), self.pose(body).R
         return Motion(R @ V.linear, R @ V.angular)

@@ -57,10 +57,11 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
 def _columns(
     mechanism: Mechanism, X: list[Transform], frame: str, column: Callable[[Joint, Transform], Motion]
 ) -> tuple[Motion, Transform]:
-    """Return a matrix of motions with the columns column(j, X_jf) for joints j inboard of a frame f, else zeros.
+    """Return a matrix of motions (6, nv) with a block of columns for each joint, and the world pose X_0f of a frame f.
 
-    The world pose X_0f of the frame is returned too. X_jf is the pose of the frame in the outboard body of joint j; X
-    are the poses of all bodies in their inboard bodies.
+    The block of a joint j inboard of the frame is column(j, X_jf), where X_jf is the pose of the frame in the outboard
+    body of j; the columns of all other joints are zero. `frame` is the name of f, and X are the poses of all bodies in
+    their inboard bodies.
     """
     f = mechanism.frames[frame]
     nothing = np.zeros((3, mechanism.nv))

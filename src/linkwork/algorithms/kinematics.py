@@ -20,7 +20,7 @@ class Kinematics(NamedTuple):
     """Poses, joint subspaces, twists and velocity-dependent accelerations of all bodies, as lists by body number.
 
     `X[k]`: pose of body k in its inboard body. `S[k]`: motion subspace of its joint. `twist[k]`: V_k, in the body's
-    frame. `bias[k]`: the velocity part a_k of its acceleration (3.11).
+    frame. `bias[k]`: the velocity part a_k of its acceleration, equation (3.11).
     """
 
     X: list[Transform]
@@ -30,7 +30,10 @@ class Kinematics(NamedTuple):
 
 
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
-    """Return the pose X_ik of every body k in its inboard body i: the joint's fixed pose, then its motion (3.7)."""
+    """Return the pose X_ik of every body k in its inboard body i: the joint's fixed pose, then its motion.
+
+    See equation (3.7).
+    """
     return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
 
 
@@ -40,7 +43,10 @@ def joint_pose(joint: Joint, q: Array) -> Transform:
 
 
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
-    """Return the motion subspace S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
+    """Return the motion subspace S of every body's joint, in the body's frame; zero for the world.
+
+    S is H_k of equation (3.8).
+    """
     return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
 
 

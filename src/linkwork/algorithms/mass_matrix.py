@@ -21,7 +21,10 @@ from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, may_be_nonzero
 
 
 def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidInertia]:
-    """Return the composite inertia of every body, in its frame; entry 0 is that of the whole mechanism in the world."""
+    """Return the composite inertia of every body, in its frame; entry 0 is that of the whole mechanism in the world.
+
+    X are the poses of the bodies in their inboard bodies.
+    """
     composite = [RigidInertia.zero(), *(body.inertia for body in mechanism.bodies[1:])]
     for j in inward(mechanism):
         composite[j.i] = composite[j.i] + X[j.o].up(composite[j.o])

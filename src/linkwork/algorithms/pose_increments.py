@@ -87,7 +87,10 @@ def joint_increments(mechanism: Mechanism, q: Array, dv: Array) -> list[Incremen
 
 
 def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Increment]) -> list[Increment]:
-    """Return the motion of every body over a step, from the joint poses X at its beginning and the joint increments."""
+    """Return the motion of every body over a step, from the increments `joints` of its joints.
+
+    X are the poses of the bodies in their inboard bodies at the beginning of the step.
+    """
     found = [STILL]
     for j in outward(mechanism):
         found.append(found[j.i].at_fixed_frame(X[j.o]).then(joints[j.o]))
@@ -97,7 +100,8 @@ def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Incre
 class Momenta(NamedTuple):
     """Discrete momenta of a body at the beginning and end of a step, as wrenches about the origin of its frame.
 
-    They are -D1 L_d in its first pose and D2 L_d in its second.
+    `before` is minus the derivative of the discrete Lagrangian L_d by the body's pose at the beginning, -D1 L_d;
+    `after` is its derivative by the pose at the end, D2 L_d. Each is in the axes of that pose.
     """
 
     before: Force
@@ -107,8 +111,8 @@ class Momenta(NamedTuple):
 class SplitInertia(NamedTuple):
     """Inertia of a body for the discrete Lagrangian: mass [kg] at a reference point, and rotational inertia about it.
 
-    The point is c (3,) [m]; I (3, 3) [kg m^2] is the inertia about c. The centre of mass is c unless the body rotates
-    about c.
+    The point is c (3,) [m]; I (3, 3) [kg m^2] is the inertia about c. c is the centre of mass, or for a body that
+    rotates about a point or axis fixed in the world, the origin of its frame.
     """
 
     mass: Number
@@ -119,8 +123,8 @@ class SplitInertia(NamedTuple):
 def split_inertias(mechanism: Mechanism) -> list[SplitInertia]:
     """Return the inertia of every body, split into the mass at a reference point and the rotation about that point.
 
-    The reference point is the origin for a body whose joint to the world never moves it across the axis of rotation,
-    else the centre of mass. So the centre of mass of free bodies moves uniformly.
+    The reference point is the centre of mass, so that the centre of mass of free bodies moves uniformly. If a joint to
+    the world keeps the origin of the body's frame on the axis of rotation, the reference point is this origin.
     """
     found = [SplitInertia(0.0, np.zeros(3), np.zeros((3, 3)))]
     for j in outward(mechanism):
@@ -141,13 +145,17 @@ class RotationRule(ABC):
 
     @abstractmethod
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
+        """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
+
+        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        """
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
 
-        The rotation u (3,) is in the axes of the second pose. It changes v by (w + v^) u / 2 and w by -v . u / 2.
+        The rotation u (3,) [rad] is in the axes of the pose after the step. It changes v by (w + v^) u / 2 and w by -v
+        . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
 
 
@@ -160,7 +168,10 @@ class Exponential(RotationRule):
     """
 
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
+        """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
+
+        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        """
         w, v = f[0], f[1:]
         y, slope, _ = angle_per_sine(w)
         spin = I @ v * (2.0 / h * y)
@@ -168,7 +179,10 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose."""
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
+
+        I (3, 3) is the inertia, and f (4,) the rotation of the step.
+        """
         w, v = f[0], f[1:]
         y, slope, curvature = angle_per_sine(w)
         n = I @ v
@@ -187,14 +201,20 @@ class MeanVelocity(RotationRule):
     """
 
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
-        """Return the body's angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
+        """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
+
+        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        """
         w, v = f[0], f[1:]
         spin = I @ v * (2.0 / h * angle_per_sine(w)[0])
         bent = cross(v, spin) * (1.0 / w)
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before the step by a rotation of the second pose."""
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
+
+        I (3, 3) is the inertia, and f (4,) the rotation of the step.
+        """
         w, v = f[0], f[1:]
         y, slope, _ = angle_per_sine(w)
         s = v * (1.0 / w)
@@ -207,7 +227,10 @@ EXPONENTIAL, MEAN_VELOCITY = Exponential(), MeanVelocity()
 
 
 def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Momenta:
-    """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s]."""
+    """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s].
+
+    `rule` gives the angular momenta, and `inertia` is that of the body.
+    """
     c = inertia.c
     push = (moved.d + moved.shift(c)) * (inertia.mass * (1.0 / h))
     pushes, turning = (push, moved.seen_after(push)), rule.momenta(inertia.I, moved.f, h)
@@ -217,7 +240,9 @@ def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Numb
 def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Array:
     """Return the derivative (6, 6) of a body's momentum before a step by a twist of its pose after the step.
 
-    The twist is in the axes of the second pose. For a discrete Lagrangian the derivative is D2 D1 of -L_d.
+    The body moves by the increment `moved` in the step h [s]. The twist is in the axes of the second pose. For a
+    discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and `inertia` is that of
+    the body.
     """
     along = moved.rotation * (inertia.mass * (1.0 / h))
     C = hat(inertia.c)

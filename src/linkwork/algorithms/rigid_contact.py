@@ -86,7 +86,10 @@ class RigidContact(NamedTuple):
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (3,) [N s] of the impulse that would stop each direction of the contact alone."""
+        """Return the magnitude (3,) [N s] of the impulse that would stop each direction of the contact alone.
+
+        G (3, 3) is the mobility of the contact, and u (3,) [m/s] its velocity.
+        """
         return stopping_impulses(G, u)
 
     def limit(self, _: Sequence[Array]) -> Number:
@@ -94,7 +97,10 @@ class RigidContact(NamedTuple):
         return 0.0
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions."""
+        """Return the speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions.
+
+        G (3, 3) is the mobility of the contact.
+        """
         ease = trace_of(G)
         pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0]: exact also if p[0] is large
         along = p[1:] - u[1:] / ease
@@ -166,9 +172,10 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
 
 
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
-    """Return how many values each rigid contact stores from step to step: state, force (3,), time of entry.
+    """Return how many values each of the contacts `pairs` stores from step to step: 5, or 8 with torques.
 
-    If any contact has rolling or spinning friction, the torque (3,) follows.
+    They are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
+    spinning friction, the torque (3,) follows.
     """
     turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
     return 8 if turned else 5

@@ -65,13 +65,19 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
-    """Return the end of a loop or spring that is fixed to the world, as a list; empty if both ends are, or none is."""
+    """Return the end of a loop or spring `one` that is fixed to the world, as a list.
+
+    The list is empty if both ends are fixed to the world, or none is.
+    """
     ends = [place for place in (one.at, one.to) if place.body == WORLD]
     return ends if len(ends) == 1 else []
 
 
 def _has_traced_places(mechanism: Mechanism, roots: list[Joint]) -> bool:
-    """Return whether gravity, or the position of a connection to the world, is a traced number."""
+    """Return whether gravity, or the position of a connection to the world, is a traced number.
+
+    Connections are the joints at the world, `roots`, and the loops and springs that are anchored there.
+    """
     ends = [place for one in (*mechanism.frame_constraints, *mechanism.line_forces) for place in _at_world(one)]
     poses = [*(joint.place for joint in roots), *(end.pose for end in ends)]
     return any(np.asarray(x).dtype == object for x in (mechanism.gravity, *(x for X in poses for x in (X.p, X.R))))
@@ -84,7 +90,10 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` with which a joint at the world can move freely, in a random position."""
+    """Return the twists (6, k) about `centre` with which a joint at the world can move freely, in a random position.
+
+    `rng` draws the position of the joint.
+    """
     q = joint.kind.random(rng)
     X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
     return X.up(joint.kind.subspace(q)).array[:, _free_velocities(mechanism, joint)]
@@ -112,7 +121,10 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
 
 
 def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the constraint wrenches (n, 6) about `centre` of a loop at the world, at a random pose that closes it."""
+    """Return the constraint wrenches (n, 6) about the point `centre` of a loop `one` that is closed to the world.
+
+    They are taken at a random pose that closes the loop; `rng` draws it.
+    """
     X = _closed_pose(one, rng)
     at_world = _at_world(one)[0].pose
     frame = at_world @ X if one.at.body == WORLD else at_world  # the frame of the wrenches in the world
@@ -121,7 +133,10 @@ def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> 
 
 
 def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
-    """Return a random pose of a loop's frame `to` in its frame `at` that closes the loop, by Newton's method."""
+    """Return a random pose of the frame `to` of a loop `one` in its frame `at` that closes the loop.
+
+    Newton's method finds it from a pose that `rng` draws.
+    """
     X = Transform(matrix_from_quaternion(rng.normal(size=4)), rng.uniform(-1.0, 1.0, 3))
     for _ in range(CLOSING):
         errors = np.array([row.error(X) for row in one.rows])

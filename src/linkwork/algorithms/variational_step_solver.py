@@ -77,7 +77,11 @@ class Eliminated(NamedTuple):
 
 
 class ConstraintRows(NamedTuple):
-    """Jacobian rows (nh, nv) of loops, clutches and brakes in the two positions of a step; forces act along `first`."""
+    """Jacobian rows (nh, nv) of loops, clutches and brakes in the two positions of a step.
+
+    `first` are the rows in the first position, along which the constraint forces act; `second` are those in the second
+    position, which constrain the velocities.
+    """
 
     first: Array
     second: Array
@@ -222,7 +226,7 @@ class _OpenRows(NamedTuple):
     array: Array
 
     def at(self, rows: RowNumbers) -> _OpenRows:
-        """Return the same matrix for another set of rows, with zeros for new rows."""
+        """Return the same matrix for another set `rows` of row numbers, with zeros for additional rows."""
         if rows == self.rows:
             return self
         count = len(self.rows)
@@ -245,7 +249,10 @@ class _OpenRows(NamedTuple):
 
 
 def _compliant_pivot(rates: Array) -> LU:
-    """Return the factors of the equations rate - force = 0 of compliant rows; `rates` are those due to unit forces."""
+    """Return the factors of the equations rate - force = 0 of k compliant rows.
+
+    `rates` (k, k) are the rates of the rows due to unit forces.
+    """
     return lu(rates - np.eye(len(rates)))
 
 

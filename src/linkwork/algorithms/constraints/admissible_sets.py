@@ -20,7 +20,7 @@ def clipped(x: Number, lower: Number, upper: Number | None = None) -> Number:
 
 
 def length(x: Array) -> Number:
-    """Return the Euclidean length of a vector of one or two components (1,) or (2,)."""
+    """Return the Euclidean length of a vector x of one or two components, (1,) or (2,)."""
     return abs(x[0]) if len(x) == 1 else np.sqrt(x[0] * x[0] + x[1] * x[1])
 
 

@@ -50,11 +50,17 @@ class Box:
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return factors (k,) that make impulses of different rows comparable: the square roots of the mobilities."""
+        """Return factors (k,) that make impulses of different rows comparable: the square roots of the diagonal of G.
+
+        G (k, k) is the mobility: the change of the slip speeds per unit impulse.
+        """
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (k,) of the impulse that would stop each row alone, clipped to the row's interval."""
+        """Return the magnitude (k,) of the impulse that would stop each row alone, clipped to the row's interval.
+
+        The rows have the mobility G (k, k) and the slip speeds u (k,).
+        """
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
@@ -71,7 +77,7 @@ class Box:
         """Return the largest speed by which a row with impulses p (k,) and speeds u (k,) violates its condition.
 
         The condition (complementarity) of a row is that it sticks, u = 0, or that it slips against an impulse at a
-        bound.
+        bound. G (k, k) is the mobility of the rows.
         """
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
@@ -79,9 +85,10 @@ class Box:
     def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
         """Return the impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
-        A Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
-        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not
-        used, because the intervals do not depend on other blocks.
+        p (k,) are the impulses before, u (k,) the slip speeds at p, and G (k, k) is the mobility. A Gauss-Seidel sweep
+        solves each row exactly with the others fixed; it always reduces the energy error. The active-set iteration
+        solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not used, because the
+        intervals do not depend on other blocks.
         """
         swept = self._swept(G, p, u)
         if len(p) == 1:
@@ -90,7 +97,10 @@ class Box:
         return where(caution == 1.0, swept, self._swept(G, active, u + G @ (active - p)))
 
     def _swept(self, G: Array, p: Array, u: Array) -> Array:
-        """Return the impulses (k,) after a projected Gauss-Seidel sweep from impulses p (k,) with speeds u (k,)."""
+        """Return the impulses (k,) after a projected Gauss-Seidel sweep from impulses p (k,) with slip speeds u (k,).
+
+        G (k, k) is the mobility of the rows.
+        """
         after = list(p)
         for i, (low, high) in enumerate(self.bounds()):
             after[i] = clipped(p[i] - u[i] / G[i, i], low, high)
@@ -106,9 +116,10 @@ class Box:
         return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
 
     def _active_set(self, G: Array, p: Array, u: Array) -> Array:
-        """Return the impulses (k,) after one active-set iteration from impulses p (k,) with speeds u (k,).
+        """Return the impulses (k,) after one active-set iteration from impulses p (k,) with slip speeds u (k,).
 
-        Rows whose own correction exceeds a bound move to that bound; all other rows are solved together.
+        Rows that their own correction would move beyond a bound are set to that bound; all other rows are solved
+        together. G (k, k) is the mobility of the rows.
         """
         moves, fixed, bounds = [], [], self.bounds()
         for i, (low, high) in enumerate(bounds):
@@ -157,7 +168,10 @@ class Ball:
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (d,) of the impulse that would stop each row alone."""
+        """Return the magnitude (d,) of the impulse that would stop each row alone.
+
+        The rows have the mobility G (d, d) and the speeds u (d,).
+        """
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
@@ -170,7 +184,8 @@ class Ball:
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
         """Return the speed by which rolling or spinning friction violates its complementarity condition.
 
-        p and u (d,) are impulses and speeds of the rows, and `limit` is the largest admissible impulse.
+        p and u (d,) are impulses and speeds of the rows, G (d, d) is their mobility, and `limit` the largest admissible
+        length of p.
         """
         ease = trace_of(G)
         along = p - u / ease
@@ -180,7 +195,7 @@ class Ball:
         """Return improved impulses (d,): those that make the rows stick, or else those after a projected-gradient step.
 
         p and u (d,) are the present impulses and speeds, G (d, d) is the mobility with its `factors`, and `limit` the
-        largest admissible impulse.
+        largest admissible length of the impulse. `caution` is not used.
         """
         stuck = p - factors.solve(u)
         ease = 1.0 / largest_row_sum(G)

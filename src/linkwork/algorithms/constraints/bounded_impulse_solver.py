@@ -72,7 +72,10 @@ class Block(Protocol):
 
     @property
     def same_units(self) -> bool:
-        """Whether the tolerance is relative to the fastest of all blocks with this flag, not to this block's speeds."""
+        """Whether the convergence tolerance is shared by all blocks that have this flag.
+
+        It is then relative to the largest speed of these blocks; otherwise to the speeds of this block.
+        """
         ...
 
     @property
@@ -93,7 +96,10 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Return the magnitude (d,) of the impulse that would stop each row alone, from speeds u (d,)."""
+        """Return the magnitude (d,) of the impulse that would stop each row alone, from speeds u (d,).
+
+        G (d, d) is the mobility of the block.
+        """
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
@@ -103,7 +109,7 @@ class Block(Protocol):
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
         """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition.
 
-        `limit` is the bound on the impulse that `Block.limit` returns.
+        G (d, d) is the mobility of the block, and `limit` the bound on the impulse that `Block.limit` returns.
         """
         ...
 
@@ -162,10 +168,10 @@ class Tolerance(NamedTuple):
 
 
 def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
-    """Return the convergence tolerance of the impulse solver at velocities v (nv,), from round-off of the speeds.
+    """Return the convergence tolerance of the impulse solver, from the round-off of speeds at velocities v (nv,).
 
-    The speeds are those along the constraint rows, with those that impulses of other blocks cause. `known` are all
-    blocks with their factors.
+    The speeds are those along the rows of each block, plus those that impulses of other blocks may cause there. `known`
+    are all blocks with their factors.
     """
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
@@ -185,8 +191,8 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
     """Return, for each block of constraint rows, the largest speed that impulses of other blocks may cause in it.
 
-    They cause it directly, or through further blocks. Pairs of blocks with `same_units` do not count. `known` are all
-    blocks with their factors, and v (nv,) the velocities.
+    An impulse acts on a block directly, or through further blocks. Effects between two blocks that both have
+    `same_units` are left out. `known` are all blocks with their factors, and v (nv,) the velocities.
     """
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
@@ -214,9 +220,10 @@ class StickingElimination:
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
     def among(self, p: Array, caution: Number) -> list[FactoredBlock]:
-        """Return all blocks of constraint rows, with the clutches and brakes eliminated that stick at impulses p (k,).
+        """Return all blocks with their factors, after elimination of the clutches and brakes that stick.
 
-        With `caution` 1, no row is eliminated.
+        p (k,) are the impulses of the k rows of clutches and brakes; a row sticks if its impulse is strictly within its
+        bounds. With `caution` 1, no row is eliminated.
         """
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)

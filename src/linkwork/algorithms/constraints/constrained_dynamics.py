@@ -60,9 +60,10 @@ class JointKinematics(Protocol):
 
 
 class LoopState(NamedTuple):
-    """A loop in one position: pose X of its frame B in its frame A, closure errors (k,), and wrenches of its rows in B.
+    """A loop with k constraint rows in one position: pose X of its frame B in its frame A, and its closure errors (k,).
 
-    Errors and wrenches of a disengaged loop are zero.
+    `wrenches` (6, k) are the wrenches of unit multipliers on B, in the axes of B. Errors and wrenches of a disengaged
+    loop are zero.
     """
 
     constraint: FrameConstraint
@@ -104,7 +105,7 @@ def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) 
     """Return the constraint Jacobian J (nc, nv) of the loops: J v are the rates of their closure errors.
 
     An entry is the power of the unit wrench of a row at a unit joint velocity. Rows that no joint moves, such as those
-    of a loop parallel to a tree joint, are exactly zero.
+    of a loop parallel to a tree joint, are exactly zero. `motion` has the joint poses and motion subspaces of the tree.
     """
     J, squares = rows_and_terms(mechanism, motion, loops)
     return without_noise(J, [sum(row, 0.0) for row in squares])
@@ -114,7 +115,7 @@ def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[Lo
     """Return the constraint Jacobian J (nc, nv) of the loops, and the squared size (nc, nv) of the terms in J.
 
     Each entry of J is a sum of terms, forces times lever arms. If they cancel, the entry is not zero but round-off of
-    this size.
+    this size. `motion` has the joint poses and motion subspaces of the tree.
     """
     J: list[list[Number]] = []
     squares: list[list[Number]] = []
@@ -143,7 +144,10 @@ def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[Lo
 
 
 def all_rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
-    """Return the Jacobian rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
+    """Return the Jacobian rows (nh, nv) of all engaged constraints: loops, then clutches and brakes.
+
+    `motion` has the joint poses and motion subspaces of the tree.
+    """
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
@@ -168,13 +172,19 @@ def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
 
 
 def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
-    """Return, for each of a loop's two bodies, its number and the wrenches of the loop's rows on it, in its frame."""
+    """Return, for each of the two bodies of a loop, its number and the wrenches of the loop's rows on it.
+
+    The wrenches are in the frame of the body. `one` is the loop in one position.
+    """
     at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
 
 
 def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Array:
-    """Return gamma (nc,): the second time derivative of the loop closure errors at zero joint acceleration."""
+    """Return gamma (nc,): the second time derivative of the loop closure errors at zero joint acceleration.
+
+    `motion` has the kinematics of the tree, and `loops` the loops in this position.
+    """
     acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
     found: list[Number] = []
     for one in loops:
@@ -207,10 +217,10 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
 
 
 class ActiveConstraints(NamedTuple):
-    """Constraints at one position: closure errors (nc,), row rates J v (nc,), and the response to impulses.
+    """Constraints at one position: loop closure errors, a function for row rates, and one for the response to impulses.
 
-    `push(target)` returns the velocities (nv,) with J v = target and the smallest kinetic energy, and their impulses
-    (nc,).
+    `errors` (nh,) [m or rad] are zero for clutches and brakes; `rates(v)` returns J v (nh,). `push(target)` returns the
+    velocities (nv,) with J v = target and the smallest kinetic energy, and the impulses (nh,) that cause them.
     """
 
     errors: Array
@@ -247,9 +257,10 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
-    """Return `target` (nc,), the second derivatives of the closure errors, with Baumgarte's stabilization added (1972).
+    """Return the second derivatives (nh,) required of constraint errors, with Baumgarte's stabilization (1972) added.
 
-    With the result, errors (nc,) and rates (nc,) decay at `rate` [1/s].
+    `target` (nh,) are the second derivatives without stabilization. With the result, the errors `errors` (nh,) and
+    their `rates` (nh,) decay at `rate` [1/s].
     """
     return target - (2.0 * rate) * rates - rate**2 * errors
 
@@ -318,9 +329,9 @@ def project_state(
 ) -> Projection:
     """Project coordinates (nq,) and velocities (nv,) onto the constraints, in the metric of kinetic energy.
 
-    The function uses Newton's method for small errors, such as those of an integration step. Impulses along the rows
-    first correct the positions, then remove the velocities that violate the constraints. `constraints_at` returns the
-    constraints of a mechanism at a position.
+    The function makes `iterations` Newton iterations, which suffice for small errors, such as those of an integration
+    step. Impulses along the rows first correct the positions, then remove the velocities that violate the constraints.
+    `constraints_at` returns the constraints of a mechanism at a position.
     """
     q, moved = project_positions(mechanism, q, constraints_at, iterations)
     loops = constraints_at(mechanism, q)
@@ -333,7 +344,11 @@ def project_positions(
     constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
     iterations: int = PROJECTION_ITERATIONS,
 ) -> tuple[Array, Array]:
-    """Project coordinates (nq,) onto the loops; return the projected coordinates and the joint displacements (nv,)."""
+    """Project coordinates (nq,) onto the loops; return the projected coordinates and the joint displacements (nv,).
+
+    `constraints_at` returns the constraints of a mechanism at a position; `iterations` is the number of Newton
+    iterations.
+    """
     moved = np.zeros(mechanism.nv)
     for _ in range(iterations if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
         loops = constraints_at(mechanism, q)
@@ -343,14 +358,18 @@ def project_positions(
 
 
 def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
-    """Project velocities v (nv,) onto the constraints, in the metric of kinetic energy."""
+    """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints `loops`.
+
+    They are nearest in the metric of kinetic energy.
+    """
     return v - loops.push(loops.rates(v)).a
 
 
 def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
-    """Return the smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0 of any rank, if a solution exists.
+    """Return the smallest x (nc,) with N x = r (nc,), if a solution exists, for a matrix N (nc, nc) of any rank.
 
-    For a nonsymmetric N, due to friction or to rows of two positions, the result is the damped least-squares solution.
+    N must be symmetric and positive semidefinite. If it is not `symmetric`, because of friction or because its rows
+    belong to two positions, the result is the damped least-squares solution.
     """
     if not symmetric:
         return least_squares_factors(N).solve(r)

@@ -32,12 +32,18 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Return the constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
+        """Return the constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
+
+        `symmetric` is true if the matrix that `solve` inverts is symmetric.
+        """
         return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), solve, symmetric)
 
     @staticmethod
     def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
-        """Return constraints on the rates of rows `second` (k, nv), whose impulses act along rows `first` (k, nv)."""
+        """Return constraints on the rates of rows `second` (k, nv), whose impulses act along rows `first` (k, nv).
+
+        `solve` maps impulses (nv, k) to velocity changes (nv, k).
+        """
         return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 
     def multipliers(self, target: Array) -> Array:

@@ -14,7 +14,7 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
-    """Return the matrix (n, nv) of the velocity constraints of clutches and brakes of a tree: matrix @ v = 0.
+    """Return the matrix (n, nv) of the n velocity constraints of clutches and brakes of a tree: matrix @ v = 0.
 
     The row of a disengaged element is zero.
     """
@@ -23,7 +23,10 @@ def velocity_row_matrix(mechanism: Mechanism) -> Array:
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a velocity constraint, a weighted sum of joint velocities that must be zero."""
+    """Return the coefficients (nv,) of the velocity constraint `velocity_row`.
+
+    The constraint is a weighted sum of joint velocities that must be zero.
+    """
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor
@@ -54,7 +57,10 @@ def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
-    """Return the path of a constraint row on the velocities of named joints: all joints up to a common inboard body."""
+    """Return the path of a constraint row on the velocities of the joints called `names`.
+
+    It has these joints and all joints inboard of them, up to their common inboard body.
+    """
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]
     shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))

@@ -1,8 +1,8 @@
 """Equations of motion of a mechanism as a system of limbs (S0 sections 4 and 5): the sum over its limbs.
 
 The locked and coupled joints of a mode enter by constant matrices (`limb_systems`). A body that belongs to several
-limbs contributes a share of its mass to each (38), (39), so that the equations of all limbs add up. The paper uses
-Euler angles for the base; here the velocity of the base is its twist, in its own frame.
+limbs contributes a fraction of its mass to each of them, equations (38) and (39), so that the equations of all limbs
+add up. The paper uses Euler angles for the base; here the velocity of the base is its twist, in its own frame.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def system_equations(
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
     """Return one limb of a mechanism, the chain of bodies `path`, at given world poses of the bodies.
 
-    Its masses are its shares of the masses of bodies that several limbs contain (39), (41).
+    If several limbs contain a body, the limb gets a fraction of the body's mass; equations (39) and (41).
     """
     m, S, I = [], [], []
     for number in path:
@@ -93,10 +93,11 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """Return T (k, k) and drift (k,) of the map alpha' = T rate to velocities with R' in inertial axes.
+    """Return the matrix T (k, k) and the drift (k,) that convert velocities of free bases from body to inertial axes.
 
-    alpha' contains R' and omega of free bases; its time derivative is T rate' + drift. The linear velocity v of a free
-    joint is in the base frame: R' = C v, and R'' = C (v' + omega x v).
+    `rate` (k,) has the linear velocity v of each free base in the base frame. The converted velocities alpha' = T rate
+    have R' = C v in its place, the same velocity in inertial axes, where C is the rotation in the base's world pose of
+    `poses`. Their time derivative is T rate' + drift, because R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

@@ -29,10 +29,10 @@ class LimbSystem:
     """Limbs of a mechanism in one mode (locked joints, couplings, reference bodies), in k coordinates alpha.
 
     `paths`: the bodies of each limb, from base to tip. `measured_from`: for each body, the index of the limb's frame
-    from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: a matrix
-    D of (17) for each limb. `D1`: limbs on common bases (36). `D2`: bodies shared by limbs (40). `D3` (nv, k): locked
-    and coupled joints. `velocity_map` (nv, k): v = velocity_map alpha'. `bases`: each free body, with the first of its
-    six columns.
+    from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: for each
+    limb the matrix D of equation (17). `D1`: limbs on common bases, equation (36). `D2`: bodies shared by limbs,
+    equation (40). `D3` (nv, k): locked and coupled joints. `velocity_map` (nv, k): v = velocity_map alpha'. `bases`:
+    each free body, with the first of its six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]
@@ -47,7 +47,10 @@ class LimbSystem:
 
     @cached_property
     def maps(self) -> tuple[Array, ...]:
-        """The product D0 D1 D2 D3 (3 + 3n, k) of (40) for each limb of n frames, computed once (5.3.2)."""
+        """The product D0 D1 D2 D3 (3 + 3n, k) of equation (40) for each limb of n frames, computed once.
+
+        See section 5.3.2.
+        """
         together, ends = self.D1 @ self.D2 @ self.D3, np.cumsum([D.shape[1] for D in self.D0])
         return tuple(D @ together[end - D.shape[1] : end] for D, end in zip(self.D0, ends, strict=True))
 
@@ -70,8 +73,8 @@ def limb_system(
 
     `couplings` maps each motor to the joints it drives, with ratios; `locked` names joints. `measured_from` maps a
     joint to a body inboard of its parent, where its motor is mounted: the joint's coordinate is then the rotation
-    relative to that body (29). All joints between them must have parallel axes. Clutches and brakes of the mechanism
-    are ignored.
+    relative to that body, as in equation (29). All joints between them must have parallel axes. Clutches and brakes of
+    the mechanism are ignored.
     """
     reason = why_not(mechanism)
     if reason:
@@ -164,15 +167,16 @@ def _axis(joint: Joint) -> Array:
 
 
 def _turns(joints: Sequence[Joint]) -> Array:
-    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies: R' and Omega from the velocities (14), (17).
+    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies, equations (14) and (17).
 
-    The velocities are R' and omega of the freely moving base, then the rates of the revolute joints.
+    It maps the velocities R' and omega of the freely moving base and the rates of the n - 1 revolute joints to R' and
+    the relative angular velocities Omega of all bodies.
     """
     return with_base_position(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """Return the matrix D1, by which limbs on the same base share the velocities of that base (36), (37).
+    """Return the matrix D1, by which limbs on the same base share the velocities of that base; equations (36) and (37).
 
     The coordinates are six for each free base, then the joints of all limbs. `paths` has the bodies of each limb,
     `bases` the numbers of the free bases. A fixed base has no column.
@@ -191,7 +195,7 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 
 
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
-    """Return the matrix D2, by which a joint that several limbs share has only one coordinate (40).
+    """Return the matrix D2, by which a joint that several limbs share has only one coordinate; equation (40).
 
     The coordinates are in the order of the tree's velocities. `limbs` has base and joints of each limb, `bases` the
     free joints.

@@ -16,13 +16,13 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int] | None = None) -> Array:
-    """Return C^R (3n, 3n), which maps relative to absolute angular velocities: omega = C^R Omega (10).
+    """Return C^R (3n, 3n), which maps relative to absolute angular velocities: omega = C^R Omega, equation (10).
 
     C (n, 3, 3) are the rotations from the frames to the inertial frame.
 
     `measured_from` gives for every frame the index of the frame from which its rotation is measured, -1 for the base.
-    The default is the previous frame (11). A frame further inboard leaves a column empty below the diagonal, as in
-    (29).
+    The default is the previous frame, as in equation (11). A frame further inboard leaves a column empty below the
+    diagonal, as in equation (29).
     """
     measured_from = range(-1, len(C) - 1) if measured_from is None else measured_from
     rows = []
@@ -36,25 +36,26 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
 
 
 def with_base_position(matrix: Array) -> Array:
-    """Return a matrix (r, c) extended to (3 + r, 3 + c) by an identity block for the velocity R' of the base (17).
+    """Return a matrix (r, c) extended to (3 + r, 3 + c) by an identity block for the velocity R' of the base.
 
-    The given matrix maps angular velocities: C^R or D.
+    The given matrix maps angular velocities: C^R or D. See equation (17).
     """
     return block_diagonal([np.eye(3), matrix])
 
 
 def true_to_relative(blocks: Sequence[Array]) -> Array:
-    """Return D (3n, k), which maps true coordinate rates to relative angular velocities of n frames (14).
+    """Return D (3n, k), which maps true coordinate rates to relative angular velocities of n frames; equation (14).
 
-    D is block-diagonal: block j (3, k_j) has the rotations that joint j allows, in the frame of its outer body.
+    D is block-diagonal: blocks[j] (3, k_j) has the rotations that joint j allows, in the frame of its outer body.
     """
     return block_diagonal(blocks)
 
 
 def euler_base(roll: Number, pitch: Number) -> Array:
-    """Return the base's block D_1 (3, 3) of (42) for Euler angles [rad]: yaw about z, then pitch about y, roll about x.
+    """Return the base's block D_1 (3, 3) of equation (42) for the Euler angles `roll` and `pitch` [rad].
 
-    The angular velocity in the base frame is D_1 (roll', pitch', yaw').
+    The rotations are, in this order, yaw about z, pitch about y, roll about x. The angular velocity in the base frame
+    is D_1 (roll', pitch', yaw').
     """
     s, c = np.sin(roll), np.cos(roll)
     return np.array(
@@ -65,15 +66,19 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
     """Return the matrix D (k, k') that maps the free coordinates of a constrained mechanism to all its k coordinates.
 
-    `names` are those of the k coordinates. Locked coordinates have no column (26). Coupled coordinates share the column
-    of the first of them, with the ratios of their motor (27), (28). Reversing the motor by its clutch changes the
-    signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked` names coordinates.
+    `names` are those of the k coordinates. Locked coordinates have no column, equation (26). Coupled coordinates share
+    the column of the first of them, with the ratios of their motor, equations (27) and (28). Reversing the motor by its
+    clutch changes the signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked` names
+    coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():
         for name, ratio in ratios.items():
             if name in owner:
-                raise LinkworkError(f"coupling {motor!r}: {name!r} is driven by {owner[name]!r} already; remove one")
+                raise LinkworkError(
+                    f"coupling {motor!r}: joint {name!r} is already driven by coupling {owner[name]!r}; remove one of "
+                    f"the two couplings"
+                )
             if name in locked:
                 raise LinkworkError(f"coupling {motor!r}: {name!r} is locked; remove it here, or unlock it")
             if not (np.isfinite(ratio) and ratio != 0.0):

@@ -33,13 +33,13 @@ class Factorization(NamedTuple):
 
     @property
     def mass_matrix(self) -> Array:
-        """Mass matrix H^T phi^T M^b phi H (nv, nv), without armature (3.32)."""
+        """Mass matrix H^T phi^T M^b phi H (nv, nv), without armature; equation (3.32)."""
         J = self.phi @ self.H
         return J.T @ self.M_b @ J
 
     @property
     def bias(self) -> Array:
-        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration (3.33).
+        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration; equation (3.33).
 
         `a` are velocity-dependent accelerations of the bodies, with gravity.
         """
@@ -47,12 +47,15 @@ class Factorization(NamedTuple):
 
 
 def adjoint_down(X: Transform) -> Array:
-    """Return the matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of (3.4)."""
+    """Return the matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of equation (3.4)."""
     return X.down(Motion.of(np.eye(6))).array
 
 
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
-    """Return the matrices of the factorization (3.21) to (3.33) in one state, with external wrenches (nbodies, 6)."""
+    """Return the matrices of the factorization in one state, equations (3.21) to (3.33).
+
+    `wrenches` (nbodies, 6) are external wrenches on the bodies.
+    """
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)
     n, nv = mechanism.nbodies, mechanism.nv

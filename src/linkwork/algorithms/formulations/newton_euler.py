@@ -24,7 +24,7 @@ from linkwork.spatial.scalar import Array
 
 
 class NewtonEuler(NamedTuple):
-    """Newton-Euler equations of all p bodies, with f joint velocities in all: local matrices (10) to (13), forces (2).
+    """Newton-Euler equations of all p bodies with f joint velocities in all: equation (2), matrices of (10) to (13).
 
     `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
     joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
@@ -50,17 +50,26 @@ class NewtonEuler(NamedTuple):
 
     @property
     def J_bar(self) -> Array:
-        """Global Jacobian (6p, f) of p bodies: their accelerations are a = J_bar y'' plus velocity terms (14)."""
+        """Global Jacobian (6p, f) of p bodies, equation (14).
+
+        The accelerations of the bodies are a = J_bar y'' plus velocity terms, where y are the joint coordinates.
+        """
         return np.linalg.solve(self.E_C, self.J)
 
     @property
     def Q_bar(self) -> Array:
-        """Global distribution matrix (6p, 6p - f), which maps generalized reactions to wrenches on p bodies (15)."""
+        """Global distribution matrix (6p, 6p - f), equation (15).
+
+        It maps the generalized reactions to wrenches on the p bodies.
+        """
         return self.E_C.T @ self.Q
 
     @property
     def k_bar(self) -> Array:
-        """Forces (6p,) at y'' = 0: gyroscopic forces, and inertial forces of velocity-dependent accelerations (6)."""
+        """Forces (6p,) on the p bodies at zero joint acceleration, equation (6).
+
+        They are gyroscopic forces, and inertial forces of velocity-dependent accelerations.
+        """
         return self.k + self.M @ np.linalg.solve(self.E_C, self.xi)
 
 
@@ -96,7 +105,7 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return the equations of motion M y'' + k = q of f joint coordinates y: M (f, f), k (f,) and q (f,) (8).
+    """Return the equations of motion M y'' + k = q of f joint coordinates y: M (f, f), k (f,), q (f,) of equation (8).
 
     The reactions are eliminated by J_bar^T Q_bar = 0.
     """
@@ -105,7 +114,7 @@ def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return N (r, r), q (r,) and k (r,) of the equations N g + q = k of the r reactions g (9).
+    """Return N (r, r), q (r,) and k (r,) of equation (9), N g + q = k, for the r reactions g.
 
     The accelerations are eliminated.
     """
@@ -116,7 +125,7 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """Return the equations of motion M y'' + k = q with a lower triangular M (f, f), and k (f,) and q (f,) (16).
+    """Return the equations of motion M y'' + k = q with a lower triangular M (f, f), and k (f,), q (f,): equation (16).
 
     They follow from the minimal equations (8) by Gaussian elimination from the last row up.
     """
@@ -129,9 +138,10 @@ def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def solve(system: NewtonEuler) -> tuple[Array, Array]:
-    """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,) from (6) and (12) together.
+    """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,).
 
-    No mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 is the joint constraint.
+    They follow from equations (6) and (12) together, without an inverse of the mass matrix: M a - Q_bar g = q - k, and
+    Q^T ((E - C) a - xi) = 0 is the joint constraint.
     """
     a, g = _saddle_solution(system, system.q - system.k, system.Q.T @ system.xi)
     return system.T.T @ (system.E_C @ a - system.xi), g
@@ -144,7 +154,11 @@ def response(system: NewtonEuler, forces: Array) -> Array:
 
 
 def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) -> tuple[Array, Array]:
-    """Solve M a - Q_bar g = applied and Q_bar^T a = constrained for accelerations a (6p, ...) and reactions g."""
+    """Return accelerations a (6p, ...) and reactions g with M a - Q_bar g = applied and Q_bar^T a = constrained.
+
+    `applied` (6p, ...) are the forces on the p bodies, and `constrained` (6p - f, ...) the given accelerations along
+    the constrained directions.
+    """
     Q = system.Q_bar
     n, r = Q.shape
     saddle = np.block([[system.M, -Q], [Q.T, np.zeros((r, r))]])

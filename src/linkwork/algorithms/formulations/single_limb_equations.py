@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array, cross, hat
 
 
 class Limb(NamedTuple):
-    """A limb of n frames in one position; a body may have several frames, with the masses of its regions (3.1).
+    """A limb of n frames in one position; a body may have several frames, with the masses of its regions (section 3.1).
 
     `m` (n,) [kg] masses, `S` (n, 3) [m] centres of mass, `L` (n - 1, 3) [m] origin of the next frame, both in the
     frame's axes, `I` (n, 3, 3) [kg m^2] inertias about the centres of mass, `C` (n, 3, 3) rotations to the inertial
@@ -32,26 +32,32 @@ class Limb(NamedTuple):
 
     @property
     def I_v(self) -> Array:
-        """Stacked identity matrices (3n, 3), one for each frame (2)."""
+        """Stacked identity matrices (3n, 3), one for each of the n frames; equation (2)."""
         return np.tile(np.eye(3), (len(self.m), 1))
 
     @property
     def m_bar(self) -> Array:
-        """Diagonal matrix (3n, 3n) of the masses [kg], three times each (3)."""
+        """Diagonal matrix (3n, 3n) of the masses [kg], three times each; equation (3)."""
         return np.diag(np.repeat(self.m, 3))
 
     @property
     def I_star(self) -> Array:
-        """Block-diagonal matrix (3n, 3n) of the inertias [kg m^2] (9)."""
+        """Block-diagonal matrix (3n, 3n) of the inertias [kg m^2]; equation (9)."""
         return block_diagonal(self.I)
 
     @property
     def Phi(self) -> Array:
-        """Matrix Phi (3n, 3n) [m]: velocities of all centres of mass in inertial axes are I_v R' + Phi omega (7)."""
+        """Matrix Phi (3n, 3n) [m] of equation (7): the velocities of all centres of mass are I_v R' + Phi omega.
+
+        They are in inertial axes. R' (3,) is the velocity of the base, and omega (3n,) are the angular velocities.
+        """
         return _global_velocity(self.C, self.S, self.L)
 
     def Phi_rate(self, omega: Array) -> Array:
-        """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s], from the rates C' = C w~ (8)."""
+        """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s].
+
+        It follows from the rates C' = C w~ of the rotations, equation (8).
+        """
         return _global_velocity([C @ hat(w) for C, w in zip(self.C, omega.reshape(-1, 3), strict=True)], self.S, self.L)
 
 
@@ -63,7 +69,7 @@ class Equations(NamedTuple):
 
 
 def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | None = None) -> Equations:
-    """Return the equations of motion of a limb in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
+    """Return the equations of motion (1) of a limb in absolute quasicoordinates: M (R'', omega') + h = (F, moments).
 
     M is (3 + 3n, 3 + 3n), h (3 + 3n,). `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is
     (3,) [m/s^2]. With a `drift` (3n,) [rad/s^2], the unknown is omega' - drift, and h contains the drift. `limb` is the
@@ -81,11 +87,11 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
 def true_equations(
     limb: Limb, C_R: Array, D: Array, rate: Array, gravity: Array, D_rate: Array | None = None
 ) -> Equations:
-    """Return the equations of motion of a limb in true coordinates (18): M alpha'' + h = forces, M (k, k), h (k,).
+    """Return the equations of motion (18) of a limb in true coordinates: M alpha'' + h = forces, M (k, k), h (k,).
 
     The velocities alpha' are `rate` (k,). `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of
-    omega (17). If D is not constant, `D_rate` (3n, k) is the time derivative of its omega rows. `gravity` is (3,)
-    [m/s^2].
+    omega, as in equation (17). If D is not constant, `D_rate` (3n, k) is the time derivative of its omega rows.
+    `gravity` is (3,) [m/s^2].
     """
     Omega = D @ rate  # (13)
     omega = (C_R @ Omega)[3:]  # (10)
@@ -97,10 +103,10 @@ def true_equations(
 
 
 def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array | Sequence[Array]) -> Array:
-    """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of (1), of forces and torques on frames.
+    """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of equation (1), due to loads on the n frames.
 
-    The forces (n, 3) [N] act at the frames' origins. Forces and torques (n, 3) [N m] are given in the axes of the
-    frames.
+    `forces` (n, 3) [N] act at the frames' origins. Forces and `torques` (n, 3) [N m] are given in the axes of the
+    frames. `limb` is the limb in its present position.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)
@@ -117,7 +123,7 @@ def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
 
 
 def _global_velocity(C: Sequence[Array] | Array, S: Array, L: Array) -> Array:
-    """Return the matrix Phi (3n, 3n) of (7) for rotations C, or its rate for their rates.
+    """Return the matrix Phi (3n, 3n) of equation (7) for rotations C (n, 3, 3), or its rate for their rates.
 
     Its blocks are C S~^T on the diagonal and C L~^T below.
     """

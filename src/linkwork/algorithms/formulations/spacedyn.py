@@ -38,9 +38,9 @@ class Links(NamedTuple):
 
 
 class EquationsOfMotion(NamedTuple):
-    """Equations of motion H x'' + c = force (3.18) in SpaceDyn's coordinates x, and their relation to v and a.
+    """SpaceDyn's equations of motion H x'' + c = force, equation (3.18), and the relation of x to v and a.
 
-    x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv), the others (nv,).
+    x are SpaceDyn's coordinates: x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv), the others (nv,).
     """
 
     H: Array
@@ -75,7 +75,8 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
     """Return Jacobians J_T[i] and J_R[i] (3, nv) of the velocity of each link's centroid and its angular velocity.
 
-    See (3.25), (3.26). They map the velocities of all joints except the base's own joint.
+    See equations (3.25) and (3.26). They map the velocities of all joints except the base's own joint. `link` has the
+    positions and inertias of all links.
     """
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
@@ -91,7 +92,8 @@ def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list
 def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
     """Return the blocks of SpaceDyn's inertia matrix: base H_b (6, 6), coupling H_bm (6, nv), joints H_m (nv, nv).
 
-    See (3.19) to (3.28). Columns of the base's own joint are zero. `link` has the positions and inertias of all links.
+    See equations (3.19) to (3.28). Columns of the base's own joint are zero. `link` has the positions and inertias of
+    all links.
     """
     J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
@@ -119,7 +121,10 @@ class Motions(NamedTuple):
 
 
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
-    """Return the velocities and accelerations of all links by outward recursion, (3.8) to (3.15), for v, a (nv,)."""
+    """Return the velocities and accelerations of all links by outward recursion, equations (3.8) to (3.15).
+
+    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations.
+    """
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
     for j in outward(mechanism):
@@ -146,9 +151,9 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the joint forces (nv,), and the force and moment (6,) that must act on the base, (3.30) to (3.39).
+    """Return the joint forces (nv,), and the force and moment (6,) [N, N m] that must act on the base.
 
-    The moment is about the base's centroid.
+    See equations (3.30) to (3.39). The moment is about the base's centroid.
     """
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
@@ -175,10 +180,10 @@ def inverse_dynamics(
 def equations_of_motion(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> EquationsOfMotion:
-    """Return SpaceDyn's equations of motion H x'' + c = force (3.18) in one state.
+    """Return SpaceDyn's equations of motion H x'' + c = force, equation (3.18), in one state.
 
     The rows of the base come first; a fixed base has none. `c` has the velocity terms, gravity and the external
-    wrenches, all from one inverse dynamics (step 3 of 3.6).
+    wrenches, all from one inverse dynamics (step 3 of section 3.6).
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)

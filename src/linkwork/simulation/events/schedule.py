@@ -184,7 +184,11 @@ def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
     `where_` is the entry's name in messages.
     """
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
-        raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
+        known = ", ".join(repr(verb) for verb in verbs())
+        raise LinkworkError(
+            f"{where_} must be (time [s] or guard function, verb, name of an element), for example (1.5, 'engage', "
+            f"'clutch'); got {entry!r}. Verbs: {known}"
+        )
     when, verb, name = entry[:3]
     if not (callable(when) or isinstance(when, OneShot)):
         try:

@@ -37,7 +37,10 @@ class Substep(NamedTuple):
 
 
 def _symmetric(*first: float) -> tuple[float, ...]:
-    """Return symmetric composition coefficients that begin with `first`; the middle one makes their sum 1."""
+    """Return symmetric composition coefficients: `first`, a middle one, then `first` in reverse order.
+
+    The middle coefficient makes their sum 1.
+    """
     return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
 
 
@@ -71,7 +74,10 @@ def composition(order: int) -> Composition:
 
 
 def part_of_iteration(order: int, k: Number) -> Number:
-    """Return the length of substep k = 0, 1, ... as a fraction of the step, for a traced loop over substeps."""
+    """Return the length of substep k = 0, 1, ... of a step composed to `order`, as a fraction of the step.
+
+    k may be a traced number, for a traced loop over substeps.
+    """
     parts = composition(order).parts
     found = parts[0]
     for j in range(1, len(parts)):

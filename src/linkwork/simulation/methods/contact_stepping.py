@@ -44,9 +44,10 @@ CONTACT_EVENTS = {
 
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
-    """Return the text of a contact event, such as a landing: contact pair number -1 - `source`, new state `result`.
+    """Return the text of a contact event, the name of the contact pair and for example "lands and sticks".
 
-    Sources count down from -1, one per contact pair.
+    `source` is a negative number: contact pair k has the source -1 - k. `result` is the new state of the pair, plus
+    LANDED if the pair was apart before.
     """
     return f"{mechanism.contact_pairs[-1 - source].name} {CONTACT_EVENTS[result]}"
 
@@ -93,9 +94,9 @@ class ContactSwitching:
         self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state at the start of the step, with every contact apart, sliding or sticking.
+        """Return the state `now` at the start of the step, with every contact apart, sliding or sticking.
 
-        Transitional contact states are replaced by lasting ones.
+        Contact states that occur only at the end of a step are replaced by these lasting ones.
         """
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
@@ -171,25 +172,29 @@ class NoSwitching:
     """Replacement of `ContactSwitching` for steps without located contact events: it changes nothing."""
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state at the start of the step unchanged."""
+        """Return the state `now` at the start of the step unchanged."""
         return now
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make the substep and return its state; there are no contact events."""
+        """Make the substep h [s] by `step` from the state `begin`, and return its result; there are no contact events.
+
+        The second result is whether the equations were solved. `held` (nv,) are the joint forces of a sampled
+        controller.
+        """
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return an empty array (0,): there are no event functions."""
+        """Return an empty array (0,) of event functions for any states, because there are no contact events."""
         return np.zeros(0)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state unchanged, because there are no contact events."""
+        """Return the state `end` unchanged, because there are no contact events."""
         return end
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state at the end of the step unchanged."""
+        """Return the state `moved` at the end of the step unchanged."""
         return moved
 
 

@@ -59,9 +59,10 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu,
 class MotionEvaluation(NamedTuple):
     """Residual, momentum and loads of the discrete equations, evaluated at a guess of the joint motion in a step.
 
-    `joints` and `bodies` are their pose increments, `second` is the position at the end. `residual` (nv,) [N s, N m s]
-    is the momentum residual at the start of the step, `momentum` (nv,) the momentum at its end. `impulse_sum` [N s] is
-    the sum of all impulses, which is the scale of the residual if there is no momentum.
+    `joints` and `bodies` are the pose increments of all joints and of all bodies, `second` is the position at the end
+    of the step. `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the
+    momentum at its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if there is
+    no momentum.
     """
 
     joints: list[Increment]
@@ -127,7 +128,7 @@ class Interval:
             return pulls[0] - own.before, own.after + pulls[1]
 
         before, after = joint_projections(tree, (self.first, second), wrenches)
-        own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
+        own_before, own_after = self._joint_impulses(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
         if (elements := self.system.element_law) is not None:
             acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
@@ -136,7 +137,11 @@ class Interval:
         return MotionEvaluation(joints, bodies, second, loads, residual, momentum, self.impulse_sum(loads, own_before))
 
     def impulse_sum(self, loads: Loads, own: Array) -> Number:
-        """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
+        """Return the sum of the impulse magnitudes [N s] in a step, a scale for residuals.
+
+        It includes the weight, controllers, contacts and springs in `loads`, and the impulses `own` (nv,) of joint
+        springs, dampers and rotors.
+        """
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         contacts = [] if loads.touching is None else loads.touching.contacts
         found = self.weight + sum(
@@ -147,14 +152,14 @@ class Interval:
         return found * abs(self.h) + largest(own)  # h < 0 in composed steps
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
-        """Return a function that gives half the impulses of gravity, wrenches and springs on body number k.
+        """Return a function that returns half the impulses of gravity, wrenches, springs and contacts on body k.
 
-        It returns two wrench impulses, at the pose of the body before and after the step. X are the joint poses after
-        it.
+        The function takes the body number k and returns two wrench impulses, in the frame of the body before and after
+        the step. `loads` are the external loads, and X the poses of all bodies in their inboard bodies after the step.
         """
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
-        drawn, falls = self._pulls(loads, X), (self.falls, body_gravity(tree, X))
+        drawn, falls = self._spring_and_contact_impulses(loads, X), (self.falls, body_gravity(tree, X))
 
         def on(k: int) -> tuple[Force, ...]:
             mass, moment = tree.bodies[k].inertia.mass, tree.bodies[k].inertia.moment
@@ -163,8 +168,12 @@ class Interval:
 
         return on
 
-    def _pulls(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
-        """Return half the impulses of springs and contacts on all bodies, at their poses before and after the step."""
+    def _spring_and_contact_impulses(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
+        """Return half the impulses of springs and contacts on all bodies, as two lists by body number.
+
+        The first list is in the frames of the bodies before the step, the second in those after it. `loads` has the
+        contact forces, and X the poses of all bodies in their inboard bodies after the step.
+        """
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
         contacts, there = ([], []) if loads.touching is None else (loads.touching.contacts, loads.touching.poses)
@@ -202,10 +211,10 @@ class Interval:
             change = change + longer * (total * 0.5 - spring.length) * spring.stiffness
         return change
 
-    def _of_joints(self, dv: Array) -> tuple[Array, Array]:
-        """Return the terms (tree.nv,) of rotors, joint springs, dampers and friction in the two momentum equations.
+    def _joint_impulses(self, dv: Array) -> tuple[Array, Array]:
+        """Return the impulses (tree.nv,) of rotors, joint springs, dampers and friction for a motion dv (tree.nv,).
 
-        The equations are those of the momentum before and after the step.
+        The first result enters the momentum equation at the start of the step, the second that at its end.
         """
         half, rate = 0.5 * self.h, dv / self.h
         rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
@@ -250,16 +259,18 @@ class Interval:
         return J, constrained_dynamics.errors(loops)
 
     def work(self, dv: Array, loads: Loads) -> Number:
-        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,)."""
+        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,) under `loads`."""
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
     ) -> Callable[[Array, Array], Constrained]:
-        """Return the solver of Newton's linear equations at a guess of the joint motion.
+        """Return the solver of Newton's linear equations at a guess of the joint motion dv (nv,).
 
-        It maps a residual (nv,) and the changes (nh,) of constraint errors to changes of the motion and multipliers.
+        It maps a residual (nv,) and the required changes (nh,) of constraint errors to changes of the motion and of the
+        multipliers. `guess` is the evaluation at dv, and `constraints` has the rows at the start and at the end of the
+        step.
         """
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
@@ -300,15 +311,16 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix at a motion dv."""
+        """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix at a joint motion dv."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
         """Return the dense solver of Newton's equations, for mimic joints or contacts that couple bodies.
 
-        The inertia is that at the start of the step. `by_motion` (nv, nv) is the negative derivative of the impulses of
-        force laws.
+        It maps a momentum residual (nv,) to a change of the joint motion dv (nv,). The inertia is that at the start of
+        the step. `touching` are the contact loads, if any; `by_motion` (nv, nv) is minus the derivative of the impulses
+        of `System.force_laws`.
         """
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
@@ -321,7 +333,10 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return, for each body, the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""
+        """Return, for each body, the derivative (6, 6) of its contact impulses with the world by its motion (S4 5.3).
+
+        `guess` is the evaluation of the step at the present motion.
+        """
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
             return found
@@ -336,9 +351,10 @@ class Interval:
 
 
 def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
-    """Return compliant rows for Newton's matrix, from force derivatives `by_motion` (nv, nv) that couple joints.
+    """Return compliant rows of a tree for Newton's matrix, from force derivatives that couple joints.
 
-    There is one row for each force that depends on the motion of other joints.
+    `by_motion` (nv, nv) are the derivatives by the joint motion. There is one row for each force that depends on the
+    motion of other joints.
     """
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
@@ -351,7 +367,7 @@ def _at_point(R: Array, arm: Array) -> Array:
 
 
 def _point(poses: list[Transform], place: Place) -> Array:
-    """Return the world position (3,) [m] of a point fixed on a body, from the poses of all bodies."""
+    """Return the world position (3,) [m] of the body-fixed point `place`, from the world poses of all bodies."""
     return poses[place.body].point(place.pose.p)
 
 
@@ -377,7 +393,7 @@ def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
-    """Return the gravity vector (3,) [m/s^2] in the frame of every body; X are the joint poses."""
+    """Return the gravity vector (3,) [m/s^2] in the frame of every body; X are the poses in the inboard bodies."""
     found = [mechanism.gravity]
     for j in outward(mechanism):
         found.append(X[j.o].R.T @ found[j.i])
@@ -387,10 +403,10 @@ def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
 def joint_projections(
     mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
 ) -> list[Array]:
-    """Return the joint forces (nv,) due to wrenches on the bodies in each position, by the transposed Jacobian.
+    """Return, for each of the `positions`, the joint forces (nv,) due to wrenches on the bodies.
 
-    `wrenches(k)` returns the wrenches on body k in its frame, one per position. It is called for one body at a time, so
-    that few wrenches exist at once.
+    `wrenches(k)` returns the wrenches on body k in its frame, one per position; the transposed Jacobian maps them to
+    joint forces. It is called for one body at a time, so that few wrenches exist at once.
     """
     carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
     found = [[np.zeros(0)] for _ in positions]

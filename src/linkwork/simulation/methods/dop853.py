@@ -193,7 +193,10 @@ class Interpolant(DenseOutput):
 
 
 def _error(order_5: float, order_3: float, h: float, n: int) -> float:
-    """Return the norm of the error of a step h [s], from the sums of squares of the estimates of n entries."""
+    """Return the norm of the error of a step h [s] of n state components.
+
+    `order_5` and `order_3` are the sums of squares of the scaled error estimates of orders 5 and 3.
+    """
     return h * order_5 / math.sqrt((order_5 + 0.01 * order_3) * n) if order_5 else 0.0
 
 

@@ -57,7 +57,10 @@ class Friction(NamedTuple):
 
     @classmethod
     def at(cls, v: Array, limits: Array) -> Friction:
-        """Return the first guess of the friction at velocities v (nv,): zero velocities stick, the others slip."""
+        """Return the first guess of the friction at velocities v (nv,): zero velocities stick, the others slip.
+
+        `limits` (nv,) [N m s or N s] are the largest friction impulses of the step.
+        """
         p = [where(w > 0.0, limit, where(w < 0.0, -limit, 0.0)) for w, limit in zip(v, limits, strict=True)]
         sticks = [where(w == 0.0, where(limit > 0.0, 1.0, 0.0), 0.0) for w, limit in zip(v, limits, strict=True)]
         return cls(np.array(p), np.array(sticks))
@@ -65,8 +68,9 @@ class Friction(NamedTuple):
     def after(self, v: Array, limits: Array, negligible: Number, one_by_one: Condition) -> tuple[Friction, Number]:
         """Return the next friction iterate for corrected velocities v (nv,), and 1 if `sticks` has changed, else 0.
 
-        Velocities below `negligible` [rad/s or m/s] do not count as reversed. If `one_by_one`, only the first velocity
-        that violates Coulomb's law changes.
+        `limits` (nv,) [N m s or N s] are the largest friction impulses of the step. Velocities below `negligible`
+        [rad/s or m/s] do not count as reversed. If `one_by_one`, only the first velocity that violates Coulomb's law
+        changes.
         """
         p, sticks, allowed, found = [], [], 1.0, 0.0
         for impulse, stuck, w, limit in zip(self.p, self.sticks, v, limits, strict=True):
@@ -82,7 +86,11 @@ class Friction(NamedTuple):
 
 
 def coulomb(v: Array, needed: Array, limits: Array) -> Array:
-    """Return the friction impulses (nv,) by Coulomb's law: `needed` where v (nv,) is zero, else the limit against v."""
+    """Return the friction impulses (nv,) [N m s or N s] by Coulomb's law, positive against positive velocities v (nv,).
+
+    Where the velocity is zero, the impulse is the one `needed` (nv,) to keep it zero, but at most the limit in `limits`
+    (nv,); elsewhere it is the limit with the sign of the velocity.
+    """
     return np.array(
         [
             where(w > 0.0, limit, where(w < 0.0, -limit, where(abs(x) < limit, x, where(x > 0.0, limit, -limit))))

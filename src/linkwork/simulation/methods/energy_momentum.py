@@ -24,7 +24,7 @@ from linkwork.simulation.methods.variational import (
     Guess,
     MomentumBalance,
     NewtonSolver,
-    Tried,
+    StepEvaluation,
     Variational,
     unconstrained,
 )
@@ -60,7 +60,7 @@ class Search(NamedTuple):
 
     @property
     def done(self) -> Condition:
-        """Whether no further kick is tried: the search has ended or has reached its limit."""
+        """Whether no further kick is tried: the search has converged or has reached the largest number of trials."""
         return (self.ended > 0.0) | (self.tried >= KICKS)
 
 
@@ -81,7 +81,7 @@ class EnergyMomentum(Variational):
         self.first = self.internal(now.q)
 
     def internal(self, q: Array) -> Internal:
-        """Return the internal motion at the coordinates q (nq,), along which the kick acts."""
+        """Return the internal motion at q (nq,), without the rigid motion of symmetries; the kick acts along it."""
         return Internal(self.interval, q, self.twists)
 
     @staticmethod
@@ -89,28 +89,38 @@ class EnergyMomentum(Variational):
         """Return the number of unknowns of a step: joint motion, multipliers, and the kick."""
         return mechanism.nv + mechanism.nh + 1
 
-    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
-        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
-        tried, u = super().tried(dv, multipliers, singular=singular), dv / self.h
+    def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
+        """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and a kick.
+
+        The kick is the factor of the impulse that balances the energy. `singular` is that of `Variational.evaluated`.
+        """
+        found, u = super().evaluated(dv, multipliers, singular=singular), dv / self.h
         begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
-        stored = self.energy.stored_change(dv, tried.motion.bodies)
-        balance = tried.balance._replace(begin=begin, end=end, stored=stored)
-        return tried._replace(balance=kicked(balance, kick))
+        stored = self.energy.stored_change(dv, found.motion.bodies)
+        balance = found.balance._replace(begin=begin, end=end, stored=stored)
+        return found._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,), multipliers (nh,) and kick."""
+        """Return the parts of the vector `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and kick."""
         return *super().split(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,) for the unknowns (n,)."""
+        """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,), as one array.
+
+        `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the kick.
+        """
         dv, multipliers, kick = self.split(unknown)
-        balance = self.tried(dv, multipliers, kick).balance
+        balance = self.evaluated(dv, multipliers, kick).balance
         gained, scale = self.energy.gained(dv, *self.arrived(dv, balance.momentum), balance)
         return np.concatenate([balance.residual, balance.errors, np.array([gained / scale])])
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
-        """Return the solver for Newton's equations; the kick scales the momentum."""
-        solve = super().solver(tried, dv, kick)
+    def solver(self, here: StepEvaluation, dv: Array, kick: Number) -> NewtonSolver:
+        """Return the solver of Newton's equations at a motion dv (nv,) and a kick.
+
+        `here` is the evaluation of the step's equations at dv. The kick adds a multiple of the momentum, and so scales
+        Newton's matrix of the variational step by 1 - kick.
+        """
+        solve = super().solver(here, dv, kick)
 
         def scaled(residual: Array, target: Array) -> Constrained:
             move, more = solve(residual, target * (1.0 - kick))
@@ -140,7 +150,7 @@ class EnergyMomentum(Variational):
 
         found, _, _ = iterate(KICKS * ITERATIONS, improve, *flatten(begin))
         search = unflatten(begin, found)
-        round_off = where(self.energy.closing > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
+        round_off = where(self.energy.loop_energy > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
         solved = (search.ended > 0.0) | (abs(search.error) <= round_off)
         unknown = np.concatenate([search.best.dv, search.best.multipliers, np.array([search.best_kick])])
         return Solution(unknown, self.ended(search.best._replace(iterations=search.iterations)), solved)
@@ -148,7 +158,11 @@ class EnergyMomentum(Variational):
     def _next_kick(
         self, last: Search, solve: NewtonSolver, history: IterationHistory | None
     ) -> tuple[Search, Condition]:
-        """Return the search after corrections of the trial, and whether Newton's matrix must be factored anew."""
+        """Return the search after corrections of its trial motion, and whether Newton's matrix must be factored again.
+
+        `last` is the search before. If the trial has converged, the secant method gives the next kick. `solve` solves
+        Newton's equations, and `history` receives the residual of each iteration.
+        """
         trial = self.corrected(last.trial, solve, last.kick, history)
         good, failed = trial.ended > 0.0, (trial.ended == 0.0) & trial.done
         q, v = self.arrived(trial.dv, trial.balance.momentum)
@@ -178,38 +192,42 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of the same motion with the kick increased by `kick`."""
+    """Return the momentum balance of the same motion after the kick is increased by `kick`.
+
+    The kick is the factor of the impulse that balances the energy.
+    """
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 
 
 class EnergyBalance:
-    """The energy balance of one step."""
+    """The energy balance of one step: change of kinetic and potential energy minus work, and the scale of its error."""
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
         self.kinetic, _ = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
-        self.given = self._given() if interval.mechanism.constrained else 0.0
-        self.closing = self._closing()
+        self.force_energy = self._force_energy() if interval.mechanism.constrained else 0.0
+        self.loop_energy = self._loop_energy()
 
     def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
         """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
 
-        The step moves by dv (nv,) to q (nq,) and v (nv,). The scale includes the energy that forces exchange during the
-        step, which dominates near rest.
+        The step moves by dv (nv,) to q (nq,) and v (nv,); `balance` has its work and its change of potential energy.
+        The scale includes the energy that forces exchange during the step, which dominates near rest.
         """
         kinetic, _ = self.interval.system.energies(q, v)
         passed = self.impulse_sum * largest(dv) / abs(self.interval.h)
-        scale = kinetic + self.kinetic + self.given + passed + TINY
+        scale = kinetic + self.kinetic + self.force_energy + passed + TINY
         return (kinetic - self.kinetic) + balance.stored - balance.work, scale
 
     def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
-        """Return the change [J] of the potential energy in a step with the motion dv (nv,), from the body increments.
+        """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
-        The difference of two potential energies would have the round-off of their size. Where the motion reverses, an
-        impulse along the slow motion would have to balance this round-off; it would grow as the step decreases.
+        It is computed from the pose increments `bodies`. The difference of two potential energies would have the
+        round-off of their size. Where the motion reverses, an impulse along the slow motion would have to balance this
+        round-off; it would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -229,18 +247,28 @@ class EnergyBalance:
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
-        """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
-        return STALLED * (1.0 + self.closing / scale)
+        """Return the relative energy error at which the search may end if the error no longer decreases.
 
-    def _given(self) -> Number:
-        """Return the energy [J] that all forces would add in a step without constraints; used in the energy scale."""
+        `scale` [J] is the energy to which the error is relative.
+        """
+        return STALLED * (1.0 + self.loop_energy / scale)
+
+    def _force_energy(self) -> Number:
+        """Return the energy [J] that all forces would add to the mechanism at rest in a step without constraints.
+
+        It is part of the scale of energy errors.
+        """
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
 
-    def _closing(self) -> Number:
-        """Return forces times distances [J] of loops, the scale of energies due to round-off of positions."""
+    def _loop_energy(self) -> Number:
+        """Return a scale [J] of energies due to round-off of positions in loops; 0 without loops.
+
+        It is the sum of all force magnitudes times the sum of the distances of the loops' bodies from the world's
+        origin.
+        """
         ends = [place.body for one in self.interval.tree.frame_constraints for place in (one.at, one.to)]
         reach = sum((largest(self.interval.poses[body].p) for body in ends), 0.0)
         return self.impulse_sum / abs(self.interval.h) * reach

@@ -77,12 +77,20 @@ ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
 
 
 def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
-    """Return a dense solver of Newton's equations with constraint rows; `solve` solves the equations without them."""
+    """Return a dense solver of Newton's equations with constraint rows.
+
+    `solve` solves the equations without constraint rows, for right-hand sides (nv,) or (nv, k).
+    """
     return lambda rows, r, target: DenseConstraints.of_two(*rows, solve).solve_constrained(r, target)
 
 
 class StepConstraints(NamedTuple):
-    """Constraints of a step: rows (nh, nv) `along` which impulses act, rows at its `end`, and mean error `rates`."""
+    """Constraints of one midpoint step, with nh rows.
+
+    `along` (nh, nv) are the Jacobian rows along which the impulses act, and `end` (nh, nv) those at the end of the
+    step. `rates` (nh,) are zero if the constraints are satisfied: for loops the change of the closure errors in the
+    step divided by h, for clutches, brakes and loop rows that restrict only velocities the mean slip speed.
+    """
 
     along: Array
     end: Array
@@ -120,7 +128,10 @@ class Midpoint:
         return integrate(self.mechanism, self.now.q, mean * (0.5 * self.h)), mean
 
     def _imbalance(self, q: Array, mean: Array, v: Array) -> Array:
-        """Return the residual (nv,) [N s, N m s] of the equations of motion, for velocities v (nv,) at the end."""
+        """Return the residual (nv,) [N s, N m s] of the equations of motion, for velocities v (nv,) at the end.
+
+        q (nq,) are the coordinates at mid-step, and `mean` (nv,) is the mean velocity; see `_middle`.
+        """
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
 
@@ -154,9 +165,9 @@ class Midpoint:
         return StepConstraints(along, end, rates)
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (nv,) of the equations of motion and the constraint rates (nh,), for unknowns (nv + nh,).
+        """Return the residual (nv,) of the equations of motion, followed by the constraint rates (nh,).
 
-        The unknowns are the velocities at the end and the constraint impulses.
+        `unknown` (nv + nh,) has the velocities at the end of the step and the constraint impulses.
         """
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
@@ -166,7 +177,7 @@ class Midpoint:
         return np.concatenate([left, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, from the solution (nv + nh,): velocities and impulses."""
+        """Return the state at the end of the step, from the solution `unknown` (nv + nh,): velocities and impulses."""
         v = unknown[: self.mechanism.nv]
         q, mean = self._middle(v)
         power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
@@ -190,7 +201,11 @@ class Midpoint:
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _stiffness(self) -> tuple[Array, list[Number]]:
-        """Return what springs and dampers add to M: for joints (tree.nv,), and a list for springs between bodies."""
+        """Return the terms h/2 D + h^2/4 K that springs and dampers add to the mass matrix in Newton's matrix.
+
+        The first result (tree.nv,) has the diagonal terms of the joints, the second one number for each spring between
+        bodies.
+        """
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
         (speed,) = to_tree(m, ("v",), (self.now.v,))
@@ -202,7 +217,10 @@ class Midpoint:
         return stiffened_matrix(self.mechanism, self.now.q, *self._stiffness())
 
     def _solvers(self) -> Callable[[Array], ConstrainedSolver]:
-        """Return a function that makes a solver of Newton's equations, given a matrix (nv, nv) to add to M."""
+        """Return a function that makes solvers of Newton's equations with constraint rows.
+
+        Its argument is a matrix (nv, nv) to add to Newton's matrix, such as the derivatives of controller forces.
+        """
         m = self.mechanism
         if m.constrained and not m.mimics:
             return self._recursive()
@@ -215,7 +233,10 @@ class Midpoint:
         return solver
 
     def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step without contacts or friction, by Newton's method with one matrix."""
+        """Return unknowns, number of iterations, and whether a step without contacts or friction was solved.
+
+        Newton's method uses one matrix for the whole step. `history` receives the residual of each iteration.
+        """
         m, now = self.mechanism, self.now
         solve = self._solvers()(self._force_jacobian(now.v))
 
@@ -241,7 +262,10 @@ class Midpoint:
         return np.concatenate([v, *rest[1:2]]), iterations, solved
 
     def _with_friction(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step with dry friction; see `dry_friction`. Sticking joints get a large inertia."""
+        """Return unknowns, number of iterations, and whether a step with dry friction was solved; see `dry_friction`.
+
+        Sticking joints get a large inertia. `history` receives the residual of each iteration.
+        """
         m, now, limits = self.mechanism, self.now, self.limits
         assert limits is not None
         solvers, by_velocity = self._solvers(), self._force_jacobian(now.v)
@@ -321,7 +345,8 @@ class Midpoint:
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
         """Return the relative residual, and Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints.
+        They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
+        matrix without the derivatives of contact and controller forces.
         """
         q, mean = self._middle(v)
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)

@@ -57,10 +57,10 @@ FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step h [s] of Moreau's method: half a step, impulses, half a step. Order 1 with impacts, 2 without.
+    """Make one step h [s] of Moreau's method from the state `now`: half a step, impulses, half a step.
 
-    Velocity-dependent forces use the mean of the velocities before and after the step, found in two passes. `held`
-    (nv,) are the joint forces of a sampled controller.
+    The order is 1 with impacts, 2 without. Velocity-dependent forces use the mean of the velocities before and after
+    the step, found in two passes. `held` (nv,) are the joint forces of a sampled controller.
     """
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
@@ -174,7 +174,10 @@ class MidStepContact(NamedTuple):
 
 
 def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
-    """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on."""
+    """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on.
+
+    `middle` is the system at mid-step.
+    """
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = contact_kinematics(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []

@@ -61,7 +61,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
     """Return the diagnosis of a step that may not be solved: its convergence history and the joint at fault.
 
     None if the step is solved, the method is explicit, or events can occur within the step. The function stops after
-    HISTORY_SECONDS. `held` (nv,) are the joint forces of a sampled controller.
+    HISTORY_SECONDS.
     """
     if not step.method.implicit or changing(step.system.mechanism):
         return None

@@ -123,8 +123,9 @@ class StepMap:
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
         """Return the directional derivative (2 nv + n,) of the next state and of the residual of a step h [s].
 
-        The direction (3 nv + n,) is a change of q in the tangent space, of v, of tau, and of the unknown, in this
-        order. `rest` are the arguments of `system`, the unknown (n,) and the direction.
+        The step begins in the state x (nq + nv,) under joint forces tau (nv,). The direction (3 nv + n,) is a change of
+        q in the tangent space, of v, of tau, and of the unknown, in this order. `rest` are the arguments of `system`,
+        the unknown (n,) and the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations

@@ -51,8 +51,9 @@ class MomentumBalance(NamedTuple):
 
     `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
     errors, `scale` [N s] is the scale of momenta. `momentum` (nv,) is the momentum at the end of the step, `work` [J]
-    the work in the step. Only energy-momentum steps use the rest: the change `stored` [J] of the potential energy, and
-    the impulses `begin` and `end` (nv,) of a unit kick at the start and the end of the step.
+    the work in the step. Only energy-momentum steps use the other fields: the change `stored` [J] of the potential
+    energy, and the impulses `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the
+    kick is the factor of the impulse that balances the energy.
     """
 
     residual: Array
@@ -70,7 +71,7 @@ class Guess(NamedTuple):
 
     `part` is the fraction of the next correction that is tried, `iterations` the number of corrections so far, `ended`
     is 1 if no more are needed. `singular` is 1 if the step begins at a singular position of loops, else 0; see
-    `Variational.tried`.
+    `Variational.evaluated`.
     """
 
     dv: Array
@@ -83,11 +84,11 @@ class Guess(NamedTuple):
 
     @property
     def done(self) -> Condition:
-        """Whether no further correction is made: the iteration has ended or has reached its limit."""
+        """Whether no further correction is made: the iteration has converged or has reached the iteration limit."""
         return (self.ended > 0.0) | (self.iterations >= ITERATIONS)
 
 
-class Tried(NamedTuple):
+class StepEvaluation(NamedTuple):
     """The evaluation of an iterate: motion of the bodies, constraint rows (nh, nv) and momentum balance."""
 
     motion: MotionEvaluation
@@ -116,7 +117,7 @@ class Variational:
         """Return the number of unknowns of a step: joint motion and multipliers."""
         return mechanism.nv + mechanism.nh
 
-    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
+    def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
         """Return the residuals of the step's equations for a motion dv (nv,) with multipliers (nh,).
 
         The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
@@ -133,7 +134,7 @@ class Variational:
         work = self.interval.work(dv, motion.loads)
         scale = largest(self.interval.p) + largest(motion.residual - self.interval.p) + motion.impulse_sum + TINY
         balance = MomentumBalance(motion.residual + start, errors, scale, momentum, work)
-        return Tried(motion, ConstraintRows(rows, J), balance)
+        return StepEvaluation(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
         """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum (nv,)."""
@@ -143,18 +144,21 @@ class Variational:
     # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the vector of unknowns (n,): joint motion dv (nv,) and multipliers (nh,)."""
+        """Return the parts of the vector `unknown` (nv + nh,): joint motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
     def residual(self, unknown: Array) -> Array:
-        """Return momentum residual (nv,) and constraint errors (nh,) for an unknown (n,)."""
-        balance = self.tried(*self.split(unknown)).balance
+        """Return the momentum residual (nv,), followed by the constraint errors (nh,), as one array.
+
+        `unknown` (nv + nh,) has the joint motion and the multipliers.
+        """
+        balance = self.evaluated(*self.split(unknown)).balance
         return np.concatenate([balance.residual, balance.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution `unknown` (n,)."""
-        balance = self.tried(*self.split(unknown)).balance
+        """Return the state at the end of the step, given the solution `unknown` (nv + nh,): motion and multipliers."""
+        balance = self.evaluated(*self.split(unknown)).balance
         q, v = self.arrived(unknown[: self.mechanism.nv], balance.momentum)
         return self.now._replace(q=q, v=v, work=self.now.work + balance.work)
 
@@ -177,21 +181,21 @@ class Variational:
         return Solution(np.concatenate([best.dv, best.multipliers]), self.ended(best), best.ended > 0.0)
 
     def ended(self, guess: Guess) -> StepState:
-        """Return the state at the end of a step with the motion of a guess."""
+        """Return the state at the end of a step that has the motion and the momentum balance of `guess`."""
         q, v = self.arrived(guess.dv, guess.balance.momentum)
         moved = self.now._replace(q=q, v=v, work=self.now.work + guess.balance.work)
         return moved.solved_in(guess.iterations)
 
     def first_guess(self) -> Guess:
-        """Return a first guess: the motion of `first_motion`, without impulses of constraints."""
+        """Return the first guess for Newton's method: the motion of `first_motion`, without impulses of constraints."""
         free, none = np.zeros(self.mechanism.nv), np.zeros(self.mechanism.nh)
         return Guess(self.first_motion(), none, MomentumBalance(free, none, 0.0, free, 0.0))
 
     def first_motion(self) -> Array:
-        """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
+        """Return a first guess of the joint motion (nv,) in the step.
 
-        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
-        dampers implicitly, as Newton's matrix does, so that it is useful for stiff ones.
+        It is of second order in the step if that costs less than an iteration. It treats joint springs and dampers
+        implicitly, as Newton's matrix does, so that it is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -202,18 +206,22 @@ class Variational:
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
     def factored(self, guess: Guess, kick: Number) -> tuple[Guess, NewtonSolver]:
-        """Evaluate the residuals of a guess and factor Newton's matrix there.
+        """Return a guess with its residuals evaluated, and the solver of Newton's equations there.
 
-        The other quantities of the balance are evaluated after corrections. `kick` is 0 except for energy-momentum
-        steps.
+        Other quantities of its momentum balance, such as the work, are evaluated after corrections. `kick` is the
+        factor of the impulse that balances the energy; it is 0 except for energy-momentum steps.
         """
-        here = self.tried(guess.dv, guess.multipliers, kick, guess.singular)
+        here = self.evaluated(guess.dv, guess.multipliers, kick, guess.singular)
         residual, errors, scale, *_ = here.balance
         balance = guess.balance._replace(residual=residual, errors=errors, scale=scale)
         return guess._replace(balance=balance), self.solver(here, guess.dv, kick)
 
     def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
-        """Return a guess after corrections with one factorization, as long as they converge fast."""
+        """Return a guess after Newton corrections with one factorization, made as long as they converge fast.
+
+        `solve` solves Newton's equations, `kick` is that of `factored`, and `history` receives the residual of each
+        iteration.
+        """
 
         def correct(*state: Value) -> tuple[Leaves, Condition]:
             found, stale = self._corrected(unflatten(guess, state), solve, kick, history)
@@ -226,11 +234,15 @@ class Variational:
     def _corrected(
         self, last: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Condition]:
-        """Return the next iterate, and whether Newton's matrix must be factored anew before the next correction."""
+        """Return the iterate after one correction of `last`, and whether Newton's matrix must be factored again.
+
+        `solve` solves Newton's equations, `kick` is that of `factored`, and `history` receives the residual of the
+        iteration.
+        """
         move, more = solve(last.balance.residual, -last.balance.errors)
         dv = last.dv + tangent_rate(self.mechanism, last.dv, move) * last.part
         multipliers = last.multipliers + more * last.part
-        there = self.tried(dv, multipliers, kick, last.singular).balance
+        there = self.evaluated(dv, multipliers, kick, last.singular).balance
         before, after = self._size(last.balance), self._size(there)
         better, near = after < before, after <= NEARLY * before
         if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
@@ -260,16 +272,19 @@ class Variational:
         return found, better & (after > FAST * before) | slow
 
     def _size(self, balance: MomentumBalance) -> Number:
-        """Return the relative residual of an evaluated iterate."""
+        """Return the relative residual of an iterate, of momentum and constraints, from its momentum balance."""
         return self._momentum_size(balance) + largest(balance.errors) * OPEN
 
     def _momentum_size(self, balance: MomentumBalance) -> Number:
-        """Return the relative momentum residual of an evaluated iterate."""
+        """Return the momentum residual of an iterate relative to the scale of momenta, from its momentum balance."""
         return largest(balance.residual) / balance.scale
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> NewtonSolver:
-        """Return the solver for Newton's equations: see `Interval.solver`."""
-        return self.interval.solver(tried.motion, dv, tried.rows)
+    def solver(self, here: StepEvaluation, dv: Array, kick: Number) -> NewtonSolver:
+        """Return the solver of Newton's equations at a motion dv (nv,); see `Interval.solver`.
+
+        `here` is the evaluation of the step's equations at dv. Only subclasses use `kick`.
+        """
+        return self.interval.solver(here.motion, dv, here.rows)
 
 
 class Rattle(Variational):
