@@ -115,9 +115,10 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:
-    """Warn if contacts start deep inside a surface, or if the integration step dt [s] is too large for the contacts.
+    """Warn if contacts start deep inside a surface, or if the step dt [s] is too large for contacts with this method.
 
-    Raise a LinkworkError if a member of the batch has an invalid contact parameter.
+    Raise a LinkworkError if a member of the batch has an invalid contact parameter. `method` is the name of the
+    integration method.
     """
     m = problem.mechanism
     if not m.contact_pairs or 0 in problem.batch:

@@ -56,7 +56,7 @@ class Recorded(NamedTuple):
 
 
 def _compliant_contacts(now: Sample) -> list[Recorded]:
-    """Return force, anchor, slip velocity and energy of each compliant contact in one sample.
+    """Return force, anchor, slip velocity and energy of each compliant contact in the sample `now`.
 
     Sticking and slipping contacts are evaluated at their anchors. All quantities of one contact are computed together:
     compiled code is shorter if their common values are used soon.
@@ -81,7 +81,7 @@ def _compliant_contacts(now: Sample) -> list[Recorded]:
 
 
 def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
-    """Return the tangential velocity (3,) [m/s] of a contact in world axes; zero unless it `touches`.
+    """Return the tangential velocity (3,) [m/s] of a contact in world axes, if `touches` is 1; zeros if it is 0.
 
     `at` is the kinematics of the contact.
     """
@@ -96,7 +96,10 @@ def _force(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Return the tangential velocity (n, 3) [m/s] of each of n contacts in world axes; zero if it is apart."""
+    """Return the tangential velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes.
+
+    It is zero for a contact that is apart from its surface.
+    """
     if not now.system.rigid:
         return np.array([each.slip for each in now.once(_compliant_contacts)])
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
@@ -108,9 +111,9 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return the sum of all contact wrenches on each body (nbodies, 6) [N, N m], about its origin in body axes.
+    """Return the sum (nbodies, 6) [N, N m] of all contact wrenches on each body in the sample `now`.
 
-    For rigid contacts they are those of the last step.
+    They are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last step.
     """
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:

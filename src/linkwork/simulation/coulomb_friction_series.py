@@ -89,7 +89,10 @@ def _held(S: Array, a: Array, limits: Array) -> Array:
 
 
 def _tree_limits(run: RunData) -> Array:
-    """Return the largest dry friction forces [N m or N] of all joints, with mimic joints, for each sample of a run."""
+    """Return the largest dry friction forces (*batch, T, tree.nv) [N m or N] of all joints, mimic joints included.
+
+    Batch and time axes along which all forces are constant may have length 1 or be missing.
+    """
     given = run.along_time()
     each = [np.zeros(0), *(given.get(f"{j.name}.friction", j.friction) for j in outward(run.mechanism.tree))]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in each))

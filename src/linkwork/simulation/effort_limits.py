@@ -21,7 +21,8 @@ def effort_limits(m: Mechanism) -> Array:
 def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
     """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if nothing is clipped.
 
-    They do not act on `lw.feedback.drives`: drives have separate force limits.
+    `clip_effort` is the argument of `simulate`. The limits do not act if one of the `controllers` is
+    `lw.feedback.drives`: drives have separate force limits.
     """
     if not isinstance(clip_effort, (bool, np.bool_)):
         raise LinkworkError(f"clip_effort must be True or False; got {clip_effort!r:.80}")

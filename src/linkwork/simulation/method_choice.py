@@ -59,7 +59,11 @@ class Wanted(NamedTuple):
 
 
 def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial: Trial) -> Choice:
-    """Return the integration method and step that the user gave, or suitable ones where none were given."""
+    """Return the integration method and step that the user gave, or suitable ones where none were given.
+
+    `wanted` is the user's choice. `derivative` is the compiled time derivative of the state, from which the fastest
+    rate of the motion is estimated; `trial` makes a trial run with a first choice and returns states along it.
+    """
     method, dt, _, duration = wanted
     if method in ADAPTIVE:
         return Choice(method, dt or duration / SAMPLES, "as given; adaptive steps")
@@ -96,7 +100,10 @@ def _smooth(problem: Problem) -> Problem:
 
 
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
-    """Return method and step for compliant contacts: a step small enough for the rates of their springs."""
+    """Return method and step for compliant contacts: a step small enough for the rates of their springs.
+
+    `wanted` is the user's choice of method and step, if any.
+    """
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if wanted.method == "auto" else wanted.method
@@ -109,7 +116,8 @@ def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
 def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choice:
     """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
 
-    `when` says where the rate was measured, for the reason text.
+    `wanted` is the user's choice of method and step, if any. `when` says where the rate was measured, for the reason
+    text.
     """
     method, dt, order, duration = wanted
     why = f"fastest rate {rate:.3g} 1/s {when}"
@@ -150,7 +158,8 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
 
     It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger. With
     loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other directions have
-    no motion of their own, but their derivatives grow without bound near singular positions.
+    no motion of their own, but their derivatives grow without bound near singular positions. `derivative` is the
+    compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

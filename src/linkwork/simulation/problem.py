@@ -218,7 +218,7 @@ class Problem:
         return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
 
     def doubled(self) -> Problem:
-        """Return a problem without batch as a batch of two equal members."""
+        """Return a problem without batch as a batch of two equal members, which uses the kernels of a batch."""
 
         def twice(name: str, value: Array) -> Array:
             return np.broadcast_to(value, (2, *self.core(name)))

@@ -176,7 +176,10 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 
 
 def _mechanism(setup: Setup) -> Mechanism:
-    """Return the mechanism to simulate: a brake is added to every joint that the schedule or the controller locks."""
+    """Return the mechanism to simulate: that of `setup` with a brake on every joint that is to be locked.
+
+    These are the joints that the schedule or the controller locks, if they have no brake yet.
+    """
     m = setup.mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"mechanism must be a Mechanism, from lw.load, lw.example or Builder.build; got {m!r:.80}")
@@ -208,7 +211,10 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
 
 
 def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, ArrayLike]:
-    """Return the values of all parameters, by name, that the user gave or that can be switched during the run."""
+    """Return the values of all parameters, by name, that the user gave or that can be switched during the run.
+
+    `setup` has the arguments of `simulate`, and `switches` the names of the parameters that can be switched.
+    """
     given: dict[str, ArrayLike] = {
         **({} if setup.continued is None else setup.continued.parameters),
         **(setup.parameters or {}),
@@ -222,7 +228,11 @@ def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Arr
 
 
 def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], parameters: Mapping[str, Array]) -> None:
-    """Raise a LinkworkError if couplings contradict each other at the start or after an entry of the schedule."""
+    """Raise a LinkworkError if couplings contradict each other at the start or after an entry of the schedule.
+
+    `timeline` are the entries of the schedule, `parameters` the values at the start, and `setup` the arguments of
+    `simulate`.
+    """
     run = setup.continued
     began, half = (0.0, 0.0) if run is None else (run.end, 0.5 * (run.dt or 0.0))
     refuse_contradictions(m, timeline, parameters, setup.commands, began - half)
@@ -232,7 +242,10 @@ def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], pa
 
 
 def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], UserFunction | None]:
-    """Return the gains by name, and the user function that computes wrenches; constant wrenches become a gain."""
+    """Return the gains by name, and the user function that computes wrenches; constant wrenches become a gain.
+
+    `setup` has the arguments of `simulate`. `given` are the parameters by name, which must not have the names of gains.
+    """
     gains = dict(setup.gains or {})
     clash = [name for name in gains if name in given or name == CONSTANT]
     if clash:
@@ -257,7 +270,10 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return the continuous controller, the sampled controller, and the sampling; those that do not apply are None."""
+    """Return the continuous controller, the sampled controller, and the sampling; those that do not apply are None.
+
+    `controller` is the argument of `simulate`, and `gains` are the names of all gains.
+    """
     if controller is None:
         return None, None, None
     if isinstance(controller, Sampled):
@@ -269,7 +285,10 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run."""
+    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run.
+
+    `setup` has the arguments of `simulate`.
+    """
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -297,7 +316,7 @@ def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction,
 
 
 def _refuse_unrepeatable(functions: Functions) -> None:
-    """Raise NotTraceable if a function that is to be compiled refers to a clock or a random generator."""
+    """Raise NotTraceable if one of the `functions` that are to be compiled refers to a clock or a random generator."""
     sampling = functions.sampling
     sampler = None if sampling is not None and sampling.in_python else functions.sampler
     for one in (functions.control, sampler, functions.wrenches, functions.stop, *functions.guards):
@@ -306,7 +325,7 @@ def _refuse_unrepeatable(functions: Functions) -> None:
 
 
 def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
-    """Raise a LinkworkError if a gain was given that no user function takes."""
+    """Raise a LinkworkError if one of the `gains` is not an argument of any of the user `functions`."""
     users = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
     for name in gains:
         if not any(one is not None and name in one.gains for one in users):
@@ -319,14 +338,20 @@ def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
 
 
 def positive(name: str, value: object) -> float:
-    """Return `value` as a float; raise a LinkworkError that names it if it is not a positive number."""
+    """Return `value` as a float; raise a LinkworkError if it is not a positive number.
+
+    `name` is the name of the argument in the message.
+    """
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
         raise LinkworkError(f"{name} must be a positive number; got {value!r}")
     return float(value)
 
 
 def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike]) -> None:
-    """Raise a LinkworkError if the batch is too large for the memory, before any of its arrays is copied."""
+    """Raise a LinkworkError if the batch is too large for the memory, before any of its arrays is copied.
+
+    `setup` has the arguments of `simulate`, and `given` the parameters by name.
+    """
     inputs = [(array, 1) for array in (setup.q0, setup.v0, setup.memory) if array is not None]
     if setup.wrenches is not None and not callable(setup.wrenches):
         inputs.append((setup.wrenches, 2))
@@ -337,7 +362,11 @@ def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLi
 def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
-    """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape."""
+    """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape.
+
+    `setup` has the arguments of `simulate`, `given` are the parameters and `gains` the gains by name, and `memory` (k,)
+    is the initial memory of the controller.
+    """
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
     inputs = {
@@ -384,7 +413,8 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
     """Return the start state (*batch, ...) of a new or continued run.
 
-    Its modes are the values of the parameters `switched`.
+    `setup` has the arguments of `simulate`, and `arrays` those that are arrays, after the checks. The modes of the
+    state are the values of the parameters `switched`.
     """
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
@@ -403,7 +433,10 @@ def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
 
 
 def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
-    """Return the start state (*batch, ...) of a run that begins at time 0 s, from the checked arrays."""
+    """Return the start state (*batch, ...) of a run that begins at time 0 s, from the checked arrays.
+
+    `rigid` says whether contacts are rigid.
+    """
     batch = arrays.batch
 
     def all_of(name: str) -> Array:

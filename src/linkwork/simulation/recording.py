@@ -134,7 +134,7 @@ def _why_not(name: str, facts: RunFacts) -> str:
 def _every(every: int | None, count: int, sample: int) -> int:
     """Return the number of steps between samples: `every` if given, else the smallest that the memory limit allows.
 
-    `count` is the number of steps of the run, `sample` the size of a sample.
+    `count` is the number of steps of the run, `sample` the size of a sample of all batch members [bytes].
     """
     if every is None:
         return max(1, math.ceil(sample * count / COMFORTABLE))

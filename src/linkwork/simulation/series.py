@@ -106,9 +106,9 @@ def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[
 
 
 def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
-    """Return the label (title, axes, units) of a series; entries of an unregistered series are numbered.
+    """Return the label (title, axes, units) of the series called `name`.
 
-    `shape` is the shape of one sample of such a series.
+    Entries of an unregistered series are numbered; `shape` is the shape of one sample of such a series.
     """
     series = find(facts, name)
     if series is not None:
@@ -121,7 +121,7 @@ def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
 
 
 def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
-    """Return the formula of each recorded series, by name, as a function of one `Sample`.
+    """Return the formulas of the recorded series `names`, by name, each a function of one `Sample`.
 
     Results of user-defined formulas are checked.
     """

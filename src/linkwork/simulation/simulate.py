@@ -46,7 +46,7 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 class Integration(NamedTuple):
     """Arguments of `simulate` that decide how a problem is integrated, under the same names.
 
-    `required` is true if the user gave no method, and rigid contacts require `method`.
+    `required` is true if the user gave no method and `method` was set because rigid contacts require it.
     """
 
     method: str
@@ -92,7 +92,7 @@ class Integration(NamedTuple):
 class Recording(NamedTuple):
     """Arguments of `simulate` on recording: series to record (None: default series), and steps between samples.
 
-    The steps are None if memory decides.
+    If the number of steps `every` is None, it is as small as the memory limit allows.
     """
 
     series: Sequence[str] | None = None
@@ -353,7 +353,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
     """Execute a runner and return the resulting run; after Ctrl-C, the run up to the interruption.
 
-    `progress` is the argument of `simulate`.
+    `settings` say how the run is made, and `progress` is the argument of `simulate`.
     """
     begin = time.perf_counter() - building_seconds()
     try:

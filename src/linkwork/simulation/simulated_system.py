@@ -156,9 +156,9 @@ class System:
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
-        """Return the system for a step that begins at t [s], with the memory (n, 5) of its compliant contacts.
+        """Return the system for a step that begins at t [s], with the memory of its compliant contacts.
 
-        The memory has the state number, anchor (3,) [m] and time of entry [s] of each contact.
+        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact.
         """
         if self.rigid or not self.mechanism.contact_pairs:
             return self
@@ -250,7 +250,10 @@ class System:
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,) with the wrenches `loads`."""
+        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), by inverse dynamics.
+
+        The external wrenches of `loads` act too; its joint forces do not.
+        """
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
@@ -286,7 +289,8 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
 def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
     """Return the mass matrix (nv, nv) plus the stiffness and damping terms of an implicit step.
 
-    `extra` (tree.nv,) is added as armature of the joints; each spring between bodies adds weight * row row^T.
+    `extra` (tree.nv,) is added as armature of the joints. Each spring between bodies adds its entry of `weights` times
+    row row^T, where row (nv,) is the derivative of its length.
     """
     m = with_armature(mechanism, extra)
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)

@@ -113,7 +113,7 @@ def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
 
 
 def flatten(record: tuple[object, ...]) -> list[Value]:
-    """Return the numbers and arrays of a nested named tuple as a flat list, in order."""
+    """Return the numbers and arrays of the nested named tuple `record` as a flat list, in order."""
     return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
@@ -130,7 +130,7 @@ def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
 
 
 def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
-    """Return the names of the numbers and arrays in a nested named tuple, such as 'motion.q'.
+    """Return the names of the numbers and arrays in the nested named tuple `record`, such as 'motion.q'.
 
     `prefix` precedes every name.
     """
@@ -143,7 +143,7 @@ def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
 
 
 def mapped(function: Callable[[Value], Value], record: Record) -> Record:
-    """Return a nested named tuple with a function applied to each of its numbers and arrays."""
+    """Return the nested named tuple `record` with a function applied to each of its numbers and arrays."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 
 

@@ -179,7 +179,11 @@ class UserFunction:
             raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
 
     def __call__(self, values: Values, *state: Value) -> Any:
-        """Call the user function with its gains from `values`, and with all modes if it has an argument `modes`."""
+        """Return the result of the user function for `state`: t, q, v, and the memory if it takes one.
+
+        `values` are parameters and gains by name, from which the function gets its gains, and all modes if it has an
+        argument `modes`.
+        """
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 
@@ -234,7 +238,8 @@ class UserFunction:
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
         """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes.
 
-        `values` are parameters and gains by name.
+        `values` are parameters and gains by name, `shape` is that of the joint forces, and `state` has t, q, v, and the
+        memory if the controller takes one.
         """
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
@@ -248,7 +253,7 @@ class UserFunction:
         return Answer(forces, memory, wanted)
 
     def _mode(self, name: str, value: Condition | Value) -> Number:
-        """Return a commanded mode as a number; a condition becomes 1 or 0."""
+        """Return the commanded `value` of the mode `name` as a number; a condition becomes 1 or 0."""
         if isinstance(value, (bool, np.bool_)) or hasattr(value, "select"):
             return where(value, 1.0, 0.0)
         number = cast(Number, value)

@@ -129,7 +129,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
     """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended.
 
-    `switching` provides substeps, event functions and events.
+    `now` is the search before the trial. `switching` provides substeps, event functions and events.
     """
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)

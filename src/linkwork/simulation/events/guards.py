@@ -77,7 +77,10 @@ class Guard(NamedTuple):
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the modes that elements switch without a schedule, such as `engaged` of latches."""
+    """Return the names of the modes that elements switch without a schedule.
+
+    An example is `engaged` of a latch, which engages by itself.
+    """
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 

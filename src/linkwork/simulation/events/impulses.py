@@ -72,11 +72,12 @@ def impact(
 ) -> Impact:
     """Return the state after the impulses that make it satisfy all engaged constraints.
 
-    Impulses along the constraint rows remove the velocities that violate them; small loop closure errors are removed by
-    projection. Momentum is conserved in all directions that the constraints leave free (S0 3.1.1). Ratchets without a
-    force limit only push: a ratchet that would pull is released, and one that would run backward engages, one change
-    per iteration (Murty 1974, least index). Constraints with a capacity receive no impulse; their slip directions
-    follow from the speeds after the impact, except where `decided` (k,) is true: there `slip` stays.
+    Impulses along the constraint rows remove the velocities that violate them; `iterations` of Newton's method remove
+    small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free (S0
+    3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and one that would run
+    backward engages, one change per iteration (Murty 1974, least index). Constraints with a capacity receive no
+    impulse; their slip directions follow from the speeds after the impact, except where `decided` (k,) is true: there
+    the direction in `slip` (k,) remains.
     """
     m = system.mechanism
     gap, error, before = 0.0, 0.0, q

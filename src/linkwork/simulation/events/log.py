@@ -68,8 +68,8 @@ def event(
 ) -> Event:
     """Return an `Event`; its text reports the loop closure error `gap` [m or rad] removed and the energy [J] gained.
 
-    `what` is the text without these, `impulse` [N s or N m s] the constraint impulse, and `carried` [N or N m] the
-    constraint force.
+    `what` is the text without these, `time` [s] and `member` (batch index) are those of the event, `impulse` [N s or N
+    m s] is the constraint impulse, and `carried` [N or N m] the constraint force.
     """
     words = [("closure error", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]

@@ -55,7 +55,10 @@ class Switch(NamedTuple):
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """Return all schedule verbs: a dict from verb to kind of element to the mode that it sets and the new value."""
+    """Return the table of schedule verbs, such as "engage": verbs()[verb][kind] is the effect of a verb on an element.
+
+    `kind` is the kind of element, such as "clutches". The effect is the mode that the verb sets, and the new value.
+    """
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
         for verb, change in kind.switches.items():
@@ -136,9 +139,9 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return the kinds of elements that an error message lists: linkwork's own, and user-defined ones in use.
+    """Return those of the element kinds `sections` that an error message lists.
 
-    `sections` are the names of the kinds.
+    They are the kinds that linkwork defines, and the user-defined kinds that the mechanism has.
     """
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 

@@ -70,7 +70,10 @@ def any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
-    """Return a message that names a guard whose value is nan in one of the (time [s], state) pairs, or ""."""
+    """Return a message that names a guard whose value is nan in one of the `states`; "" if there is none.
+
+    `states` are pairs of a time [s] and a state.
+    """
     for t, now in states:
         for guard in system.guards:
             if np.isnan(guard.function(t, now.q, now.v)):
@@ -79,10 +82,10 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """Return the state with the values of its event functions (k,) and constraint forces (n,), stored in `watched`.
+    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `watched`.
 
     The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is
-    nan. `held` (nv,) are the joint forces of a sampled controller.
+    nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism

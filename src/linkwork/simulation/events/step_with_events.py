@@ -59,7 +59,7 @@ class _Events:
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """Return the state at the start t [s] of the step, with the values of its event functions."""
+        """Return the state `now` at the start t [s] of the step, with the values of its event functions."""
         now = self.touching.begin(now)
         return watch(self.system, t, now, self.held) if self.count else now
 

@@ -107,7 +107,10 @@ def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[st
 
 
 def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the mechanism of a run at the samples nearest to the times `at` [s], with the paths of its frames."""
+    """Draw the mechanism of a run at the samples nearest to the times `at` [s], with the paths of its frames.
+
+    The figure is also written to the file `path`, if given.
+    """
     file = checked_path(path)
     if run.batch:
         raise LinkworkError(
@@ -169,8 +172,8 @@ def skeleton(m: Mechanism) -> Skeleton:
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
     """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and the end of a bar.
 
-    The end of the bar is added if the body has a single joint; the bar is thin and has the same inertia. `points` (3,)
-    [m] are the joints of the body, in its frame.
+    The bar is added if the body has a single joint: it is a thin bar with the mass and the inertia of the body, in the
+    direction from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
     """
     if not body.mass > 0.0:
         return []
@@ -212,7 +215,11 @@ def view_of(points: Array, gravity: Array) -> View:
 
 
 def _not_collinear(points: Array) -> bool:
-    """Return whether points (n, 3) are not all on one line, so that they define a view without the visual shapes."""
+    """Return whether points (n, 3) are not all on one line.
+
+    If so, the points of joints, springs and frames suffice to choose the direction of view; else the points of the
+    visual shapes are used too.
+    """
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
 
@@ -275,10 +282,10 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
 
 
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
-    """Draw the mechanism in one position, with body poses X; distant bodies are drawn first.
+    """Draw the mechanism in one position, with body poses X (nbodies + 1, 4, 4); distant bodies are drawn first.
 
-    `view` is the projection, `bones` the skeleton of the mechanism, `shade` the opacity from 0 to 1, and `order` the
-    drawing order; lines are thicker if the mechanism has `few` bodies.
+    `axes` are those of the figure, `view` is the projection, `bones` the skeleton of the mechanism, `shade` the opacity
+    from 0 to 1, and `order` the drawing order; lines are thicker if the mechanism has `few` bodies.
     """
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
@@ -314,16 +321,18 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
     """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order.
 
-    `bones` is the skeleton of the mechanism, and `points` are those of the body in its frame.
+    X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are those of the
+    body in its frame.
     """
     own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
     return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
 
 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
-    """Draw a visual shape of a body: its filled outline and its edges.
+    """Draw the visual shape `solid` of a body with this `color`: its filled outline and its edges.
 
-    `view` is the projection, `shade` the opacity from 0 to 1, and `order` the drawing order.
+    X (nbodies + 1, 4, 4) are the body poses, `axes` those of the figure, `view` is the projection, `shade` the opacity
+    from 0 to 1, and `order` the drawing order.
     """
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
@@ -342,8 +351,8 @@ def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: 
 def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) -> None:
     """Draw the guide line of a point-on-line loop, as long as the mechanism.
 
-    `view` is the projection, `everything` (n, 3) [m] are all points of the mechanism, and the line goes through `at`
-    (3,) [m] in the direction `along` (3,).
+    `axes` are those of the figure, `view` is the projection, `everything` (n, 3) [m] are all points of the mechanism,
+    and the line goes through `at` (3,) [m] in the direction `along` (3,).
     """
     reach = (everything - at) @ along
     ends = at + np.outer([reach.min(), reach.max()], along)
@@ -397,7 +406,7 @@ def _color(bones: Skeleton, number: int) -> Color:
 
 
 def _at(X: Array, place: Place) -> Array:
-    """Return the world position (3,) [m] of a point on a body, given as (body number, point).
+    """Return the world position (3,) [m] of a point `place` on a body, given as (body number, point (3,) [m]).
 
     X (nbodies + 1, 4, 4) are the body poses.
     """
@@ -410,7 +419,7 @@ def _points(X: Array, body: int, points: Array) -> Array:
 
 
 def _moved(X: Array, bones: Skeleton) -> Array:
-    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X.
+    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X (nbodies + 1, 4, 4).
 
     `bones` is the skeleton.
     """

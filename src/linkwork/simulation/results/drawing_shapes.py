@@ -60,7 +60,7 @@ def _hull(shape: Shape) -> tuple[Array, list[Array]]:
 
 
 def _ball(radius: float) -> Array:
-    """Return points (n, 3) [m] on a sphere about the origin."""
+    """Return points (n, 3) [m] on a sphere of radius `radius` [m] about the origin."""
     around, upward = (angles.ravel() for angles in np.meshgrid(AROUND, UPWARD))
     level = np.cos(upward)
     return radius * np.column_stack([level * np.cos(around), level * np.sin(around), np.sin(upward)])

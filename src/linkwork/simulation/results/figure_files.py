@@ -17,7 +17,10 @@ DPI = 110
 
 
 def empty_figure(width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> Figure:
-    """Return an empty figure of this size [inches], without pyplot; layout "compressed" is for axes of equal scale."""
+    """Return an empty figure of the size `width` x `height` [inches], without pyplot.
+
+    The layout "compressed" is for axes of equal scale.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:

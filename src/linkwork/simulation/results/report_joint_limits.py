@@ -33,7 +33,8 @@ def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
 def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, remark: str) -> Row:
     """Return the report row that says whether a series (*batch, T, nv) exceeds the joint limits `bound` (nv,).
 
-    Its note names the joint with the largest ratio.
+    `title` is the name of the row. Its note names the joint with the largest ratio of value to limit, with their
+    `unit`, and ends with `remark`.
     """
     note = f"{_worst(run, series, bound, unit)}; {remark}"
     exceeded = _beyond(series, bound).any()
@@ -41,7 +42,10 @@ def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, 
 
 
 def _clipped(run: RunData, bound: Array) -> Row:
-    """Return the report row that says how often and by how much the forces of the controller were clipped."""
+    """Return the report row that says how often and by how much the forces of the controller were clipped.
+
+    `bound` (nv,) [N m or N] are the effort limits.
+    """
     known = COMMANDED in run.recorded
     found = run[COMMANDED] if known else run.tau
     clipped = _beyond(found, bound) if known else np.abs(found) >= bound
@@ -58,7 +62,10 @@ def _beyond(series: Array, bound: Array) -> Array:
 
 
 def _worst(run: RunData, series: Array, bound: Array, unit: str, what: str = "") -> str:
-    """Return a text that names the joint whose value is largest relative to its limit, with value and limit."""
+    """Return a text that names the joint whose value is largest relative to its limit, with value and limit.
+
+    `series` (*batch, T, nv) has the values, `bound` (nv,) the limits, both in `unit`. `what` precedes the value.
+    """
     m = run.mechanism
     largest = np.nanmax(np.abs(series).reshape(-1, m.nv), axis=0, initial=0.0)
     ratios = np.where(largest > 0.0, largest / bound, 0.0)

@@ -68,7 +68,10 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
 
 
 def _same_symmetries(run: RunData, first: Mechanism) -> bool:
-    """Return whether gravity, and the joints, loops and springs at the world, are the same in all batch members."""
+    """Return whether gravity, and the joints, loops and springs at the world, are the same in all batch members.
+
+    `first` is the mechanism of the first member.
+    """
     connections = [one for one in (*first.frame_constraints, *first.line_forces) if WORLD in (one.at.body, one.to.body)]
     roots = tuple(f"{one.name}." for one in (*(joint for joint in first.joints if joint.i == WORLD), *connections))
     return all(
@@ -143,8 +146,9 @@ def _weight(run: RunData) -> Array:
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """Return the sizes of linear and angular momentum (*batch,) to which drifts of momenta are relative.
 
-    Each is the sum of the momenta of single joint velocities, at the sample where it is largest; at least a small part
-    of the other one, which differs by a length: the largest radius of gyration.
+    Each size is a sum over the joints of the momentum that the velocity of this joint alone causes, at the sample where
+    the sum is largest. The size is at least a small fraction of the other one, converted by a length, the largest
+    radius of gyration: linear momentum is angular momentum divided by this length.
     """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]

@@ -110,7 +110,7 @@ class Report:
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
     """Return a report row that checks the largest of `values` (*batch,) against `bound`.
 
-    Without a bound it is the limit for energy and momenta.
+    `name` and `note` are those of the row. Without a bound, the limit of energy and momentum errors applies.
     """
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)

@@ -91,7 +91,10 @@ def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
 
 
 def read_run(path: str | os.PathLike[str]) -> RunData:
-    """Read a run that `save_run` wrote; raise a LinkworkError if the file is damaged, no run file, or too new."""
+    """Read a run that `save_run` wrote to `path`.
+
+    Raise a LinkworkError if the file is damaged, is not a run file, or is of a newer version.
+    """
     path = _path(path)
     _, read = _form(path)
     if not path.is_file():
@@ -162,7 +165,7 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
 
 
 def _described(path: Path, text: str) -> About:
-    """Return the parsed JSON text of a run file; raise a LinkworkError if it is no run file or of a newer version."""
+    """Return the parsed JSON text of the run file `path`; raise a LinkworkError if it is no run file or too new."""
     try:
         about = json.loads(text)
     except ValueError:
@@ -179,7 +182,7 @@ def _described(path: Path, text: str) -> About:
 
 
 def _restored(path: Path, contents: Contents, about: About) -> RunData:
-    """Return the run from the contents of a file; raise a ValueError if they are not consistent.
+    """Return the run from the contents of the file `path`; raise a ValueError if they are not consistent.
 
     `about` is the parsed JSON text of the file.
     """
@@ -235,7 +238,10 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:
-    """Return the array `name` as float64; raise a ValueError if it does not have the shape `shape`."""
+    """Return the array called `name` as float64, from the dict `arrays`.
+
+    Raise a ValueError if it does not have the shape `shape`, where None stands for any length.
+    """
     array = arrays[name]
     if array.dtype != np.float64:
         raise ValueError(f"{name!r} has dtype {array.dtype}; expected float64")
@@ -332,7 +338,7 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Return axis names for an array that is not a series: batch axes, then numbered axes of the array.
+    """Return axis names for the array `name`, which is not a series: batch axes, then numbered axes of the array.
 
     `values` is the array.
     """
@@ -362,7 +368,7 @@ def _seal(checksum: int) -> bytes:
 
 
 def _refuse_unsealed(path: Path) -> None:
-    """Raise a ValueError if the checksum at the end of a netCDF file is wrong or missing.
+    """Raise a ValueError if the checksum at the end of the netCDF file `path` is wrong or missing.
 
     HDF5 may hang on a damaged file.
     """

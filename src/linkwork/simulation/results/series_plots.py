@@ -43,7 +43,10 @@ class Panel(NamedTuple):
 
 
 def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """Return a figure of the named series; by default positions, velocities, controller forces and energies."""
+    """Return a figure of the named series; by default positions, velocities, controller forces and energies.
+
+    The figure is also written to the file `path`, if given.
+    """
     file = checked_path(path)
     panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
     across = 1 if len(panels) <= 2 else 2
@@ -152,9 +155,9 @@ def _members(line: Array) -> Array:
 
 
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
-    """Draw one line of a panel; for a batch its median, a percentile band and a few members.
+    """Draw one line of a panel in the colour `color`; for a batch its median, a percentile band and a few members.
 
-    `name` is its name in the legend.
+    `axes` are those of the panel, and `name` is the name of the line in the legend.
     """
     members = _members(line)
     if not batch:

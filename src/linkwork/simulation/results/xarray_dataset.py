@@ -75,7 +75,10 @@ def attributes(label: Label) -> dict[str, str]:
 
 
 def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
-    """Return axis names, values (*batch, shape) and title of a parameter; a value shared by all members is repeated."""
+    """Return axis names, values (*batch, shape) and title of the parameter called `name`.
+
+    `values` is its value in the run; a value shared by all members is repeated.
+    """
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))
     return (*batch_axes(run), *axes), np.broadcast_to(values, run.batch + core), {"long_name": f"parameter {name}"}

@@ -86,7 +86,10 @@ class Adaptive:
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of a failed batch member in plain Python, so that its error is raised."""
+        """Evaluate the state derivative of a failed batch member in plain Python, so that its error is raised.
+
+        `values` are the parameters and gains of the member, and `now` is its last state.
+        """
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         held = self.problem.system(values).clipped(now.control)
@@ -121,7 +124,10 @@ class Member:
         self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
 
     def go(self, watch: Callable[[float], None]) -> None:
-        """Run the member from start to end, and record its samples and its final state."""
+        """Run the member from start to end, and record its samples and its final state.
+
+        `watch` is called with the completed fraction.
+        """
         runner, times = self.runner, self.times
         if self.problem.sampler is not None:
             self._sample(self.first)
@@ -153,7 +159,10 @@ class Member:
             array[self.index] = value
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return, by time [s], the calls of the sampled controller and the scheduled switches that act at that time."""
+        """Return a dict from time [s] to the calls of the sampled controller and the scheduled switches at that time.
+
+        `times` (T,) [s] are the times of the samples.
+        """
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -172,11 +181,11 @@ class Member:
         return dict(sorted(found.items()))
 
     def _when(self, switch: Switch) -> float:
-        """Return the time [s] at which an entry of the schedule acts on this batch member."""
+        """Return the time [s] at which `switch`, an entry of the schedule, acts on this batch member."""
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Apply the entries of the schedule that act at time t [s]."""
+        """Apply `switches`, the entries of the schedule that act at time t [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -209,7 +218,10 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
+        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them.
+
+        `watch` is called with the time [s] reached.
+        """
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
@@ -250,7 +262,10 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Return the joint forces (nv,) of controller and slip, and parameters that release slipping constraints."""
+        """Return the inputs of the state derivative: joint forces (nv,) of controller and slip, and parameters by name.
+
+        The parameters release the constraints that slip.
+        """
         slip = self.now.motion.slip
         system = self.problem.system(self.values)
         m, held = system.in_modes(self.now.motion.modes).mechanism, system.clipped(self.now.control)
@@ -259,7 +274,10 @@ class Member:
         return held + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
     def _integrate(self, begin: float, end: float, watch: Callable[[float], None]) -> float:
-        """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
+        """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached.
+
+        `watch` is called with the time after each step.
+        """
         start = self.runner.solvers(*self._acting())
         if self.problem.mechanism.constraints:
             self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
@@ -282,7 +300,10 @@ class Member:
         return end
 
     def _solver(self, start: Start, begin: float, end: float, step: float | None = None) -> Solver:
-        """Return a solver from the present state at `begin` to `end` [s]; its first step has the length `step` [s]."""
+        """Return a solver from the present state at `begin` to `end` [s]; its first step has the length `step` [s].
+
+        The solver chooses the first step if `step` is None. `start` makes the solver from a state.
+        """
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
         return start(begin, x, end, None if step is None else min(step, end - begin))
 

@@ -61,14 +61,20 @@ class MemberKernels:
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the step state of `now` with `count` event functions, constraint forces and arming states."""
+        """Return the step state of `now` with `count` event functions, constraint forces and arming states.
+
+        `values` are the parameters and gains of the batch member.
+        """
         x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
         results = armed + count + len(self.problem.mechanism.constraints) + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
 
     def sample(self, values: Values, now: MemberState) -> list[Array]:
-        """Return one sample of every recorded series, evaluated in the state `now`."""
+        """Return one sample of every recorded series, evaluated in the state `now`.
+
+        `values` are the parameters and gains of the batch member.
+        """
         if not (self.compiled and self.many):
             return list(self.program.series_values(values, self.dt, now))
         x, more = packed((*flatten(now), *values.values())), (series_name(self.program), repr(self.dt))

@@ -58,7 +58,11 @@ Solvers = Callable[[Array, Values], Start]
 
 
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
-    """Return the solvers of the adaptive method named `method`."""
+    """Return a function that makes solvers of the adaptive method named `method`.
+
+    Its arguments are joint forces (nv,), and parameters and gains. `derivative` is the time derivative of the state,
+    and `tolerances` are those of the solvers.
+    """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
     def dop853(held: Array, values: Values) -> Start:
@@ -88,7 +92,10 @@ class StageKernel:
         self._compiled: dict[int, Callable[..., Array]] = {}
 
     def bound(self, held: Array, values: Values) -> StageFunction:
-        """Return the stages for fixed joint forces `held` (nv,) and parameters and gains `values`."""
+        """Return a function that evaluates stages of "dop853", with the joint forces `held` (nv,) and `values` fixed.
+
+        `values` are parameters and gains by name.
+        """
         fixed = packed([held, *values.values()])
 
         def in_python(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
@@ -102,14 +109,20 @@ class StageKernel:
         return in_python if self.derivative.target == "numpy" else compiled
 
     def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
-        """Return the results of `stages`; `fixed` (m,) are joint forces, parameters and gains in order."""
+        """Return the result of `dop853.stages` for this problem; `fixed` (m,) has joint forces, parameters and gains.
+
+        The other arguments, `count`, `at`, `y`, `f` and `window`, are those of `stages`.
+        """
         problem = self.problem
         held, *values = unpacked(fixed, [(problem.mechanism.nv,), *map(problem.core, problem.values)])
         derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)))
         return stages(derivative, count, at, y, f, window)
 
     def _compile(self, fixed: Array) -> None:
-        """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once."""
+        """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once.
+
+        `fixed` (m,) has joint forces, parameters and gains; only its size matters.
+        """
         n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]
         key = ("stages", repr(list(self.problem.parameters)), digest(TABLE.tobytes()))

@@ -41,7 +41,8 @@ from linkwork.tolerances import HUGE
 class MemberProgram:
     """Program of one batch member: problem, method, recorded series, and number of steps between samples (`every`).
 
-    A sampled controller is called every `tick` steps.
+    A sampled controller is called every `tick` steps. The methods take the parameters and gains of the member by name
+    (`values`), the step `dt` [s], and the member's state `now`.
     """
 
     problem: Problem
@@ -51,9 +52,9 @@ class MemberProgram:
     tick: int = 1
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Return the state after one step dt [s]; a member that has ended keeps its last valid state.
+        """Return the state after one step dt [s] from `now`; a member that has ended keeps its last valid state.
 
-        `status` of the state is then the reason for the end.
+        `status` of the state is then the reason for the end. `values` are the member's parameters and gains.
         """
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
@@ -76,7 +77,10 @@ class MemberProgram:
         )
 
     def steps(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> MemberState:
-        """Return the state after `count` steps dt [s] without recording."""
+        """Return the state after `count` steps dt [s] from the state `now`, without recording.
+
+        `values` are the member's parameters and gains.
+        """
 
         def one(_: Number, *state: Value) -> Leaves:
             after = self.step(values, dt, unflatten(now, state))
@@ -88,9 +92,10 @@ class MemberProgram:
     def run_samples(
         self, values: Values, dt: Number, now: MemberState, count: int | Count
     ) -> tuple[MemberState, Leaves]:
-        """Run for `count` samples; return the last state and the recorded series.
+        """Run from the state `now` for `count` samples; return the last state and the recorded series.
 
-        Each sample takes `every` steps of dt [s], then evaluates every series.
+        Each sample takes `every` steps of dt [s], then evaluates every series. `values` are the member's parameters and
+        gains.
         """
         sampled = self.problem.traced_sampler
         inner = gcd(self.every, self.tick) if sampled else self.every
@@ -122,21 +127,30 @@ class MemberProgram:
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
-        """Return the `Sample` of the state `now`: the argument of the formulas of recorded series."""
+        """Return the `Sample` of the state `now`: the argument of the formulas of recorded series.
+
+        `values` are the member's parameters and gains.
+        """
         t, problem = now.step * dt, self.problem
         return Sample(
             t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
         )
 
     def series_values(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
-        """Return one sample of every recorded series, evaluated in the state `now`."""
+        """Return one sample of every recorded series, evaluated in the state `now`.
+
+        `values` are the member's parameters and gains.
+        """
         sample = self.sample(values, dt, now)
         return tuple(formula(sample) for formula in self.formulas.values())
 
     # --- sampled controllers, and switches by controllers and schedules ---
 
     def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
-        """Return the state after a call of the sampled controller, if one is due or `always` is true."""
+        """Return the state `now` after a call of the sampled controller, if one is due or `always` is true.
+
+        `values` are the member's parameters and gains.
+        """
         answer = self.problem.sample(values, now.step * dt, now)
         running = now.status == RUNNING
         if not always:
@@ -151,7 +165,10 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """Return the state after switching to the modes `wanted` (m,) of a controller, with the events in the log."""
+        """Return the state `now` after switching to the modes `wanted` (m,) of a controller, with events in the log.
+
+        `values` are the member's parameters and gains.
+        """
         problem, system = self.problem, self.problem.system(values)
         after, found, carried = self.switched(values, dt, now, wanted)
         fired, lines, known = [], [], len(sources(system))
@@ -166,8 +183,8 @@ class MemberProgram:
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
         """Set the modes to `modes` (m,); return the state after the impact, the impact, and constraint forces (n,).
 
-        A member that cannot satisfy the constraints ends. Forces [N or N m] are those after the impact, or before it
-        for constraints that are released.
+        `now` is the state before, and `values` are the member's parameters and gains. A member that cannot satisfy the
+        constraints ends. Forces [N or N m] are those after the impact, or before it for constraints that are released.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         motion, held = now.motion, system.clipped(now.control)
@@ -239,7 +256,7 @@ class BatchProgram:
         self._compiles = kernels is None
 
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` samples, and write the samples to the arrays `places`.
+        """Return the state (*batch, ...) after `count` samples from the state `now`; write the samples to `places`.
 
         `places` has for each series a view that begins at its first sample, in an array (*batch, capacity, ...) in C
         order.
@@ -247,9 +264,9 @@ class BatchProgram:
         return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
-        """Return the state (*batch, ...), and one sample (*batch, 1, ...) of each series by name.
+        """Return the state `now` (*batch, ...), and one sample (*batch, 1, ...) of each series by name.
 
-        With `control`, the sampled controller is called first.
+        With `control`, the sampled controller is called first; it may change the state.
         """
         size, axis = len(flatten(now)), len(self.program.problem.batch)
         found = self._run(FIRST_SAMPLE if control else SAMPLE, now, ())
@@ -257,13 +274,13 @@ class BatchProgram:
         return unflatten(now, found[:size]), {name: np.expand_dims(value, axis) for name, value in values}
 
     def steps(self, now: MemberState, count: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` steps."""
+        """Return the state (*batch, ...) after `count` steps from the state `now`."""
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Set the modes to `modes` (*batch, m); return the state (*batch, ...), and the impulses of the switch.
+        """Set the modes in the state `now` to `modes` (*batch, m); return the new state and the effects of the switch.
 
-        The second result also has the energies gained.
+        The effects are the energies gained, impulses, constraint forces and removed closure errors.
         """
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
@@ -271,8 +288,8 @@ class BatchProgram:
     def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
         """Run the program named `what` for one batch member; return its state and its results as flat lists.
 
-        Inputs are the leaves of its state, the step dt [s], its parameters and gains, and the count of samples or
-        steps, or the new modes.
+        `inputs` are the leaves of its state, the step dt [s], its parameters and gains, and the count of samples or
+        steps, or the new modes. `like` is a state with the same structure.
         """
         program, size = self.program, len(flatten(like))
         now, dt = unflatten(like, inputs[:size]), inputs[size]
@@ -343,7 +360,10 @@ class BatchProgram:
 
 
 def series_name(program: MemberProgram) -> str:
-    """Return a text that identifies the recorded series: their names, and a hash of user-defined formulas."""
+    """Return a text that identifies the series that `program` records.
+
+    It has their names, and a hash of user-defined formulas.
+    """
     users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
     formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
     return f"{program.series} {formulas or ''}"
@@ -356,7 +376,11 @@ def _in_plain_python(
     batch: Shape,
     counts: tuple[int, ...],
 ) -> list[Array]:
-    """Run a compiled program's function on floats, one batch member after the other, as a reference for its results."""
+    """Return the results of a compiled program's function on floats, one batch member after the other, as a reference.
+
+    `arrays` are the inputs; for one member they have the shapes `cores`, and in front of these the axes of `batch` or
+    none. `counts` are the loop counts, passed after the arrays. The results have the batch axes in front.
+    """
     size = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]
     with np.errstate(all="ignore"):

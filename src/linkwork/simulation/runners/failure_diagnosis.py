@@ -20,7 +20,10 @@ SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are
 
 
 def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
-    """Return the outcome of every member (*batch,), and all events in order of time."""
+    """Return the outcome of every batch member (*batch,) of a run, and all events in order of time.
+
+    `runner` is the runner of the run, after its end.
+    """
     now, problem = runner.now, runner.problem
     found, events = np.empty(problem.batch, dtype=object), list(runner.events)
     diagnosed = dict.fromkeys(KINDS, 0)
@@ -40,7 +43,10 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
-    """Return the reason why the batch member at `index`, with status `code`, could not continue."""
+    """Return the reason why the batch member at `index` of a run, with status `code`, could not continue.
+
+    `runner` is the runner of that run.
+    """
     problem = runner.problem
     _, values = problem.member(index)
     now = member(runner.now, index)
@@ -73,7 +79,8 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
     """Return a text that names joints whose common motion has almost no inertia in the last state, or "".
 
-    An example is gimbal lock: three revolute joints with massless links between them, two of which become parallel.
+    The state is that of the batch member at `index` of the `runner`. An example is gimbal lock: three revolute joints
+    with massless links between them, two of which become parallel.
     """
     problem = runner.problem
     start, values = problem.member(index)

@@ -299,7 +299,10 @@ class FixedSteps:
     # --- failures ---
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Make one step of a failed batch member in plain Python, so that its error is raised."""
+        """Make one step of a failed batch member in plain Python, so that its error is raised.
+
+        `values` are the parameters and gains of the member, and `now` is its last state.
+        """
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, system.clipped(now.control))
 
@@ -310,9 +313,9 @@ class FixedSteps:
         return failed_step_text(self, index, now)
 
     def trial(self, problem: Problem, dt: float, duration: float) -> FixedSteps:
-        """Return a runner for a trial run of another problem with the step dt [s], which compiles no kernels.
+        """Return a runner for a trial run of another problem, for `duration` [s] with the step dt [s].
 
-        It uses the kernels of this runner, and runs in short pieces.
+        It uses the kernels of this runner and compiles none, and runs in short pieces.
         """
         choice = self.choice._replace(dt=dt)
         storage = Storage(problem, choice, self.storage.series, self.storage.every, duration)
@@ -328,9 +331,9 @@ class FixedSteps:
 
 
 def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state with an event log; it has lines for contact events if these are located.
+    """Return the start state with an event log; it has lines for contact events if `locate` is true.
 
-    There is space for one event per contact pair.
+    Contact events are then located. There is space for one event per contact pair.
     """
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
@@ -354,5 +357,5 @@ def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> M
 
 
 def ended_at(now: MemberState) -> Array:
-    """Return the step number (*batch,) at which each batch member ended; inf for members that still run."""
+    """Return the step number (*batch,) at which each batch member ended, from the state `now`; inf if it still runs."""
     return np.where(np.asarray(now.status) == RUNNING, np.inf, now.step)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return the state of a step as one array: q, v, contact memory, slip directions, latch modes, arming states."""
+    """Return the step state `now` as one array: q, v, contact memory, slip directions, latch modes, arming states."""
     return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 
@@ -81,7 +81,7 @@ class StepKernel:
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
         """Return the state array after one step from the state array x; nan if the step's equations were not solved.
 
-        `flat_state` defines the arrays; tau (nv,) are joint forces.
+        `flat_state` defines the arrays; tau (nv,) are joint forces, and `changes` the arguments of `system`.
         """
         sim, system = self.simulator, self.system(*changes)
         moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(tau))
@@ -96,7 +96,10 @@ class StepKernel:
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Return the state after one step for inputs of any type; raise an error that names the cause if it fails."""
+        """Return the state after one step for inputs of any type; raise an error that names the cause if it fails.
+
+        x is the state array, tau (nv,) are joint forces, and `changes` the arguments of `system`.
+        """
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
             raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
@@ -119,7 +122,10 @@ class StepKernel:
         raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
 
     def _not_converged(self, step: FailedStep, failed: Unsolved) -> NotConverged:
-        """Return the error of a step whose equations were not solved, with a smaller step that is solved, if found."""
+        """Return the error of a step whose equations were not solved, with a smaller step that is solved, if found.
+
+        `step` is the failed step, and `failed` its diagnosis.
+        """
         shorter = solved_step(step)
         remedy = f"dt={shorter:g} is solved" if shorter else "no smaller dt that is solved was found"
         text = f"the step at {self.simulator.state.t:g} s: {failed.text(step.h)}; {remedy}"

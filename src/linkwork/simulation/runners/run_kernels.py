@@ -49,7 +49,7 @@ def kernel_of(
 
 
 def packed(parts: Sequence[Value]) -> Array:
-    """Return all numbers of several numbers and arrays in one array (n,)."""
+    """Return all numbers of `parts`, several numbers and arrays, in one array (n,)."""
     return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
 
 
@@ -62,7 +62,8 @@ def unpacked(x: Array, shapes: Sequence[Shape]) -> list[Value]:
 def _key(problem: Problem, *name: str) -> str | None:
     """Return the cache key of a kernel, made from everything that determines its program.
 
-    None if the mechanism has user-defined joint kinds or elements: then only the traced graph identifies the program.
+    `name` are texts that distinguish the programs of a problem. None if the mechanism has user-defined joint kinds or
+    elements: then only the traced graph identifies the program.
     """
     m = problem.mechanism
     if has_kinds_of_users(m):

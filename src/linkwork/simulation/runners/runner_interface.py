@@ -26,7 +26,10 @@ class Runner(Protocol):
         ...
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Repeat the failed step of one batch member in plain Python, so that its error is raised."""
+        """Repeat the failed step of one batch member in plain Python, so that its error is raised.
+
+        `values` are the parameters and gains of the member, and `now` is its last state.
+        """
         ...
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:

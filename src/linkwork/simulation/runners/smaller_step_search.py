@@ -33,7 +33,7 @@ AGREES = 1e-3  # "rk4" works if halving its step changes coordinates by less [ra
 QUICKLY_COMPILED = 8  # degrees of freedom up to which compiling the state derivative takes at most 0.3 s
 
 
-class TriedRunner(Runner, Protocol):
+class RunnerWithTrials(Runner, Protocol):
     """Interface of a fixed-step runner that can make trial runs.
 
     `advised` is the index of the batch member whose failure was diagnosed with trial runs, if any.
@@ -44,15 +44,18 @@ class TriedRunner(Runner, Protocol):
     advised: tuple[int, ...] | None
 
     def trial(self, problem: Problem, dt: float, duration: float) -> Runner:
-        """Return a runner for a trial run of another problem with the step dt [s], which compiles no kernels.
+        """Return a runner for a trial run of another problem, for `duration` [s] with the step dt [s].
 
-        It uses the kernels of this runner, and runs in short pieces.
+        It uses the kernels of this runner and compiles none, and runs in short pieces.
         """
         ...
 
 
-def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the cause of the failed step of the batch member at `index` in the state `now`, and a remedy."""
+def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
+    """Return the cause of the failed step of a batch member, and a remedy, as text.
+
+    `runner` is the runner of the run, `index` that of the member, and `now` its state before the step.
+    """
     _, values = runner.problem.member(index)
     t, system, method = float(now.step) * runner.dt, runner.problem.system(values), runner.program.method
     held = system.clipped(now.control)
@@ -76,8 +79,11 @@ def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberSta
     return f"{cause}; {_remedy(runner, index, now)}"
 
 
-def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the text of a remedy, such as a smaller step, that worked in a trial run, or that none was found."""
+def _remedy(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
+    """Return the text of a remedy, such as a smaller step, that worked in a trial run, or that none was found.
+
+    The failed step is that of the batch member at `index` of the `runner` in the state `now`.
+    """
     if runner.problem.in_python:
         return f"try dt={runner.dt / 4:g} (not tried, because a trial would call the controller in Python)"
     farthest: Trial | None = None
@@ -111,11 +117,12 @@ class Reached(NamedTuple):
     failed: bool
 
 
-def _trials(runner: TriedRunner, index: tuple[int, ...], now: MemberState, deadline: float) -> Iterator[Trial]:
+def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, deadline: float) -> Iterator[Trial]:
     """Yield trial runs with smaller steps: from the start of the run, then from the state `now` before the failure.
 
-    A run from the start shows that the advice works. If there is no time for it, a run from `now` shows that a smaller
-    step solves the interval in which the step failed.
+    The run is that of the batch member at `index` of the `runner`. A trial from the start shows that the advice works.
+    If there is no time for it, a trial from `now` shows that a smaller step solves the interval in which the step
+    failed. The trials end at the `deadline` [s], a time of `time.perf_counter`.
     """
     alone, t, count = runner.problem.alone(index), float(now.step) * runner.dt, runner.storage.steps[-1]
     later = [float(one.when) for one in alone.switches if not one.guarded and float(one.when) > t]
@@ -138,10 +145,11 @@ def _end(reached: float, end: float) -> str:
     return "reached the end" if reached >= end * (1.0 - 1e-9) else f"passed this time and reached {reached:.4g} s"
 
 
-def _reached(runner: TriedRunner, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
-    """Make a trial run towards `end` [s] with the step of `runner` halved some times; return the time it reached.
+def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
+    """Return the time that a trial run towards `end` [s] reached, with the step of `runner` divided by 2^halvings.
 
-    The problem has no batch. None if the trial is impossible: a kernel is missing, or the recording would be too large.
+    The problem has no batch. The trial ends at the `deadline` [s], a time of `time.perf_counter`. None if the trial is
+    impossible: a kernel is missing, or the recording would be too large.
     """
     dt, parts = runner.dt / 2**halvings, 2.0**halvings
     start = problem.start._replace(status=np.zeros(()), step=np.asarray(problem.start.step) * parts)
@@ -173,10 +181,11 @@ def _reached(runner: TriedRunner, problem: Problem, halvings: int, end: float, d
 # --- a trial with another method ---
 
 
-def _solved_by_rk4(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> float | None:
+def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> float | None:
     """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`.
 
-    None if none was found in RK4_SECONDS, or the mechanism is too large to compile its state derivative quickly.
+    The failed step is that of the batch member at `index` of the `runner`. None if no step was found in RK4_SECONDS, or
+    the mechanism is too large to compile its state derivative quickly.
     """
     alone, t = runner.problem.alone(index), float(now.step) * runner.dt
     m = alone.mechanism

@@ -56,7 +56,10 @@ class StateDerivative:
         return derivative
 
     def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
-        """Return the derivative of the state x (nq + nv + 1,) at time t [s], for parameters and gains `values`."""
+        """Return the derivative of the state x (nq + nv + 1,) at time t [s].
+
+        `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains.
+        """
         return self.bound(held, values)(t, x)
 
     def bound(self, held: Array, values: Values) -> Callable[[float, Array], Array]:
