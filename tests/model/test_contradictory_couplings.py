@@ -119,7 +119,7 @@ def test_contradictory_schedule_is_rejected_at_its_entry():
             (0.1, "engage", "gearbox"),
             "there is no clutch or brake or ratchet or latch or differential or coupling 'gearbox'",
         ),
-        ((0.1, "engage", "clutch", 2.0), "must be (time [s] or guard function, verb, name of an element)"),
+        ((0.1, "engage", "clutch", 2.0), "must be (time, 'engage', name)"),
     ],
 )
 def test_invalid_shift_entries_are_rejected(entry, message):

@@ -291,9 +291,10 @@ def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, 
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the force (k,) [N m or N] that each clutch, brake and other velocity constraint exerts; 0 if released.
+    """Return the force (k,) [N m or N] of each of the k clutches, brakes and other velocity constraints; 0 if released.
 
-    The force of a clutch is that on its joint b.
+    The force of a clutch is that on its joint b. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the
+    bodies.
     """
     forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]

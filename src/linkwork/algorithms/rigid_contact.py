@@ -181,20 +181,20 @@ def contact_memory_size(pairs: Sequence[Pair]) -> int:
     return 8 if turned else 5
 
 
-def has_torques(touch: Array) -> bool:
-    """Return whether the stored values of contacts, (n, 5) or (n, 8), or those of one contact, include torques.
+def has_torques(stored: Array) -> bool:
+    """Return whether the values that contacts store from step to step, (n, 5) or (n, 8), include torques.
 
-    `touch` is the array of these values.
+    `stored` is the array of these values, or the row of one contact; see `contact_memory_size`.
     """
-    return np.shape(touch)[-1] > 5
+    return np.shape(stored)[-1] > 5
 
 
-def forces_of(touch: Array) -> Array:
-    """Return the contact forces (n, 3) [N], in world axes, from the array `touch` of stored values of n contacts.
+def forces_of(stored: Array) -> Array:
+    """Return the contact forces (n, 3) [N], in world axes, from the values `stored` of n contacts.
 
-    If torques are stored, the result is (n, 6): forces, then torques [N m].
+    See `contact_memory_size` for these values. If torques are stored, the result is (n, 6): forces, then torques [N m].
     """
-    return np.concatenate([touch[:, 1:4], touch[:, 5:]], axis=1)
+    return np.concatenate([stored[:, 1:4], stored[:, 5:]], axis=1)
 
 
 def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> Array:

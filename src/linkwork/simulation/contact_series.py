@@ -129,7 +129,7 @@ def _compliant(facts: RunFacts) -> bool:
     return bool(facts.mechanism.contact_pairs) and not facts.rigid
 
 
-def _turned(facts: RunFacts) -> bool:
+def _has_friction_torques(facts: RunFacts) -> bool:
     """Return whether the rigid contacts of a run have rolling or spinning friction, and therefore torques."""
     return facts.rigid and contact_memory_size(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
@@ -155,7 +155,7 @@ CONTACT_SERIES: tuple[Series, ...] = (
     Series("contact.force", "contact forces", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(
         "contact.torque", "contact torques of rolling and spinning friction", "N m", _vectors,
-        lambda now: now.state.motion.contact_memory[:, 5:], exists=_turned, by_default=True,
+        lambda now: now.state.motion.contact_memory[:, 5:], exists=_has_friction_torques, by_default=True,
     ),
     Series(
         "contact.anchor", "contact anchors", "m", _vectors,

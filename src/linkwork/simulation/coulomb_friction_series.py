@@ -60,12 +60,12 @@ def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Arr
 
         free = accelerations(np.zeros(m.nv))
         S = np.stack([accelerations(unit) - free for unit in np.eye(m.nv)], axis=-1)
-        holding[part] = _held(S, free, highest[part])
+        holding[part] = _resting_friction(S, free, highest[part])
     found[pick] += holding
     return found
 
 
-def _held(S: Array, a: Array, limits: Array) -> Array:
+def _resting_friction(S: Array, a: Array, limits: Array) -> Array:
     """Return the friction forces (n, nv) [N m or N] that hold joints at rest in n samples, as far as limits allow.
 
     S (n, nv, nv) is the change of the accelerations per unit joint force, `a` (n, nv) are the accelerations without

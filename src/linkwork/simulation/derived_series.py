@@ -150,7 +150,7 @@ def _reactions(run: Run) -> Array:
     return run.dynamics.reactions(run.q, run.v, forces, wrenches, parameters=run.along_time())
 
 
-def _carried(run: Run) -> Array:
+def _constraint_forces(run: Run) -> Array:
     """Return the constraint forces (*batch, T, k) [N m or N] of clutches and other velocity constraints along a run.
 
     The force of a slipping constraint is its capacity.
@@ -214,7 +214,7 @@ DERIVED_SERIES: tuple[Series | Family, ...] = (
     Series("reactions", "joint reactions", six("N", "N m"), _joints, derive=_reactions, needs=_acting),
     Series(
         "carried", "forces transmitted by clutches, brakes, gears", "N m or N", _constraint_axis,
-        derive=_carried, needs=_acting,
+        derive=_constraint_forces, needs=_acting,
     ),
     Family("pose.FRAME", _of_frames("pose"), _pose),
     Family("velocity.FRAME", _of_frames("velocity"), _velocity),

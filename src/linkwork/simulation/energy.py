@@ -1,7 +1,7 @@
 """Energy balance of a run: the change of the stored energy, compared with the work of all other forces.
 
-| account | contents | |---|---| | stored | kinetic energy, gravity, springs of joints and between bodies | | work |
-controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
+    stored    kinetic energy, gravity, springs of joints and between bodies
+    work      controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches
 
 The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
 includes both; the series "contact.energy" is the energy stored at one instant.

@@ -30,7 +30,8 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
 def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> None:
     """Raise a LinkworkError if memory is too small for the states of all batch members, with `size` numbers each.
 
-    `inputs` are arrays, each with the number of its own axes; the other, leading axes form the batch.
+    `inputs` are pairs of an array and the number of axes that it has for one member; its further, leading axes are
+    those of the batch.
     """
     shapes = [np.shape(array)[: np.ndim(array) - own] for array, own in inputs]
     try:

@@ -285,10 +285,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run.
-
-    `setup` has the arguments of `simulate`.
-    """
+    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run in `setup`."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -338,20 +335,14 @@ def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
 
 
 def positive(name: str, value: object) -> float:
-    """Return `value` as a float; raise a LinkworkError if it is not a positive number.
-
-    `name` is the name of the argument in the message.
-    """
+    """Return `value` as a float; raise a LinkworkError that calls it `name` if it is not a positive number."""
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
         raise LinkworkError(f"{name} must be a positive number; got {value!r}")
     return float(value)
 
 
 def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike]) -> None:
-    """Raise a LinkworkError if the batch is too large for the memory, before any of its arrays is copied.
-
-    `setup` has the arguments of `simulate`, and `given` the parameters by name.
-    """
+    """Raise a LinkworkError if the batch in `setup` and in the parameters `given` is too large for the memory."""
     inputs = [(array, 1) for array in (setup.q0, setup.v0, setup.memory) if array is not None]
     if setup.wrenches is not None and not callable(setup.wrenches):
         inputs.append((setup.wrenches, 2))
@@ -433,10 +424,7 @@ def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
 
 
 def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
-    """Return the start state (*batch, ...) of a run that begins at time 0 s, from the checked arrays.
-
-    `rigid` says whether contacts are rigid.
-    """
+    """Return the start state (*batch, ...) at time 0 s from checked arrays; `rigid` says whether contacts are rigid."""
     batch = arrays.batch
 
     def all_of(name: str) -> Array:

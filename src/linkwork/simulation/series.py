@@ -60,9 +60,9 @@ def unregister(name: str) -> None:
 
 
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
-    """Yield all recordable series of a run, or all derived ones, with the members of families such as "pose.FRAME".
+    """Yield all recordable series of a run if `recorded` is true, else all derived ones.
 
-    With `recorded` true the recordable series, else the derived ones.
+    They include the members of families such as "pose.FRAME".
     """
     for entry in tuple(SERIES.values()):
         if entry.recorded != recorded:

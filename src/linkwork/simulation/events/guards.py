@@ -92,7 +92,7 @@ def distances(mechanism: Mechanism, q: Array) -> list[Number]:
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """Return the updated arming state (g,) of the g latches and guards at coordinates q (nq,): which can fire again.
+    """Return the arming state (g,) of the g latches and guards, updated at q (nq,); only armed ones can fire.
 
     For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed, else
     the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,) is the
@@ -109,7 +109,7 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
 def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
     """Return the event functions (g,) of latches and guards: negative where a latch engages or a guard fires.
 
-    `values` are the guards' values, and `armed` (g,) is the arming state.
+    q (nq,) are the coordinates, `values` the guards' values, and `armed` (g,) is the arming state of `armed_again`.
     """
     own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
     found = [one.event_function(d, side) for one, d, side in own]
@@ -119,7 +119,7 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
     """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired.
 
-    `armed` (g,) is the arming state before.
+    `guards` are the guards, and `armed` (g,) is the arming state before, as in `armed_again`.
     """
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -207,7 +207,7 @@ def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
     if not good:
         shift = "(time, 'shift', name, gear) or (time, 'shift', name, ratio)"
-        wanted = shift if verb == "shift" else "(time, verb, name)"
+        wanted = shift if verb == "shift" else f"(time, {verb!r}, name)"
         raise LinkworkError(f"{where_} must be {wanted}; got {entry!r}")
     return when, str(verb), str(name), float(ratio)
 

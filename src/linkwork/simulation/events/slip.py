@@ -80,7 +80,7 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
 def slip_of_speeds(
     bounded: Sequence[VelocityConstraint], speeds: Iterable[Value], slip: Iterable[Value]
 ) -> list[Value]:
-    """Return the slip direction (-1, 0, 1) of each bounded constraint at given slip speeds.
+    """Return the slip direction (-1, 0, 1) of each of the constraints `bounded` at the slip speeds `speeds`.
 
     Where the speed is zero, the direction `slip` remains. A constraint without a bound in the direction of its speed
     holds.
@@ -96,7 +96,8 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
 
     The first belongs to backward slip, the second to forward slip: it is negative where slip in that direction begins
-    or ends. `carried` are the constraint forces [N m or N].
+    or ends. `slip` (n,) are the slip directions, v (nv,) the velocities, and `carried` the constraint forces [N m or
+    N].
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
@@ -112,7 +113,8 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
     """Return the slip events `which` (2n,), reduced so that at most one constraint, the first, begins to slip.
 
-    All multipliers change when one constraint begins to slip, so that the others may hold. They are checked again.
+    All multipliers change when one constraint begins to slip, so that the other constraints may hold; their events are
+    evaluated again. `slip` (n,) are the slip directions.
     """
     found: list[Condition] = []
     first: Number = 1.0

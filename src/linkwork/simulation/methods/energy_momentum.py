@@ -60,7 +60,10 @@ class Search(NamedTuple):
 
     @property
     def done(self) -> Condition:
-        """Whether no further kick is tried: the search has converged or has reached the largest number of trials."""
+        """Whether no further kick is tried: the search has converged or has reached the largest number of trials.
+
+        The kick is the factor of the impulse that balances the energy.
+        """
         return (self.ended > 0.0) | (self.tried >= KICKS)
 
 
@@ -81,12 +84,18 @@ class EnergyMomentum(Variational):
         self.first = self.internal(now.q)
 
     def internal(self, q: Array) -> Internal:
-        """Return the internal motion at q (nq,), without the rigid motion of symmetries; the kick acts along it."""
+        """Return the internal motion at q (nq,), without the rigid motion of symmetries.
+
+        The impulse that balances the energy acts along it.
+        """
         return Internal(self.interval, q, self.twists)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns of a step: joint motion, multipliers, and the kick."""
+        """Return the number of unknowns of a step: joint motion, multipliers, and the factor of the energy impulse.
+
+        The energy impulse is the one that balances the energy; its factor is called the kick.
+        """
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
@@ -101,13 +110,16 @@ class EnergyMomentum(Variational):
         return found._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of the vector `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and kick."""
+        """Return the parts of `unknown` (nv + nh + 1,): joint motion dv (nv,), multipliers (nh,) and kick.
+
+        The kick is the factor of the impulse that balances the energy.
+        """
         return *super().split(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
         """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,), as one array.
 
-        `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the kick.
+        `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the kick, the factor of the energy impulse.
         """
         dv, multipliers, kick = self.split(unknown)
         balance = self.evaluated(dv, multipliers, kick).balance
@@ -129,9 +141,10 @@ class EnergyMomentum(Variational):
         return scaled
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of the step: a secant iteration for the kick, Newton's method for the motion under it.
+        """Return the solution of the step: a secant iteration for the kick, Newton's method for the motion under it.
 
-        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        The kick is the factor of the impulse that balances the energy. `history` receives the residual of each
+        iteration; it is used with floats only, not while tracing.
         """
         still, first = np.zeros(self.mechanism.nv), self.first_guess()
         first = first._replace(balance=first.balance._replace(begin=still, end=still))
@@ -160,8 +173,9 @@ class EnergyMomentum(Variational):
     ) -> tuple[Search, Condition]:
         """Return the search after corrections of its trial motion, and whether Newton's matrix must be factored again.
 
-        `last` is the search before. If the trial has converged, the secant method gives the next kick. `solve` solves
-        Newton's equations, and `history` receives the residual of each iteration.
+        `last` is the search before. If the trial has converged, the secant method gives the next kick, the factor of
+        the impulse that balances the energy. `solve` solves Newton's equations, and `history` receives the residual of
+        each iteration.
         """
         trial = self.corrected(last.trial, solve, last.kick, history)
         good, failed = trial.ended > 0.0, (trial.ended == 0.0) & trial.done

@@ -204,13 +204,14 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidSte
     return found
 
 
-def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Array]:
+def _remembered(there: list[MidStepContact], stored: Array, h: Number) -> list[Array]:
     """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step.
 
-    `there` are the contact pairs at mid-step, and `touch` the stored values of contacts.
+    `there` are the contact pairs at mid-step, and `stored` (n, 5) or (n, 8) the values that contacts store; see
+    `contact_memory_size`.
     """
     found = []
-    for one, force in zip(there, forces_of(touch), strict=True):
+    for one, force in zip(there, forces_of(stored), strict=True):
         found.append(one.axes.T @ force[:3] * h)
         if len(one.blocks) > 1:
             torque = one.axes.T @ force[3:] * h

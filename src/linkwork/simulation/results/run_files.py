@@ -238,9 +238,9 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:
-    """Return the array called `name` as float64, from the dict `arrays`.
+    """Return the array called `name` from `arrays`; raise a ValueError if it is not float64 or its shape is wrong.
 
-    Raise a ValueError if it does not have the shape `shape`, where None stands for any length.
+    `shape` is the expected shape, where None stands for any length; without it, every shape is valid.
     """
     array = arrays[name]
     if array.dtype != np.float64:
