@@ -143,9 +143,9 @@ class VariationalFactors:
         self._eliminate(WORLD, open_rows[WORLD])
 
     def _eliminate(self, k: int, P: _OpenRows) -> _OpenRows:
-        """Eliminate the rows that end at body k, compliant rows before constraint rows; return the remaining matrix.
+        """Eliminate the rows whose joints are all outboard of body k; return the remaining matrix of the body.
 
-        P is the matrix of the body with all its rows.
+        Compliant rows are eliminated before constraint rows. P is the matrix of the body with all its rows.
         """
         self.eliminated[k] = []
         compliant = tuple(row for row in self.ending[k] if row >= self.rigid)

@@ -221,8 +221,9 @@ class System:
     ) -> Array:
         """Return the accelerations (nv,) under the loads and the joints' springs, dampers and friction.
 
-        If `implicit` is a step h [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v,
-        with the damping matrix D. `viscous` (nv, nv) is the damping matrix of contacts.
+        If `implicit` is a step h [s], dampers and friction act with the velocity v + h a at its end: the matrix of the
+        equations is M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix
+        of contacts.
         """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:

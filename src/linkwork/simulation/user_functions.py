@@ -214,7 +214,10 @@ class UserFunction:
         )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """Return the user function for one batch member, with the parameters of its drives taken from `mechanism`."""
+        """Return the user function for one batch member, whose mechanism is `mechanism`.
+
+        A controller that commands drives takes their parameters from it; other functions are returned unchanged.
+        """
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self

@@ -171,8 +171,8 @@ def _eliminate(
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
     """Return two lists by body number: the rows that involve the body's joint, and the rows eliminated at the body.
 
-    Rows are constraint rows, as numbers. `rigid_count` is the number of all rows of loops, clutches and brakes, or 0 to
-    omit them; the rows of rotors follow.
+    Each entry is a tuple of constraint row numbers. The rows of loops, clutches and brakes are numbered first, then
+    those of rotors. `rigid_count` is the number of the former, or 0 to omit them.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 

@@ -240,8 +240,8 @@ def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any 
     """Return the impulses of all blocks that satisfy the conditions of every block, and the velocities after them.
 
     v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
-    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. A box,
-    if there is one, must be the first block.
+    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. If one
+    of the blocks is a `Box` (clutches, brakes and ratchets), it must be the first.
     """
     known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])

@@ -33,9 +33,10 @@ class Line(NamedTuple):
 
 
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
-    """Return the event log with `lines` appended where `which` is true; lines that do not fit are only counted.
+    """Return the event log with each line of `lines` appended for which `which` is true.
 
-    Contact events write source, result and time only; the other columns keep their old values.
+    Lines that do not fit into the log are only counted. A line has the fields of `Line`. Contact events write source,
+    result and time only; the other columns keep their old values.
     """
     found, count = [list(line) for line in log.lines], log.count
     for fired, line in zip(which, lines, strict=True):

@@ -97,9 +97,11 @@ class StepConstraints(NamedTuple):
     rates: Array
 
     def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
-        """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,), which are to be subtracted.
+        """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        `solve` solves Newton's equations with constraint rows; `residual` (nv,) is the one without `impulses` (nh,).
+        They are to be subtracted from the present iterate. `solve` solves Newton's equations with constraint rows.
+        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is that of the equations of motion
+        without them.
         """
         rows = ConstraintRows(self.along, self.end)
         return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)

@@ -24,7 +24,10 @@ SHORTER_SECONDS = 0.5  # longest time for the search of a shorter step in plain 
 
 
 class FailedStep(NamedTuple):
-    """An integration step that failed: method, system, time t [s], state, step h [s], and held forces (nv,)."""
+    """An integration step that failed: method, system, time t [s], state before the step, and step h [s].
+
+    `held` (nv,) are the joint forces of a sampled controller.
+    """
 
     method: Method
     system: System
@@ -89,9 +92,10 @@ def solved_step(step: FailedStep) -> float | None:
 
 
 def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
-    """Divide a failed step into `count` equal steps; return the history of the first that is not solved, or None.
+    """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
 
-    The second result is whether this is known: it is false if the deadline was reached.
+    It is None if all are solved. The second result is false if the search reached the `deadline` [s] before the answer
+    was known.
     """
     assert step.method.equations
     t, now, history = step.t, step.now, None

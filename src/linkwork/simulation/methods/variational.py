@@ -122,7 +122,7 @@ class Variational:
 
         The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
         J(q_1), and no impulses along J(q_0) keep the loops closed. If `singular` is 1, they act along J(q_1) instead.
-        Only subclasses use `kick`.
+        `kick`, the factor of the impulse that balances the energy, is used in energy-momentum steps only.
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
@@ -219,8 +219,8 @@ class Variational:
     def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
         """Return a guess after Newton corrections with one factorization, made as long as they converge fast.
 
-        `solve` solves Newton's equations, `kick` is that of `factored`, and `history` receives the residual of each
-        iteration.
+        `solve` solves Newton's equations, and `history` receives the residual of each iteration. `kick` is the factor
+        of the impulse that balances the energy, 0 except for energy-momentum steps.
         """
 
         def correct(*state: Value) -> tuple[Leaves, Condition]:
@@ -236,8 +236,8 @@ class Variational:
     ) -> tuple[Guess, Condition]:
         """Return the iterate after one correction of `last`, and whether Newton's matrix must be factored again.
 
-        `solve` solves Newton's equations, `kick` is that of `factored`, and `history` receives the residual of the
-        iteration.
+        `solve` solves Newton's equations, and `history` receives the residual of the iteration. `kick` is the factor of
+        the impulse that balances the energy, 0 except for energy-momentum steps.
         """
         move, more = solve(last.balance.residual, -last.balance.errors)
         dv = last.dv + tangent_rate(self.mechanism, last.dv, move) * last.part
