@@ -143,7 +143,8 @@ class EnergyMomentum(Variational):
         round_off = where(self.energy.closing > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
         solved = (search.ended > 0.0) | (abs(search.error) <= round_off)
         unknown = np.concatenate([search.best.dv, search.best.multipliers, np.array([search.best_kick])])
-        return Solution(unknown, self.ended(search.best._replace(iterations=search.iterations)), solved)
+        moved = self.end_state(search.best.dv, search.best.balance).solved_in(search.iterations)
+        return Solution(unknown, moved, solved)
 
     def _next_kick(
         self, last: Search, solve: NewtonSolver, history: IterationHistory | None
