@@ -30,7 +30,7 @@ from linkwork.simulation.methods.variational import (
 )
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
-from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
@@ -140,7 +140,7 @@ class EnergyMomentum(Variational):
 
         found, _, _ = iterate(KICKS * ITERATIONS, improve, *flatten(begin))
         search = unflatten(begin, found)
-        round_off = where(self.energy.closing > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
+        round_off = maximum(self.energy.stalled(self.energy.kinetic + TINY), self.energy.singular)
         solved = (search.ended > 0.0) | (abs(search.error) <= round_off)
         unknown = np.concatenate([search.best.dv, search.best.multipliers, np.array([search.best_kick])])
         moved = self.end_state(search.best.dv, search.best.balance).solved_in(search.iterations)
@@ -193,7 +193,10 @@ class EnergyBalance:
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
         self.given = self._given() if interval.mechanism.constrained else 0.0
-        self.closing = self._closing()
+        places = [place for one in interval.tree.frame_constraints for place in (one.at, one.to)]
+        reach = sum((largest(interval.poses[place.body].p) for place in places), 0.0)
+        self.closing = self.impulse_sum / abs(interval.h) * reach  # [J], scale of energies due to round-off in loops
+        self.singular = SINGULAR * min(len(places), 1)
 
     def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
         """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
@@ -239,12 +242,6 @@ class EnergyBalance:
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
-
-    def _closing(self) -> Number:
-        """Return forces times distances [J] of loops, the scale of energies due to round-off of positions."""
-        ends = [place.body for one in self.interval.tree.frame_constraints for place in (one.at, one.to)]
-        reach = sum((largest(self.interval.poses[body].p) for body in ends), 0.0)
-        return self.impulse_sum / abs(self.interval.h) * reach
 
 
 class Internal:
