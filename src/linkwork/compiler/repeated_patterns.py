@@ -64,7 +64,7 @@ class KnownChunks:
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of a known chunk whose operations are repeated from index `start` on, or 0."""
+        """Return the length of the known chunk with the same operations as those from index `start` on; 0 if none."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 
