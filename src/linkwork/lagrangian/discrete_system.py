@@ -215,10 +215,9 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of the steps from these samples, and the constraint rows for changes of their
-            states.
+            """Return the derivatives of the steps that begin at the samples with these indices.
 
-            The rows are those of `LagrangianSystem.tangents`.
+            Two further results are the matrices of `LagrangianSystem.tangents` at these samples.
             """
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
@@ -318,7 +317,10 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes."""
+        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes.
+
+        The batch shape is that of the coordinates x (..., n). `gains` are the values by name.
+        """
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
             if name not in wanted:
@@ -337,10 +339,10 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives of steps of size h [s], and the constraint rows for changes of their initial states.
+        """Return the derivatives (..., 2n, 2n) of steps of size h [s] from the states `now`, for (x, p).
 
-        The rows are those of `LagrangianSystem.tangents`. `values` are those of the gains in order, and `batch` is the
-        batch shape.
+        Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are those of the
+        gains in order, and `batch` is the batch shape.
         """
         if not programs.form.linear_momentum:
             raise LinkworkError(
@@ -398,10 +400,10 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities by which a run checks its initial state.
+    """Quantities by which a run checks its initial state; m is the number of constraints, l of nonholonomic rows.
 
-    These are the constraint values g (m,), the constraint rows (m + l, n) with l nonholonomic rows, the mass matrix (n,
-    n), and the value of the clock.
+    `g` (m,) are the constraint values, `G` (m + l, n) the constraint rows, `mass` (n, n) is the mass matrix, and `pace`
+    [s] the value of the clock.
     """
 
     g: Array
@@ -411,9 +413,10 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,): they violate constraints.
+    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,).
 
-    `start` has the quantities of the check.
+    Reasons are violated or redundant constraints, a singular mass matrix, and values that are not finite. `start` has
+    the quantities to check; `member` is the index of the member, for the message.
     """
     g, G, mass, pace = start
     who = f"member {member}: " if member else ""
