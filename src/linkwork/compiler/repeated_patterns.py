@@ -17,10 +17,10 @@ Codes = list[int]
 
 
 def operation_codes(graph: Graph, work: list[int]) -> Codes:
-    """Return an integer for each operation in `work`; equal operations have equal integers.
+    """Return an integer for each operation in `work`, a list of graph nodes; equal operations have equal integers.
 
-    Two operations are equal if they have the same name and their operands are at the same distances. Constants may
-    differ, and so may operands more than MAX_DISTANCE operations away.
+    Two operations are equal if they have the same name and their operands are computed equally many operations earlier.
+    Constants may differ, and so may operands that are computed more than MAX_DISTANCE operations earlier.
     """
     position = {k: i for i, k in enumerate(work)}
     found, known = [], dict[tuple[object, ...], int]()

@@ -119,10 +119,10 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Return the pose, Jacobian and twist of a frame as functions of the driven joints.
+    """Return the pose, Jacobian, twist and acceleration bias of a frame, in terms of the driven joints.
 
-    `rows` is 3 for the position of the frame, 6 for its pose. `reduced` are the equations of motion of the driven
-    joints.
+    `frame` is the name of the frame; `rows` is 3 for its position, 6 for its pose. `reduced` are the equations of
+    motion of the driven joints: in the Jacobian, the other joints move as these equations require.
     """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {

@@ -238,8 +238,8 @@ class Discrete:
     ) -> State:
         """Return the initial state, at t = 0 and the coordinates x0 (..., n).
 
-        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` are values
-        of the gains by name.
+        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` has the
+        values of the gains (further named arguments of the user's functions) by name.
         """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
@@ -273,7 +273,7 @@ class Discrete:
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
         """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution.
 
-        `gains` are values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
@@ -287,7 +287,7 @@ class Discrete:
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it.
 
-        `gains` are values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
@@ -296,9 +296,9 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change.
+        """Return x (n,) and xdot (n,) of one state, changed as little as possible to satisfy the constraints.
 
-        `x` and `xdot` are the coordinates and velocities, `gains` values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)

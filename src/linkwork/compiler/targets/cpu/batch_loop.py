@@ -156,8 +156,8 @@ done:
     def _moves(self, moves: Moves) -> list[str]:
         """Return the IR lines of `run` that copy numbers in the workspace, and print the functions that do this.
 
-        All copies of `moves` read their sources before any of them writes. Many copies to slots that no other copy
-        reads are therefore made first, by a loop over a table; one function makes all remaining copies.
+        All copies of `moves` must read their sources before any of them writes. Copies to slots that no copy reads can
+        be made first: if there are many, a loop over a table makes them. One function makes all remaining copies.
         """
         read = {source for source, _ in moves.pairs if isinstance(source, int)}
         rest, lines = moves.pairs, []
