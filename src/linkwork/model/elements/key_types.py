@@ -32,11 +32,11 @@ from linkwork.model.builder_argument_checks import (
     yes_or_no,
 )
 from linkwork.model.builder_specifications import unknown_faults
-from linkwork.model.elements.key_definition import Key as Key
-from linkwork.model.elements.key_definition import Kind as Kind
-from linkwork.model.elements.key_definition import derived as derived
-from linkwork.model.elements.key_definition import is_finite as is_finite
-from linkwork.model.elements.key_definition import key as key
+from linkwork.model.elements.element_key_definition import Key as Key
+from linkwork.model.elements.element_key_definition import Kind as Kind
+from linkwork.model.elements.element_key_definition import derived as derived
+from linkwork.model.elements.element_key_definition import is_finite as is_finite
+from linkwork.model.elements.element_key_definition import key as key
 from linkwork.model.model_faults import Fault
 from linkwork.model.parameter_rules import (
     AT_MOST_ONE,
