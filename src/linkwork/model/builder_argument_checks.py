@@ -179,9 +179,10 @@ def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
 
 
 def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str, Array]:
-    """Return the numbers in a mapping `value` as a dict from joint name to array; a joint has one number or several.
+    """Return the mapping `value` from joint name to one number or several, as a dict from joint name to array.
 
-    `each` is the name of one number in error messages, and `what` the name of the whole argument.
+    Error messages call the whole argument `what`, such as "positions", and the numbers of one joint `each`, such as
+    "the position". `element` is the label of the element.
     """
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be given by joint, as in {{'knee': 0.5}}; got {value!r}", element)

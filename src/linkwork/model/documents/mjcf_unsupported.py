@@ -31,8 +31,8 @@ COUPLING = "mimic=False leaves such joints independent"
 def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
     """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
-    `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `mimic` is the
-    option of `load`.
+    `c` is the model that MuJoCo compiled and `text` its MJCF text. `mimic` is the option of `load`. `unseen` lists
+    further features that the reader has ignored, for the warning.
     """
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)

@@ -161,7 +161,10 @@ class Contact(Element, section="contacts"):
             yield from unknown_faults(self.label, "surface", {"against": name}, draft.elements[Surface.section])
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the contact with the number of its body and the names of the surfaces that it can touch."""
+        """Return the contact with the number of its body and the names of the surfaces that it can touch.
+
+        `layout` has the numbered bodies and joints of the mechanism, and its surfaces.
+        """
         placed = self.placed(layout.homes)
         surfaces: Any = layout.elements[Surface.section]
         others = tuple(surface.name for surface in surfaces if surface.place.body != placed.at.body)
@@ -183,7 +186,7 @@ class Contact(Element, section="contacts"):
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """Return the elastic normal force [N] of the contact at the penetration depth `depth` [m]."""
+        """Return the elastic part of the normal force [N] of the contact at the penetration `depth` [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:

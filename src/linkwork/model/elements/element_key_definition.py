@@ -56,7 +56,7 @@ class Kind(ABC):
         return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
-        """Return the Builder argument for the values `given` in a TOML table, or MISSING if they are omitted."""
+        """Return the Builder argument `key` from the values `given` in a TOML table, or MISSING if they are omitted."""
         return given.get(key, MISSING)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
@@ -90,9 +90,10 @@ class Kind(ABC):
 class Key(NamedTuple):
     """The definition of one field of an element.
 
-    A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
-    that can be switched during a run. Documents omit a value that equals the default, the `usual` value, or the value
-    of the key `same_as`.
+    `kind` is the kind of its value, and `about` its meaning. A `parameter` can be changed after the mechanism is built,
+    under the name `element.key`; a `mode` is a parameter that can be switched during a run. A TOML document omits a
+    value that equals the default, the value of the field named `same_as`, or `usual`, the value that the element stores
+    if the field is omitted.
     """
 
     kind: Kind
@@ -123,8 +124,9 @@ def key(
     """Define a field of an element: the kind of its value, its meaning (`about`), and its default if it has one.
 
     A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
-    that can be switched during a run. Documents omit a number that equals the default, the `usual` value, or the value
-    of the key `same_as`. A `kw_only` field is a keyword-only argument.
+    that can be switched during a run. A TOML document omits a value that equals the default, the value of the field
+    named `same_as`, or `usual`, the value that the element stores if the field is omitted. A `kw_only` field is a
+    keyword-only argument.
     """
     found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
     return field(default=default, kw_only=kw_only, metadata={"key": found})
