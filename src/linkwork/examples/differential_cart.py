@@ -43,7 +43,10 @@ def build() -> Mechanism:
 
 
 def felt(curvature: float) -> float:
-    """Return the effective mass [kg] of the cart, with its rotating parts, on a path of this curvature [1/m]."""
+    """Return the effective mass [kg] of the cart for motion along a path with this curvature [1/m].
+
+    It includes the rotating parts.
+    """
     ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
     half = TRACK / 2
     turning = MASS * AHEAD**2 + YAW_INERTIA + 2 * (WHEEL * half**2 + TURN) + 2 * ROLL * (half / RADIUS) ** 2
@@ -69,9 +72,10 @@ def run(duration: float = DURATION) -> Run:
 
 
 def claim() -> Claim:
-    """Return the tested claim: position, wheel speeds and torques at the end equal their closed forms.
+    """Check position, wheel speeds and torques at the end of the run against their closed forms.
 
-    The run contains the velocity jump at the start of the curve.
+    The run contains the velocity jump at the start of the curve. Return the measured error and its tolerance as a
+    `Claim`.
     """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]

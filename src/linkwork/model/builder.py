@@ -365,7 +365,7 @@ class Builder(Assembly, Verbs):
         ----------
         element : Element
             Instance of a subclass of `Element` that names its section, the attribute of the mechanism that lists such
-            elements, as in `class Latch(VelocityConstraint, section="latches")`. The bodies and joints that it names
+            elements, as in `class Balloon(Force, section="balloons")`. The bodies and joints that it names
             must exist when `build` is called.
 
         Returns

@@ -143,7 +143,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, and of rotors that turn with it alone."""
+        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, plus the rotors that turn with it alone."""
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:

@@ -37,7 +37,11 @@ statements below allow for these differences.</p>
 
 
 class BipedRun(NamedTuple):
-    """A run of the biped, its duration [s], and the controller's errors (T, 7) and trunk wrenches (T, 6) [N, N m]."""
+    """A run of the biped, its computing time `seconds` [s], and the errors and wrenches that the controller computes.
+
+    `error` (T, 7) is the position error [m] and the error quaternion of the trunk, and `wrench` (T, 6) [N, N m] the
+    desired wrench on the trunk, at T samples.
+    """
 
     run: Run
     seconds: float
@@ -46,9 +50,11 @@ class BipedRun(NamedTuple):
 
 
 class Map(NamedTuple):
-    """Whether the biped recovered from each throw of the block (speeds, places), for two controllers.
+    """Map of the throws of the block from which the biped recovers, for two controllers.
 
-    They are the paper's controller and one with friction cones. `seconds` [s] is the duration of all runs.
+    The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. `printed` and `in_cones`
+    (speeds, places) say whether the biped recovered with the paper's controller, and with one that keeps foot forces in
+    friction cones. `seconds` [s] is the computing time of all runs.
     """
 
     speeds: Array
@@ -59,7 +65,7 @@ class Map(NamedTuple):
 
 
 class Biped(NamedTuple):
-    """Results of chapter 4: both experiments, and the map of block speeds from which the biped recovers."""
+    """Results of chapter 4: both experiments, and the map of throws of the block from which the biped recovers."""
 
     reach: BipedRun
     hit: BipedRun
@@ -94,10 +100,9 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 
 
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
-    """Return from which throws of the block the biped recovers, at all speeds [m/s] and lateral positions [m].
+    """Return the map of throws from which the biped recovers, for all speeds [m/s] and lateral positions `places` [m].
 
-    `places` are the lateral positions. All blocks hit the back at the same height. The throws are one batch for each
-    controller.
+    All blocks hit the back at the same height. The throws are one batch for each controller.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
@@ -117,7 +122,7 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
 
 
 def fallen(t: Any, q: Array, v: Array) -> Any:
-    """Return an event function that is positive when the biped has fallen: low trunk or fast joints."""
+    """Return the value of an event function that is positive when the biped has fallen: low trunk or fast joints."""
     return np.maximum(LOW - q[2], np.abs(v[6:18]).max() - FAST)
 
 

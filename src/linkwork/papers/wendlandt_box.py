@@ -101,7 +101,10 @@ def statements(box: Box) -> list[Statement]:
 
 
 def _vertex_statements(sequences: list[str]) -> list[Statement]:
-    """Return the paper's statements about the sequence of contact states of the eight vertices, with linkwork's."""
+    """Return the paper's statements about the contact states of the eight vertices, with linkwork's results.
+
+    `sequences` are linkwork's sequences of contact states as text, one for each vertex.
+    """
     return [
         Statement(
             "vertex 1 slides, loses its normal force before it leaves the floor, and ends without contact",
@@ -137,7 +140,7 @@ def _from_then_on(conditions: Array) -> Array:
 
 
 def _sequence(states: Array) -> str:
-    """Return the sequence of states of a contact as text."""
+    """Return the sequence of different contact states in `states` (T,) as text, such as "1 2 1"."""
     changes = np.flatnonzero(np.diff(states)) + 1
     return " ".join(f"{state:.0f}" for state in states[[0, *changes]])
 

@@ -92,7 +92,8 @@ def _key(one: Documented) -> Any:
 def keys_of(class_: type[Element]) -> Keys:
     """Return the TOML keys of a kind of element, each with the type of its value.
 
-    The key that names a class is left out, and so are the keys of that class.
+    If the element has a joint kind or a shape, the key that names the class of this object and the keys of the class
+    are left out.
     """
     found: dict[str, Documented] = {}
     for name, one in class_.definitions().items():
@@ -102,9 +103,9 @@ def keys_of(class_: type[Element]) -> Keys:
 
 
 def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
-    """Return the TOML key whose value names a class, such as the kind of a loop, and the possible classes by name.
+    """Return the TOML key whose value names a class, such as `kind` of a loop, and the possible classes by name.
 
-    None if this kind of element has no such key.
+    None if the element kind `class_` has no such key.
     """
     own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
     return (own[0][0], dict(own[0][1].choices())) if own else None

@@ -120,7 +120,8 @@ class Contact(Element, section="contacts"):
     def checked(self) -> Self:
         """Return the contact with all fields checked; raise a ModelError for an invalid value.
 
-        A rigid contact of a built mechanism is checked as the user gave it, without stiffness and damping.
+        `completed` has replaced the omitted stiffness and damping of a rigid contact by zeros. If such a contact is
+        checked again, they count as omitted.
         """
         if isinstance(self.at, Place) and not self.stiffness:
             given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)

@@ -46,10 +46,13 @@ class Kind(ABC):
 
     @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return a user's value in the form that the element stores; raise a ModelError if it is invalid."""
+        """Return the value `value` of a user in the form that the element stores; raise a ModelError if it is invalid.
+
+        Messages call the field `key` and the element `element`.
+        """
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """Return the TOML keys of a field of this kind, each with its type and meaning.
+        """Return the TOML keys of the field `key`, each with its type and meaning; most kinds have one TOML key.
 
         `about` is the meaning of the field; `required` says whether the user must give it.
         """
@@ -60,7 +63,10 @@ class Kind(ABC):
         return given.get(key, MISSING)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the TOML entries (keys and values) for a value of this kind."""
+        """Return the TOML entries (keys and values) for the value `value` of the field `key`.
+
+        `element` is the label of the element in error messages.
+        """
         return {key: as_lists(value)}
 
     def notes(self, value: Any) -> dict[str, str]:
