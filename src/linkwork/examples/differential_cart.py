@@ -42,7 +42,7 @@ def build() -> Mechanism:
     return b.keyframe("start", {"cart": (0, 0, RADIUS, 1, 0, 0, 0)}).build()
 
 
-def felt(curvature: float) -> float:
+def effective_mass(curvature: float) -> float:
     """Return the effective mass [kg] of the cart for motion along a path with this curvature [1/m].
 
     It includes the rotating parts.
@@ -79,9 +79,9 @@ def claim() -> Claim:
     """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
-    before, after = push / felt(0.0), push / felt(1 / CURVE)
+    before, after = push / effective_mass(0.0), push / effective_mass(1 / CURVE)
     speed, distance = before * STEERED, before * STEERED**2 / 2
-    speed *= felt(0.0) / felt(1 / CURVE)  # momentum along the new path is conserved
+    speed *= effective_mass(0.0) / effective_mass(1 / CURVE)  # momentum along the new path is conserved
     time = DURATION - STEERED
     turned = (speed * time + after * time**2 / 2) / CURVE
     speed += after * time

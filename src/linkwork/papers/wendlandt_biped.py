@@ -78,7 +78,10 @@ def biped_experiments() -> Biped:
 
 
 def experiment(example: Any) -> BipedRun:
-    """Simulate the biped example `example` with its controller for 3 s, and return the run."""
+    """Simulate a biped example with its controller for 3 s; return the run with the controller's errors and wrenches.
+
+    `example` is the module `biped_reach` or `biped_hit`.
+    """
     m = example.build()
     controller = example.controller(m)
     run, seconds = timed(lambda: lw.simulate(**biped.led(m, controller), record=SERIES, every=2).check())
@@ -86,7 +89,11 @@ def experiment(example: Any) -> BipedRun:
 
 
 def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]:
-    """Return the pose errors (T, 7) and trunk wrenches (T, 6) [N, N m] that the controller computes along a run."""
+    """Return the errors and wrenches that the controller computes at the T samples of a run.
+
+    The errors (T, 7) are the position error [m] and the error quaternion of the trunk. The wrenches (T, 6) [N, N m] are
+    those that the controller requires on the trunk.
+    """
     stages: Any = controller.stages  # type: ignore[attr-defined]
 
     def evaluate(t: Any, q: Array, v: Array) -> tuple[Array, Array]:
@@ -130,7 +137,7 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 
 def biped_statements(found: Biped) -> list[Statement]:
-    """Return the statements of the paper's section 4.3 with the results of linkwork."""
+    """Return the statements of the paper's section 4.3, each with linkwork's result from the experiments `found`."""
     return [*_of_reach(found.reach), *_of_hit(found.hit), *_of_map(found.survived)]
 
 
@@ -238,7 +245,7 @@ def converged(one: BipedRun) -> tuple[float, float]:
 
 
 def foot_travel(run: Run, foot: str) -> float:
-    """Return the largest distance [m] of the foot `foot` from its final position after landing."""
+    """Return the largest distance [m] between the foot `foot` and its final position, at all times after landing."""
     path = run.dynamics.pose(run.q[run.t >= LANDED], foot)[:, :3, 3]
     return float(np.linalg.norm(path - path[-1], axis=1).max())
 
@@ -254,5 +261,5 @@ def _listed(numbers: Array, digits: int) -> str:
 
 
 def biped_page(found: list[Statement]) -> str:
-    """Return the HTML section on the biped."""
+    """Return the HTML section on the biped, with a table of the statements `found`."""
     return ABOUT.format(step=biped.STEP) + said_table(found)

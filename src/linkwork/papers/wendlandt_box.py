@@ -54,7 +54,7 @@ def box_experiment() -> Box:
 
 
 def statements(box: Box) -> list[Statement]:
-    """Return the statements of the paper's section 5.3 with the results of linkwork."""
+    """Return the statements of the paper's section 5.3, each with linkwork's result from the run `box`."""
     run, t = box.run, box.run.t
     x, y, z = run.q[:, :3].T
     states, iterations = run["contact.state"], run["iterations"]
@@ -146,7 +146,7 @@ def _sequence(states: Array) -> str:
 
 
 def as_page(found: list[Statement]) -> str:
-    """Return the HTML section on the box."""
+    """Return the HTML section on the box, with a table of the statements `found`."""
     return ABOUT.format(friction=box_drop.FRICTION) + said_table(found)
 
 

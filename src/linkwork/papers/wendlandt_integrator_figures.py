@@ -64,7 +64,7 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
-    """Return a matplotlib figure as SVG with its number in the paper and caption."""
+    """Return a matplotlib figure as SVG, with its number in the paper `number` and its caption `about`."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())

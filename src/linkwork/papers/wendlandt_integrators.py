@@ -45,7 +45,10 @@ class Trace(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """Results of an experiment by method and step size: measured and printed table rows, and data of the runs."""
+    """Results of an experiment: measured and printed table rows, and data of the runs for figures.
+
+    All are dicts by method, such as "DVP", and step size [s].
+    """
 
     measured: dict[tuple[str, float], Measured]
     printed: dict[tuple[str, float], Measured]

@@ -69,7 +69,8 @@ class Brake(VelocityConstraint, section="brakes"):
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault if the brake's joint is unknown or cannot move.
 
-        A brake with a finite capacity on a joint with several velocities is also a fault.
+        A brake with a finite capacity on a joint with several velocities is also a fault. `draft` is the content of the
+        Builder before `build`.
         """
         yield from super().draft_faults(draft)
         kind = draft.kinds.get(self.joint)

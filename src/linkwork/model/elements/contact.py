@@ -150,7 +150,8 @@ class Contact(Element, section="contacts"):
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault for each unknown body or surface of the contact, and for an ambiguous name.
 
-        The name is ambiguous if a joint or spring has it too: their parameters would have the same names.
+        The name is ambiguous if a joint or spring has it too: their parameters would have the same names. `draft` is
+        the content of the Builder before `build`.
         """
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]

@@ -195,7 +195,10 @@ class Drive(Actuator, section="drives"):
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint or ratio of the drive, and for an invalid body `measured_from`."""
+        """Yield a fault for each invalid joint or ratio of the drive, and for an invalid body `measured_from`.
+
+        `draft` is the content of the Builder before `build`.
+        """
         yield from self._cable_faults(draft.joints)
         for joint, numbers in self.ratios:
             kind = draft.kinds.get(joint)

@@ -270,7 +270,10 @@ class NameKind(Kind):
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if the Builder has no body or joint with this name."""
+        """Yield a fault if the Builder has no body or joint with this name.
+
+        `draft` is the content of the Builder before `build`.
+        """
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 

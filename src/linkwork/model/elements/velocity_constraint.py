@@ -134,7 +134,7 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
     """Yield a fault for each invalid joint of a clutch or ratchet, and if its two sides always move together.
 
     `what` is the kind of element and `name` its name. `sides` maps the role of each side, such as "a", to the joint or
-    weighted sum of joints on this side.
+    weighted sum of joints on this side. `draft` is the content of the Builder before `build`.
     """
     element = f"{what} {name!r}"
     for role, side in sides.items():
@@ -156,7 +156,8 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
 def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterator[Fault]:
     """Yield a fault for each named joint of an element that is unknown, has several velocities, or is named twice.
 
-    `roles` maps roles to joint names, such as {"driving": "input"}.
+    `roles` maps roles to joint names, such as {"driving": "input"}. `draft` is the content of the Builder before
+    `build`.
     """
     yield from unknown_faults(element, "joint", roles, draft.kinds)
     led: dict[str, str] = {}
