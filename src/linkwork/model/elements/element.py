@@ -229,7 +229,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits this value of the field `one`, because reading it restores the value."""
+        """Return whether a TOML document omits `value` of the field `one`, because an omitted field gets this value."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
