@@ -218,7 +218,7 @@ LEAKED: list[Any] = []
         (lambda x, n: record(n, lambda k, y: ((y,), (y,)), x)[0][0], "return all series that its loops record"),
         (
             lambda x, n: record(n, lambda k, y, row: ((y,), ()), x, each=(x,))[0][0],
-            "table of a loop must have one row per iteration",
+            "must be a kernel argument with one row per iteration; got",
         ),
         (lambda x, n: iterate(n, lambda y: ((y,), y[0] > 0.0), x)[0][0], "must be an integer >= 0"),
         (lambda x, n: iterate(9, lambda y: ((y,), 1.0 if y[0] else 0.0), x)[0][0], "branches on"),

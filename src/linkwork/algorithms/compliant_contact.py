@@ -212,19 +212,6 @@ def contact_force(
 
     sticks = number == STICKING
     along = where(sticks, hold * clip * on, direction * (-friction[1] * normal))
-    after = where(
-        closed,
-        where(
-            number == APART,
-            SLIDING,
-            where(
-                pressing,
-                where(sticks, where(slips, SLIPPING, STICKING), where(fast, SLIDING, STOPPING)),
-                PULLED,
-            ),
-        ),
-        APART,
-    )
 
     # Derivatives: the normal force acts along n and, by friction, along the surface if the contact slides or slips
     P, N = np.eye(3) - np.outer(n, n), np.outer(n, n)
@@ -237,6 +224,8 @@ def contact_force(
     damping = pushed * drag + where(sticks, clipped * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
     viscous = N * (drag * on) + P * secant
+    held = where(sticks, where(slips, SLIPPING, STICKING), where(fast, SLIDING, STOPPING))
+    after = where(closed, where(number == APART, SLIDING, where(pressing, held, PULLED)), APART)
     found = ContactForce(after, n * normal + along, None, stiffness, damping, viscous, at)
     return (
         _with_torques(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found

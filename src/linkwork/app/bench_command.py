@@ -105,6 +105,9 @@ def _step(m: lw.Mechanism, q: Array) -> float:
 
 
 def _median(act: Callable[[], Any], number: int) -> float:
-    """Return the median time of a call of `act` [s], after one warm-up call."""
+    """Return the median time of a call of `act` [s], after one warm-up call.
+
+    Each of the TURNS samples of the median is the mean of `number` calls.
+    """
     act()
     return float(np.median(repeat(act, number=number, repeat=TURNS))) / number

@@ -55,7 +55,7 @@ def main(folder: Path) -> int:
 
 
 def _draw_walk(name: str, file: Path) -> None:
-    """Draw the cockroach at several positions of its walk, or a figure of the K2T Walker."""
+    """Write a drawing of the example `name` to `file`: the cockroach during its walk, or a figure of the K2T Walker."""
     if name == "cockroach":
         run = lw.simulate(**cockroach.arguments(0.8), record=("q", "v"))
         lw.draw(run.mechanism, run.q[:: len(run.t) // 2], path=file)

@@ -107,7 +107,8 @@ def found(console: Console, what: str) -> lw.Mechanism:
 def start_of(m: lw.Mechanism, seed: int) -> Start:
     """Return the initial state of a run: keyframe "start", the first keyframe, or the neutral position.
 
-    Velocities of zero are replaced by random velocities. Open loops are closed, and velocities satisfy the constraints.
+    Velocities of zero are replaced by random velocities from the random seed `seed`. Open loops are closed, and
+    velocities satisfy the constraints.
     """
     d = lw.compile(m, target="numpy")
     if m.keyframes:

@@ -99,18 +99,19 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
     graph, starts, ends, order = _path(outputs, inputs)
     rows = []
     for weight in np.asarray(weights).reshape(len(weights), -1):
-        shares: dict[int, int] = {}  # derivative of the sum with respect to each node
-        for end, share in zip(ends, weight, strict=True):
-            _gain(graph, shares, end, operand(graph, share))
-        _propagate_back(graph, order, shares)
-        rows.append([_rate(graph, shares.get(start)) for start in starts])
+        adjoints: dict[int, int] = {}  # derivative of the weighted sum with respect to each node
+        for end, contribution in zip(ends, weight, strict=True):
+            _accumulate(graph, adjoints, end, operand(graph, contribution))
+        _propagate_back(graph, order, adjoints)
+        rows.append([_rate(graph, adjoints.get(start)) for start in starts])
     return np.array(rows, dtype=object).reshape(len(rows), *np.shape(inputs))
 
 
 def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
-    """Return the graph of traced outputs and inputs, their nodes, and all nodes on paths between them.
+    """Return the graph of the traced inputs, the nodes of inputs and outputs, and all nodes between them.
 
-    The node of an output that is constant is -1. Numbers of an enclosing scope count as constants.
+    The results are (graph, input nodes, output nodes, nodes on paths from inputs to outputs in order of evaluation). An
+    output that is constant, or a number of an enclosing graph, has the node -1.
     """
     parameters = list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
@@ -120,9 +121,10 @@ def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], l
 
 
 def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
-    """Return a dict from graph nodes (`numbers`) to the nodes of their nonzero `values`.
+    """Return the directional derivatives of input nodes as a dict from node to the node of its derivative.
 
-    Values that are the constant 0.0 are left out.
+    `numbers` are the nodes and `values` their derivatives, floats or traced numbers. Derivatives equal to the constant
+    0.0 are left out.
     """
     rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
     return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
@@ -171,34 +173,36 @@ def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> Non
             rates[number] = rate
 
 
-def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) -> None:
-    """Compute the derivatives with respect to the nodes `order` in reverse mode, and add them to `shares`.
+def _propagate_back(graph: Graph, order: Sequence[int], adjoints: dict[int, int]) -> None:
+    """Compute the adjoints of the nodes `order` and of their operands in reverse mode, and add them to `adjoints`.
 
-    `shares` maps a node to the node of the derivative of the weighted sum with respect to it.
+    The adjoint of a node is the derivative of the weighted sum of outputs with respect to it. `adjoints` maps each node
+    to the node of its adjoint; a node without an entry has the adjoint zero.
     """
     for number in reversed(order):
         operation, *operands = graph.nodes[number]
-        share = shares.get(number)
-        if share is None or operation in TRUTHS:
+        adjoint = adjoints.get(number)
+        if adjoint is None or operation in TRUTHS:
             continue
         if operation == "select":
             condition, yes, no = operands
             zero = graph.constant(0.0)
-            _gain(graph, shares, yes, graph.apply("select", condition, share, zero))
-            _gain(graph, shares, no, graph.apply("select", condition, zero, share))
+            _accumulate(graph, adjoints, yes, graph.apply("select", condition, adjoint, zero))
+            _accumulate(graph, adjoints, no, graph.apply("select", condition, zero, adjoint))
         else:
             for k, partial in zip(operands, PARTIALS[operation](graph, number, operands), strict=True):
                 if partial is not None:
-                    _gain(graph, shares, k, _mul(graph, partial, share))
+                    _accumulate(graph, adjoints, k, _mul(graph, partial, adjoint))
 
 
-def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
-    """Add `share` to the derivative with respect to graph node `number`; constants and zero shares are skipped.
+def _accumulate(graph: Graph, adjoints: dict[int, int], number: int, contribution: int) -> None:
+    """Add the node `contribution` to the adjoint of graph node `number`.
 
-    `shares` maps each node to the node of this derivative.
+    The adjoint of a node is the derivative of the weighted sum of outputs with respect to it. `adjoints` maps each node
+    to the node of its adjoint, the sum so far. Constant nodes, node -1 and contributions of 0.0 are skipped.
     """
-    if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
-        shares[number] = _add(graph, shares[number], share) if number in shares else share
+    if number >= 0 and graph.value(number) is None and graph.value(contribution) != 0.0:
+        adjoints[number] = _add(graph, adjoints[number], contribution) if number in adjoints else contribution
 
 
 def _rate(graph: Scope, number: int | None) -> Any:

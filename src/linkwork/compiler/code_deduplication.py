@@ -16,9 +16,10 @@ from linkwork.compiler.kernel_plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):
-    """Address of a workspace slot in shared code: `distance` slots after a base slot that differs between chunks.
+    """Address of a workspace slot in code that several chunks share: slot number = base slot + `distance`.
 
-    The base slot is the number in column `column` of the table row, or slot 0 if `column` is None.
+    The base slot is read from column `column` of the chunk's table row; it is slot 0 if `column` is None. A slot is
+    workspace memory for one number.
     """
 
     column: int | None
@@ -28,9 +29,10 @@ class SlotAddress(NamedTuple):
 class SharedChunk(NamedTuple):
     """One function for several chunks with the same operations, and the table of the values that differ between them.
 
-    `chunk` is the first of the chunks. `slots` maps nodes of `chunk` to slot addresses: the operands from outside and
-    the live-out values. `constants` maps the constants that differ between the chunks to table columns. `rows` is the
-    table: one row for each chunk, with one integer per column, a slot number or the bits of a constant.
+    A chunk is a short sequence of operations; `chunk` is the first of the chunks. `slots` maps nodes of `chunk` to the
+    addresses of their workspace slots: operands that other chunks compute, and results that other chunks use.
+    `constants` maps the constants that differ between the chunks to table columns. `rows` is the table: one row for
+    each chunk, with one integer per column, a slot number or the bits of a constant.
     """
 
     chunk: Chunk
@@ -40,10 +42,10 @@ class SharedChunk(NamedTuple):
 
 
 class ChunkForm(NamedTuple):
-    """The operations of a chunk, with numbers left out: two chunks with equal forms can share code.
+    """The operations of a chunk without its constants and slot numbers: two chunks with equal forms can share code.
 
-    `text` describes the operations. `constants` and `slotted` are the nodes whose values may differ between such
-    chunks: constants, and values in slots.
+    `text` describes the operations. `constants` are the nodes of constants, and `slotted` the nodes whose values are in
+    workspace slots; both may differ between chunks that share code.
     """
 
     text: Hashable
@@ -81,9 +83,9 @@ def form_of(chunk: Chunk) -> ChunkForm:
 
 
 def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
-    """Return the functions that the code of a plan needs, each with the list of chunks that call it.
+    """Return the functions to compile for a plan, each with the list of chunks that it computes.
 
-    If the plan does not share code, each chunk has a separate function.
+    If the plan does not share code (`plan.shares_chunks` is false), each chunk has a separate function.
     """
     found: dict[Hashable, list[tuple[Chunk, ChunkForm]]] = {}
     for number, chunk in enumerate(chunks_of(plan.steps)):
@@ -93,9 +95,10 @@ def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
 
 
 def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
-    """Return one function for several chunks with equal operations.
+    """Return the function that several chunks with equal operations share.
 
-    Values that are equal in all chunks are part of the code; values that differ are in columns of the table.
+    `members` are the chunks with their forms. A constant or slot number that is equal in all chunks becomes part of the
+    code; one that differs gets a column of the function's table.
     """
     chunk, first = members[0]
     columns: list[tuple[int, ...]] = []

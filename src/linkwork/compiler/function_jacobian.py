@@ -50,10 +50,10 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """Return the derivative (n, n) of a function from (n,) to (n,); zeros if the function is too long.
+    """Return a function x (n,) -> (n, n), the derivative of `function` from (n,) to (n,), or zeros if it is long.
 
-    A function is too long if it has loops or more than `most` operations. Use this where the derivative is not
-    essential: derivatives of long functions are expensive.
+    `function` is long if it has loops or more than `most` operations. Use this where the derivative is not essential:
+    derivatives of long functions are expensive.
     """
 
     def derivative(x: Array) -> Array:
@@ -76,25 +76,22 @@ class _NoLoops:
     """Replacement for the loop tracer while a function is differentiated: raises NotTraceable for every loop."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
-        """Raise NotTraceable: `spatial.loops.record` cannot be differentiated."""
+        """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
         raise NotTraceable("derivatives through a loop are not available")
 
     def iterate(self, most: int, body: Any, state: Any) -> Any:
-        """Raise NotTraceable: `spatial.loops.iterate` cannot be differentiated."""
+        """Raise NotTraceable: a loop of `spatial.traceable_loops.iterate` cannot be differentiated."""
         raise NotTraceable("derivatives through a loop are not available")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """Return the traced result of `function` for new traced inputs of the given shapes."""
+    """Trace `function` on new inputs of the given shapes, in a new graph, and return its traced result."""
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 
 
 def vanishes(values: Array) -> bool:
-    """Return whether all numbers of a traced array are the constant 0.0.
-
-    The array is a result of `on_inputs`.
-    """
+    """Return whether all entries of `values`, a result of `on_inputs`, are the constant 0.0 (none is traced)."""
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 

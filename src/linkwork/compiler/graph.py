@@ -71,7 +71,10 @@ LEAVES = ("const", "input")
 
 
 class Table(NamedTuple):
-    """An array argument of a kernel from which a loop reads one row of `size` numbers in each iteration."""
+    """An array argument of a kernel from which a loop reads one row of `size` numbers in each iteration.
+
+    `argument` is the index of the array among the kernel's arguments.
+    """
 
     argument: int
     size: int
@@ -81,10 +84,10 @@ class Table(NamedTuple):
 class Loop:
     """A graph operation that runs the graph `body` for `count` iterations, or fewer if no SIMD lane needs more.
 
-    Operands are the initial state and the values that the body uses from the enclosing graph. The body's inputs are the
-    state, one row of each table, and these outside values. Its outputs are the next state and the values that the
-    iteration records in the kernel's results `series`. If `watch` is given, the loop continues only while entry `watch`
-    of the state is nonzero in any lane.
+    The operands are the `nstate` numbers of the initial state and the values that the body uses from the enclosing
+    graph. The body's inputs are the state, one row of each of `tables`, and these outside values. Its outputs are the
+    next state and the values that the iteration records; they become rows of the kernel's results with the indices
+    `series`. If `watch` is given, the loop continues only while entry `watch` of the state is nonzero in any lane.
     """
 
     body: Graph
@@ -350,7 +353,7 @@ def fused(graph: Graph) -> Graph:
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
     """Return a copy of a graph's live nodes, each replaced by the result of `change(node, uses, nodes)`.
 
-    `nodes` are the original nodes; `uses` has the number of uses of each.
+    `node` is the copied node; `nodes` are the original nodes, and `uses` has the number of uses of each original node.
     """
     live = needed(graph, graph.outputs)
     uses = [0] * len(graph.nodes)

@@ -20,10 +20,11 @@ OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
 
 def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
-    """Return the operations `work` of a graph, divided into chunks that end where the fewest values are live.
+    """Divide the operations `work` of a graph into chunks that end where few values are live; return the chunks.
 
-    `work` has the operations in order of evaluation. With `share`, each occurrence of a repeated pattern is divided
-    like the first one, and chunks also end where a pattern begins or ends.
+    `work` has the operations as graph nodes in order of evaluation; each chunk is a part of this list. With `share`,
+    each occurrence of a repeated pattern is divided like the first one, and chunks also end where a pattern begins or
+    ends, so that equal chunks can share code.
     """
     codes = operation_codes(graph, work) if share else []
     alive, borders, known, cuts = _alive_after(graph, work), pattern_borders(codes), KnownChunks(codes), [0]
@@ -42,7 +43,11 @@ def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
-    """Return the latest end, an index in the list `work` of operations, for a chunk that begins at index `start`."""
+    """Return the largest allowed end of a chunk that begins at `start`, both as indices in the list `work`.
+
+    `work` has the operations in order of evaluation. A chunk is limited in its number of operations and in the latency
+    of its longest chain of dependent operations.
+    """
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
     for i in range(start, min(start + MAX_OPERATIONS, len(work))):
         operation, *operands = graph.nodes[work[i]]

@@ -30,11 +30,11 @@ class Kernel:
     """A function of one state, compiled to machine code that runs over batches of states.
 
     The code is built at first use, or loaded from the disk cache. `shapes` are the shapes of the function's arguments
-    and `results` those of its values, for one state; a function with several values returns a tuple. Tables that a loop
-    reads and series that it records have the shape `Rows`; the function then takes `counts` further arguments after its
-    arrays (see `trace`). `key` identifies the function: equal keys must mean equal functions. If `key` is None, as for
-    functions of users, the function is traced and its graph becomes the key. `target` names the hardware (see
-    `targets`).
+    and `results` those of its values, for one state; a function with several values returns a tuple. An argument that a
+    loop reads row by row (a table), and a result that a loop writes row by row (a series), has a shape of type `Rows`.
+    The function then takes `counts` iteration counts as further arguments after its arrays (see `trace`). `key`
+    identifies the function: equal keys must mean equal functions. If `key` is None, as for functions of users, the
+    function is traced and its graph becomes the key. `target` names the hardware (see `targets`).
     """
 
     def __init__(
@@ -105,10 +105,11 @@ class Kernel:
     ) -> tuple[list[Array], bool]:
         """Evaluate the kernel's function for a batch of states; return the results and whether all numbers are finite.
 
-        `arrays` broadcast to the batch shape `batch`; each result has the shape (*batch, *result). `threads` is the
-        largest number of threads, None for all available. `outs`, if given, has an array for each result, or None for a
-        result to be allocated. A series with a `capacity` larger than its count needs an array that begins at its first
-        row in C-ordered memory. `counts` are the iteration counts.
+        `arrays` are the arguments, broadcast to the batch shape `batch`; each result has the shape (*batch, *result).
+        `threads` is the largest number of threads, None for all available. `outs`, if given, has an array for each
+        result, or None for a result to be allocated. `counts` are the values of the iteration counts. A series whose
+        states are `capacity` rows apart in a longer array (see `Rows`) needs an array in `outs`, in C order, that
+        begins at the first row to write.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)
@@ -159,7 +160,7 @@ def compiler_digest() -> str:
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
-    """Return the shape of a kernel's argument or result for one state, with the given row counts in place of `Rows`."""
+    """Return the shape of a kernel's argument or result for one state; `counts` has the number of rows for `Rows`."""
     return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
 
 
@@ -176,7 +177,7 @@ def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
 
 
 class CompileNotice:
-    """A context manager that prints a notice on a terminal if compiling takes longer than NOTICE_AFTER."""
+    """A context manager that prints a notice on a terminal if compiling takes longer than NOTICE_AFTER [s]."""
 
     def __init__(self, name: str):
         self._name, self._start = name, 0.0

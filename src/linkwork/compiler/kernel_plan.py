@@ -23,10 +23,11 @@ MIN_NODES_TO_SHARE = 10_000
 
 
 class Chunk(NamedTuple):
-    """A plan step that computes a sequence of graph operations, compiled as one function.
+    """A plan step that computes a sequence of operations of `graph`, compiled as one function.
 
-    The operations are in order of evaluation. `live_out` are the nodes whose values are used outside their chunk.
-    `slots` has the workspace slot of each value that the chunk loads or that is in `live_out`.
+    `nodes` are the operations in order of evaluation. `live_out` are all nodes of the graph whose values are used
+    outside the chunk that computes them. `slots` has the workspace slot of each value that the chunk loads or that is
+    in `live_out`.
     """
 
     graph: Graph
@@ -47,9 +48,10 @@ class Moves(NamedTuple):
 class LoopStep(NamedTuple):
     """A plan step that repeats other steps, as a loop in the generated code.
 
-    Each iteration loads its table rows to the slots from `rows` on. `recorded` are the slots of the values that it
-    records. `update` moves the next state to the slots that the next iteration reads. If `watched` is given, the loop
-    continues only while the number in this slot is nonzero in any lane.
+    Each iteration does the following: it loads one row of each table into the workspace, from slot `rows` on; it runs
+    `steps`; it writes the numbers in the slots `recorded` to the recorded series; and it copies the next state to the
+    slots of the state (`update`). If `watched` is given, the loop continues only while the number in this slot is
+    nonzero in any lane.
     """
 
     loop: Loop
@@ -102,8 +104,8 @@ class Workspace:
 class Plan(NamedTuple):
     """The steps of a kernel, and the workspace of `total` slots (one number each) on which they work.
 
-    The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, values that are
-    live out of the same chunk until the same step are in adjacent slots, and chunks with equal operations share code.
+    The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, chunks with
+    equal operations share code; results of a chunk that are last used in the same step are then in adjacent slots.
     """
 
     steps: list[Step]
@@ -139,7 +141,7 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
     """Return the plan steps of one graph, and the workspace slots of its outputs.
 
-    `inputs` are the slots of its inputs; `workspace` allocates the slots.
+    `inputs` are the slots of the graph's inputs; `workspace` allocates slots for computed values.
     """
     groups = _operation_groups(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
@@ -170,9 +172,10 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
 
 def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
-    """Return the operations of a graph, in order, as groups: chunks, and loops with the values taken from them.
+    """Return the operations of a graph, in order of evaluation, as groups of nodes.
 
-    With `share`, chunks are chosen so that repeated patterns can share code.
+    A group is either a chunk of operations, or a loop and the `Value` nodes that read its final state. With `share`,
+    chunks are chosen so that repeated patterns can share code.
     """
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
@@ -188,9 +191,9 @@ def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
 
 
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """Return, for each value that is used outside its group of operations, the number of the last group that uses it.
+    """Return, for each value that is used outside its group of operations, the index of the last group that uses it.
 
-    `home` has the number of the group that computes each value.
+    `home` maps each computed value to the index of the group that computes it.
     """
     found: dict[int, int] = {}
     for number, nodes in enumerate(groups):
@@ -204,12 +207,12 @@ def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> d
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """Yield the values of a group of operations that later groups use, and the number of the last group to use them.
+    """Yield the values that a group of operations computes for later groups, with the index of their last user.
 
-    The number is None for outputs of the graph. With `grouped`, values with the same last use come together and get
-    adjacent slots, so that chunks with equal operations find most of their values at the same distances (see
-    `code_deduplication`). Else values come one by one: single slots leave fewer gaps. `last_use` has the last group
-    that uses each value.
+    `nodes` are the operations of the group; `last_use` has the last group that uses each value. The index is None for
+    `outputs` of the graph, which are needed until the end. With `grouped`, values with the same last use are yielded
+    together and get adjacent slots, so that chunks with equal operations find most of their values at the same
+    distances (see `code_deduplication`). Otherwise values are yielded one by one: single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
@@ -221,7 +224,8 @@ def _live_out_groups(
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
     """Return the plan steps of a loop: the copy of the initial state to its slots, and the loop itself.
 
-    `nodes` are the loop and its `Value` nodes, `slots` the slots of known values, and `workspace` allocates slots.
+    `nodes` are the loop and the `Value` nodes that read its final state. `slots` maps nodes to their workspace slots;
+    the slots of the `Value` nodes are added. `workspace` allocates slots.
     """
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]

@@ -18,8 +18,8 @@ class Count(NamedTuple):
 class Rows:
     """Shape of a table or recorded series: `count` rows of shape `row`; the caller of the kernel gives the count.
 
-    A series may be part of a longer array. `capacity` is then the number of rows from the first row of one state to the
-    first row of the next state.
+    A series may be part of a longer array. `capacity` is then the number of rows of this array per state: the distance
+    from the first row of one state to the first row of the next state.
     """
 
     count: Count

@@ -22,14 +22,20 @@ from linkwork.spatial.scalar import where
 
 
 class TracedTable(NamedTuple):
-    """A table among the arguments of a traced function, to be passed to `record(..., each=...)`."""
+    """A table argument of a traced function, to be passed to `record(..., each=...)`, which reads it row by row.
+
+    `argument` is its index among the function's arguments.
+    """
 
     argument: int
     rows: Rows
 
 
 class Series(NamedTuple):
-    """A series of values that a traced loop records; the traced function must return it."""
+    """A series of values that a traced loop records, one row per iteration; the traced function must return it.
+
+    `number` is its index among all recorded series.
+    """
 
     number: int
     rows: Rows
@@ -70,7 +76,7 @@ class LoopTracer:
         return tuple(last), iterations, going == 0.0
 
     def new_series(self, count: int | Count, row: Shape) -> Series:
-        """Add a kernel result to which a loop writes one row of shape `row` in each iteration."""
+        """Add a kernel result with one row of shape `row` for each of `count` iterations of a loop; return it."""
         if not isinstance(count, Count) or self.scope.depth > 0:
             raise NotTraceable(
                 "a loop that records values must not be inside another loop, and its count must be an argument of the "
@@ -83,8 +89,9 @@ class LoopTracer:
 class _OpenLoop:
     """A loop whose body is being traced: from its creation to `close`, operations are added to the graph of the body.
 
-    `now` are the numbers and arrays of its state, `rows` the current rows of its tables. The tracer calls the body
-    between `__init__` and `close`, so that nested loops use few Python stack frames.
+    `now` are the numbers and arrays of the loop's state at the beginning of an iteration, `rows` the current rows of
+    its tables. The tracer calls the body between `__init__` and `close`, so that nested loops use few Python stack
+    frames.
     """
 
     def __init__(
@@ -121,7 +128,10 @@ class _OpenLoop:
 
     def _table(self, table: Any) -> TracedTable:
         if not isinstance(table, TracedTable) or table.rows.count != self.count:
-            raise NotTraceable(f"each table of a loop must have one row per iteration; got {table!r:.80}")
+            raise NotTraceable(
+                "each array that a traced loop iterates over (`each`) must be a kernel argument with one row per "
+                f"iteration; got {table!r:.80}"
+            )
         return table
 
 

@@ -351,10 +351,7 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
-    """Return the result of a graph operation on `values` as a traced number, or as a float if it is constant.
-
-    NumPy continues to compute with plain floats.
-    """
+    """Return the result of a graph operation on `values` as a traced number, or as a float if it is constant."""
     graph = _innermost(values)
     if Condition in map(type, values):  # in arithmetic, conditions are 1 or 0
         first = 1 if operation == "select" else 0
@@ -377,9 +374,10 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable for an operation `what` that cannot be traced; the message suggests the code `instead`.
+    """Raise NotTraceable: a line of code uses a traced number in a manner that cannot be part of a graph.
 
-    The message names the first line of the call stack outside this package and NumPy.
+    The message names the line, the first one of the call stack outside this package and NumPy. `what` completes "the
+    function ... a traced number", such as "branches on"; `instead` is the code to write instead.
     """
     frame: Any = sys._getframe(2)
     numpy_package = str(Path(np.__file__).parent)

@@ -24,10 +24,10 @@ def trace(
 ) -> Graph:
     """Return the graph of `function` for arguments of the given shapes.
 
-    The graph's inputs and outputs are the numbers of the arrays in C order. An argument with shape `Rows` is a table
-    that a loop reads row by row. After its arrays, the function gets `counts` iteration counts, whose values are given
-    when the kernel is called. A function with several results returns a tuple, with recorded series at its end.
-    `results`, if given, are the expected shapes.
+    The graph's inputs and outputs are the numbers of the arrays in C order. An argument with a shape of type `Rows` is
+    a table that a loop reads row by row. After its arrays, the function is called with `counts` further arguments:
+    iteration counts, whose values the caller of the kernel gives. A function with several results returns a tuple, with
+    recorded series at its end. `results`, if given, are the expected shapes.
     """
     graph = Scope()
     tracer = LoopTracer(graph)
@@ -53,7 +53,10 @@ def trace(
     if results is not None:
         shapes = [*(np.shape(value) for value in finals), *(one.rows for one in series)]
         if not _same_sizes(shapes, results):
-            raise NotTraceable(f"the function must return the shapes {list(results)}; got {shapes}")
+            name = getattr(function, "__name__", type(function).__name__)
+            raise NotTraceable(
+                f"function {name!r} must return arrays of the shapes {list(results)}; it returned {shapes}"
+            )
     graph.outputs = [operand(graph, x) for value in finals for x in value.ravel()]
     graph.open = False
     return pruned(graph)

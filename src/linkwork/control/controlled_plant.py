@@ -39,7 +39,7 @@ _inverse = for_mimic_joints(
 class Plant:
     """A mechanism with actuated joints; `driven` are their indices in v, and `idle` those of all other joints.
 
-    `actuated` names the joints that take a force; None means all but free joints.
+    `actuated` names the joints with a motor; None means all joints except free joints.
     """
 
     def __init__(self, mechanism: Mechanism, actuated: Iterable[str] | None = None):
@@ -66,9 +66,9 @@ class Plant:
         return np.array(row)
 
     def forces_for(self, q: Array, v: Array, a: Array) -> Array:
-        """Return the joint forces (nv,) [N m, N] that give the actuated joints the accelerations a (k,).
+        """Return the joint forces (nv,) [N m, N] that give the k actuated velocities the accelerations a (k,).
 
-        The forces compensate springs, dampers and friction.
+        The forces compensate springs, dampers and friction; they are zero at joints without a motor.
         """
         idle = self.reduced(q, v).accelerations(a) if self.idle else None
         tau = _inverse(self.mechanism, q, v, self.expanded(a, idle)) - passive(self.mechanism, q, v)
@@ -104,11 +104,11 @@ class ReducedDynamics(NamedTuple):
 
 
 class FrameMotion(NamedTuple):
-    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k driven velocities.
+    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k velocities of driven joints.
 
-    Velocities are in the world's axes about the frame's origin, linear before angular. `rate` (r,) is the twist of the
-    frame; `coasting` (r,) is the twist that would remain if the driven joints stopped; the acceleration of the frame is
-    J a + `drift` (r,). r is 6, or 3 for the position alone.
+    r is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin, linear before
+    angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the driven joints
+    stopped. The acceleration of the frame is J a + `drift` (r,) for accelerations a (k,) of the driven joints.
     """
 
     pose: Transform
@@ -119,10 +119,10 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Return the pose, Jacobian and twist of a frame as functions of the driven joints.
+    """Return the pose, Jacobian, twist and acceleration bias of a frame, in terms of the driven joints.
 
-    `rows` is 3 for the position of the frame, 6 for its pose. `reduced` are the equations of motion of the driven
-    joints.
+    `frame` is the name of the frame; `rows` is 3 for its position, 6 for its pose. `reduced` are the equations of
+    motion of the driven joints: in the Jacobian, the other joints move as these equations require.
     """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {

@@ -20,7 +20,7 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """A controller's target at one time: `place` (coordinates, position or pose), its `rate` and its `acceleration`."""
+    """A controller's target at one time: `place` (joint coordinates, position or pose), `rate` and `acceleration`."""
 
     place: Any
     rate: Any
@@ -52,9 +52,9 @@ def joint_target(plant: Plant, given: Any) -> Target:
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """Return the function that picks the velocities v (nv,) of the actuated joints from dq/dt (nq,).
+    """Return a function that maps dq/dt (nq,) to velocities (nv,): those of the actuated joints, else zero.
 
-    dq/dt and v are equal for these joints. Entries of other joints are zero.
+    For actuated joints, dq/dt and v are equal.
     """
     at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
     return lambda rates: plant.expanded(np.asarray(rates)[at])
@@ -122,7 +122,7 @@ def _turning(wanted: Wanted) -> Wanted:
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
     """Return the controls (ndrives,) of all drives as a function of (t, q, v).
 
-    `given` is an array of fixed controls, a Reference of controls, or such a function.
+    `given` is an array of fixed controls, a Reference of controls, or a function of (t, q, v) that returns them.
     """
     if not m.actuators:
         raise LinkworkError(f"{m.name} has no drives: add them with Builder.drive(name, ratios)")

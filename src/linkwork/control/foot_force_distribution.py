@@ -23,11 +23,12 @@ SHORTENED = 12  # halvings of a step, at most
 
 
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
-    """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames (S4 4.28, 4.29).
+    """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames.
 
-    Together they exert `wrench` (6,) on the base. `feet` are the poses of the feet in the base's frame; `on` is 1 for
-    feet in contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: (4.28)
-    lacks the inverse in Ad^T; G maps wrenches from feet to the base.
+    Equations (4.28) and (4.29) of S4. Together the wrenches exert `wrench` (6,) on the base. `feet` are the poses of
+    the feet in the base's frame; `on` is 1 for feet in contact, else 0. `rows` is 6, or 3 for point feet, which
+    transmit a force but no torque. Misprint: equation (4.28) omits the inverse in Ad^T; its matrix G maps wrenches from
+    the feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
@@ -39,9 +40,9 @@ def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence
 
 
 class ConeForces(NamedTuple):
-    """Result of `within_cones`: contact forces (n, 3) [N] in the base's axes, and the convergence of the search.
+    """Result of `within_cones`: contact forces (n, 3) [N] in the base's axes.
 
-    `ConeForces` also has the number of Newton iterations, and whether they converged.
+    `iterations` is the number of Newton iterations, and `solved` is true if they converged.
     """
 
     forces: Array
@@ -56,10 +57,11 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
     is at most `friction` times the normal force. `on` is 1 for points in contact, else 0. If no such forces add up to
     the `wrench` (6,) [N, N m], their sum is as near to it as possible.
 
-    The dual problem has six unknowns y: f is A^T y projected onto the cones, where A f is the wrench of the forces f. A
-    f = wrench at the minimum of a convex function of y. Newton's method with a line search minimises this function plus
-    the proximal term NEAR |y - last|^2 / 2, OUTER times. The proximal term ensures convergence when the wrench is out
-    of reach. If no force is at the edge of its cone, the forces are those of (4.29) for points.
+    Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces are A^T y projected
+    onto the cones, and A f = wrench where a convex function of y is minimal. This function plus the proximal term NEAR
+    |y - last|^2 / 2 is minimised OUTER times by Newton's method with a line search; `last` is the previous minimum. The
+    proximal term ensures convergence if the wrench is out of reach. If no force is at the edge of its cone, the forces
+    are those of equation (4.29) of S4 for point feet.
     """
 
     def forces(y: Array) -> list[Array]:

@@ -41,9 +41,9 @@ def evaluated(m: Mechanism, q: Array, v: Array) -> LeggedState:
 class Stance:
     """The floating base of a legged mechanism, its feet, and the legs between them.
 
-    `base` is the free joint of the base. `feet` are frames; a foot in stance constrains `rows` directions, 6 or 3.
-    `legs` are the joints from each foot inward to the base. `carried` are all joints outboard of the base, inboard
-    joints first.
+    `base` is the free joint of the base. `feet` are the frames of the feet; a foot on the ground constrains `rows`
+    directions: 6, or 3 for a point foot. `legs` are the joints from each foot inward to the base. `carried` are all
+    joints outboard of the base, inboard joints first.
     """
 
     mechanism: Mechanism

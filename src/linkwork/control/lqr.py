@@ -92,9 +92,10 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
 
 
 def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
-    """Return the matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u.
+    """Return the matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u of a plant.
 
-    The plant is linearised at the equilibrium q0 (nq,) under the joint forces tau0 (nv,).
+    The plant is linearised at the equilibrium q0 (nq,) under the joint forces tau0 (nv,). x (2 nv,) are the deviations
+    of position and velocity from the equilibrium, u (k,) those of the forces of the k actuated velocities.
     """
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     springs = plants.passive(m, q0, rest)
@@ -167,7 +168,7 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
     """Raise an error unless the motors can influence every mode of x' = A x + B u that does not decay.
 
-    This is the Popov-Belevitch-Hautus test. `plant` provides the names of joints.
+    This is the Popov-Belevitch-Hautus test. A and B are those of `linearised`; the message names a joint of `plant`.
     """
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
@@ -184,7 +185,10 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
 
 
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    """Return the LQR gain K = R^-1 B^T P (k, 2 nv), where P solves A^T P + P A - P B R^-1 B^T P + Q = 0."""
+    """Return the LQR gain K (k, 2 nv) = R^-1 B^T P, where P solves A^T P + P A - P B R^-1 B^T P + Q = 0.
+
+    A and B are those of `linearised`; Q (2 nv, 2 nv) and R (k, k) are the weights of states and inputs.
+    """
     from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
 
     try:

@@ -174,7 +174,10 @@ def _checked_times(given: Any) -> Array:
 
 
 def _search_table(times: Array) -> Array | None:
-    """Return the given times, padded to the length 2^p - 1 for a binary search; None if the times are uniform."""
+    """Return the given times (n,), padded with inf to 2^p - 1 >= n entries for a binary search.
+
+    The result is None if the times are uniform: the interval is then found without a search.
+    """
     even = np.linspace(times[0], times[-1], len(times))
     if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
         return None
@@ -182,7 +185,10 @@ def _search_table(times: Array) -> Array | None:
 
 
 def _counted(table: Array, t: Number) -> Number:
-    """Return how many entries of an increasing table (2^p - 1,) are at most t, by p lookups without branches."""
+    """Return how many entries of an increasing table are at most t, by binary search without branches.
+
+    The table has 2^p - 1 entries, and the search needs p lookups.
+    """
     count: Number = 0.0
     step = (len(table) + 1) // 2
     while step:
@@ -197,9 +203,9 @@ def _counted(table: Array, t: Number) -> Number:
 def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Array:
     """Return the polynomial coefficients (n + 1, degree + 1, ...) of all intervals of a reference.
 
-    They are those of powers of the time since the interval began. `values` (n, ...) are given at `times` (n,) [s]; the
-    first and the last interval are before and after these times. `end_rates` are the rates at both ends of a "cubic"
-    reference.
+    The polynomials are in powers of the time since the interval began, lowest power first. `values` (n, ...) are given
+    at `times` (n,) [s]; the first interval is before these times, the last one after them. `kind` is the interpolation:
+    "hold" (piecewise constant), "linear" or "cubic". `end_rates` are the rates at both ends of a "cubic" reference.
     """
     h = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
     slope = np.diff(values, axis=0) / h

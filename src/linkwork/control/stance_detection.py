@@ -25,7 +25,8 @@ StanceDetector = Callable[
 def stance_detector(stance: Stance, given: Any) -> StanceDetector:
     """Return a function of (t, state) that detects which foot points are in stance (on the ground).
 
-    `given` is the argument `standing` of `balance`: "contacts", a height [m], a function of (t, q, v), or None for all.
+    The function takes a `LeggedState` and returns 1 or 0 for each point of each foot. `stance` has the feet. `given` is
+    the argument `standing` of `balance`: "contacts", a height [m], a function of (t, q, v), or None for all.
     """
     points = stance.points()
     if given is None:

@@ -35,11 +35,12 @@ class Workspace(NamedTuple):
 
 
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the workspace dynamics of the base, with the ground as a body of BIG times the base's inertia (S4, 4.3).
+    """Return the workspace dynamics of the base, with the ground as a body of BIG times the base's inertia.
 
-    The ground is attached to every foot in contact. Algorithm 4.3 of S4 propagates articulated inertias from the feet
-    to the base. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3
-    adds. `on` is 1 for feet in contact, else 0; `tau` (nv,) are joint forces.
+    This is Algorithm 4.3 of S4, which propagates articulated inertias from the feet to the base. The ground is attached
+    to every foot in contact. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which
+    Algorithm 3.3 adds. `now` is the state of the mechanism, and `tau` (nv,) are joint forces; `on` is 1 for feet in
+    contact, else 0.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -82,9 +83,10 @@ def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) 
 def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
     """Return the exact workspace dynamics of the base: Lagrange multipliers keep the feet from accelerating.
 
-    Index j is for joints, b for the base; J are the constraint rows of the feet. Eliminating the multipliers gives,
-    with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j;
-    dJ/dt v]. `on` is 1 for feet in contact, else 0.
+    M is the mass matrix and h the bias of the mechanism in the state `now`, J the constraint rows of the feet. Index j
+    selects the velocities of the joints, b those of the base. Eliminating the multipliers gives, with K = [[M_jj,
+    J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v]. `tau`
+    (nv,) are joint forces; `on` is 1 for feet in contact, else 0.
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
@@ -108,9 +110,10 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """Return the Jacobian J (k rows, nv) of the twists of all k feet in their frames, and dJ/dt v (k rows,).
+    """Return the Jacobian J of the twists of all feet in their frames, and the vector dJ/dt v.
 
-    Both are zero for feet in the air. `on` is 1 for feet in contact, else 0; `motion` has the kinematics.
+    J has `stance.rows` (6, or 3 for point feet) rows per foot and nv columns. The rows of a foot in the air are zero:
+    `on` is 1 for feet in contact, else 0. `motion` has the kinematics of the mechanism.
     """
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))

@@ -73,8 +73,10 @@ class BatchEvaluation:
     ) -> Array:
         """Run `algorithm` on every state of a batch and return the results as an array (..., *result).
 
-        `quantity` and `fixed` identify the kernel; `parameters` are values of varying parameters; `out` receives the
-        results. `inputs` are the arrays of the call by name.
+        `algorithm(mechanism, *arrays)` takes one state. `inputs` are the arrays of the call by name, and `parameters`
+        the values of varying parameters by name. `out`, if given, receives the results. `quantity` is the name of the
+        method. `fixed` are its arguments that are not arrays, such as the name of a frame; each value of them has a
+        separate kernel.
         """
         if quantity in SOLVING and not self._has_inertia:
             require_inertia(self.mechanism, self.varying)
@@ -118,8 +120,8 @@ class BatchEvaluation:
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """Return the compiled kernel with the name `name`; compile it at its first use.
 
-        The kernel evaluates the function `one` of one state; `cores` are the shapes of its arguments and `result` that
-        of its result.
+        The kernel evaluates `one`, a function of one state. `cores` are the shapes of its arguments for one state, and
+        `result` is the shape of its result.
         """
         with BUILDING:
             if name not in self._kernels:

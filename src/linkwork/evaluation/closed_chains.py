@@ -26,14 +26,14 @@ NEEDED = 1e-8  # residual force, relative to the largest force of the motion, ab
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint Jacobian J (nc, nv) of the loops, and the bias gamma (nc,) in J a + gamma = 0.
 
-    Mechanisms with mimic joints are supported.
+    q is (nq,) and v is (nv,). Mechanisms with mimic joints are supported.
     """
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
 
 
 def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
-    """Return the indices (k,) in v of the velocities of the named joints, in ascending order."""
+    """Return the indices in v of the velocities of the named joints, in ascending order, as an integer array."""
     found: list[int] = []
     for name in names:
         joint = m.joints[name]
@@ -69,11 +69,13 @@ def actuation(
     weights: Mapping[str, float],
     wrenches: Any,
 ) -> Actuation:
-    """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain (S2, 20).
+    """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain.
 
-    The open chain needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work
-    on motions with closed loops. If more joints are actuated than the motion needs, the sum of weight force^2 is
-    minimal.
+    Equation (20) of S2. `d` are the dynamics of the mechanism, and `actuated` names the joints with a motor. `weights`
+    has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies. The open chain
+    needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on motions
+    with closed loops. If more joints are actuated than the motion needs, the sum of weight * force^2 over the actuated
+    joints is minimal. If too few are actuated, a LinkworkError is raised.
     """
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
@@ -114,10 +116,11 @@ class Observed(NamedTuple):
 
 
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
-    """Return the motion of all joints from that of the sensed joints (S1, unsensed joints).
+    """Return the motion of all joints, computed from the measured motion of the sensed joints.
 
-    Entries of sensed joints in q (nq,), v (nv,) and a (nv,) are measurements. Other entries of q are the start of the
-    search for a closed position; other entries of v and a are ignored.
+    The method is that of S1 for joints without sensors. `d` are the dynamics of the mechanism, and `sensed` names the
+    joints with sensors. Their entries in q (nq,), v (nv,) and a (nv,) are measurements. The search for a position with
+    closed loops starts at the other entries of q; the other entries of v and a are ignored.
     """
     m = d.mechanism
     names = list(sensed)
@@ -140,7 +143,8 @@ def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterabl
 def _require_determined(m: Mechanism, unseen: Array, others: Array) -> None:
     """Raise a LinkworkError if joints without sensors can move while the sensed joints are at rest.
 
-    `unseen` (n, k) are the k directions of such motions; `others` (n,) are the indices of the unsensed velocities.
+    `others` (n,) are the indices in v of the joints without sensors. The k columns of `unseen` (n, k) are the motions
+    of these joints with closed loops and resting sensed joints; the motion is determined if k = 0.
     """
     if unseen.shape[1]:
         undetermined = others[np.abs(unseen).max(axis=1) > 1e-6]

@@ -31,7 +31,7 @@ def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, ta
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
         """Return the derivatives (nv, k) of the acceleration along the k rows of `directions`.
 
-        `moved` returns the state displaced by a complex step.
+        `moved` takes a direction times a small imaginary step and returns (q, v, tau) displaced by it.
         """
         steps = [constrained_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
         return np.imag(steps).T / COMPLEX_STEP

@@ -33,7 +33,9 @@ class ConstraintMethods(DynamicsMethods):
         Returns
         -------
         array, shape (..., nc), [m or rad]
-            One error per constraint row, loop after loop in the order of `mechanism.frame_constraints`.
+            One error for each of the `mechanism.nc` constraint rows of the loops. The loops are in the order of
+            `mechanism.frame_constraints`, the list of all loops. Clutches, brakes and other velocity constraints have
+            no rows here.
 
         Examples
         --------

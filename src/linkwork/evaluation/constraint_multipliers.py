@@ -25,9 +25,10 @@ Response = Callable[[Mechanism, Array, Array], Array]
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the constraint matrix C (nc, tree.nv) and bias (nc,) of C a + bias = 0, a the tree's accelerations.
+    """Return the constraint matrix C (n, tree.nv) and the bias (n,) of C a + bias = 0 for the tree's accelerations a.
 
-    The rows are those of mimic joints, of loops, and of engaged clutches and brakes.
+    The n rows are those of mimic joints, then of loops, then of engaged clutches and brakes. The state q, v is that of
+    the tree, in which mimic joints are independent.
     """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
@@ -47,7 +48,8 @@ def independent_velocities(mechanism: Mechanism) -> Array:
 def forward(function: Callable[..., Array], response: Response) -> Callable[..., Array]:
     """Return a forward dynamics function for constrained mechanisms, built from two functions for trees.
 
-    `function` is the forward dynamics of trees; `response` returns the accelerations that joint forces add to it.
+    `function` is the forward dynamics of trees. `response(tree, q, forces)` returns the accelerations that additional
+    joint forces add to its result.
     """
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
@@ -59,9 +61,10 @@ def forward(function: Callable[..., Array], response: Response) -> Callable[...,
 def _constrained(
     function: Callable[..., Array], response: Response, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
-    """Return the accelerations (tree.nv,) of all joints and the multipliers (nc,) of all constraint rows.
+    """Return the accelerations (tree.nv,) of all joints and the multipliers of all constraint rows (see `rows`).
 
-    `function` is the forward dynamics of the tree. It is affine in the joint forces; `response` is its linear part.
+    `function` is the forward dynamics of the tree; `response(tree, q, forces)` returns the accelerations that
+    additional joint forces add to its result. q, v and tau are those of the independent joints of the mechanism m.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
@@ -81,7 +84,7 @@ def _constrained(
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return an inverse dynamics function for mechanisms with mimic joints, built from `function` for trees.
 
-    Forces of mimic joints act on the independent joints through their ratios.
+    Forces of mimic joints, multiplied by the ratio of the mimic joint, are added to those of the independent joints.
     """
 
     def run(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
@@ -100,9 +103,11 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
 def reactions(
     function: Callable[..., Array] | None, solve: Callable[..., Array], response: Response, forces: Callable[..., Any]
 ) -> Callable[..., Array] | None:
-    """Return a function for the reaction wrenches of constrained mechanisms, built from `function` for trees.
+    """Return a function for the reaction wrenches of constrained mechanisms, built from functions for trees.
 
-    `solve` is the forward dynamics of trees, `response` its linear part, `forces` their inverse dynamics.
+    `function` computes the reaction wrenches of trees; if it is None, so is the result. `solve` is the forward dynamics
+    of trees, `response(tree, q, forces)` the accelerations that additional joint forces add to it, and `forces` the
+    inverse dynamics of trees.
     """
     if function is None:
         return None

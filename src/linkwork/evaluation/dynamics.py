@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.constraint_methods import ConstraintMethods
 from linkwork.evaluation.kinematics_methods import KinematicsMethods
-from linkwork.evaluation.momentum_methods import MomentumMethods
+from linkwork.evaluation.momentum_and_energy import MomentumMethods
 from linkwork.model.batch_broadcasting import checked_threads
 from linkwork.model.mechanism import Mechanism
 
@@ -120,7 +120,8 @@ class Dynamics(KinematicsMethods, ConstraintMethods, MomentumMethods):
         By every method, if an array does not fit the mechanism or the other arrays.
     NonFinite
         By every method, if `check` is True and a result is not finite. The message names the batch member, the joint
-        and the source line. An input that is not finite and that the result does not depend on is not reported.
+        and the failing line of linkwork's algorithm. An input that is not finite and that the result does not depend
+        on is not reported.
 
     Examples
     --------

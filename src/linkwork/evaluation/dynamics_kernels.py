@@ -27,7 +27,10 @@ _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
 
 
 def mechanism_digest(mechanism: Mechanism) -> str:
-    """Return a hash of all numbers and kinds of a mechanism; computed once, because mechanisms are immutable."""
+    """Return a hash of all names, numbers and joint kinds of a mechanism, for cache keys of its kernels.
+
+    It is computed once per mechanism, because mechanisms are immutable.
+    """
     found = _digests.get(mechanism)
     if found is None:
         found = _digests[mechanism] = digest(*_described(mechanism))
@@ -35,7 +38,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
 
 
 def _described(mechanism: Mechanism) -> list[str | bytes]:
-    """Return all numbers and kinds of a mechanism as strings and bytes, for its hash."""
+    """Return all names, numbers and joint kinds of a mechanism as strings and bytes, for its hash."""
     parts: list[str | bytes] = [mechanism.gravity.tobytes()]
     for body in mechanism.bodies[1:]:
         inertia = body.inertia

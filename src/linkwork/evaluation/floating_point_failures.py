@@ -18,9 +18,10 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function`, which takes one state, changed to raise NonFinite on a floating-point failure.
+    """Return a function like `function`, of one state, that raises NonFinite on a floating-point failure.
 
-    The error names `quantity` and the number of the batch member: the returned function counts its calls.
+    The error names `quantity` and the index of the batch member: call number k of the returned function is for member
+    k.
     """
     members = count()
 
@@ -33,9 +34,9 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return `function`, which takes one state, changed to return NaN or inf instead of raising floating-point errors.
+    """Return a function like `function`, of one state, that ignores floating-point failures and returns NaN or inf.
 
-    If `function` raises an error, the result is nan in the shape `result`.
+    If `function` raises an arithmetic error, the result is an array of NaN with the shape `result`.
     """
 
     def run(*arrays: Any) -> Any:
@@ -58,7 +59,7 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
     except (ArithmeticError, np.linalg.LinAlgError) as failure:
-        joint, line = _place(failure.__traceback__)
+        joint, line = _failed_joint_and_line(failure.__traceback__)
         at = f" at joint {joint!r}" if joint else ""
         raise NonFinite(
             f"{quantity} of member {member} is not finite: {failure}{at} in `{line}`. "
@@ -81,7 +82,7 @@ def explain_non_finite(
     raise NonFinite(f"{quantity} of member {member} is not finite: its values are too large or nearly singular")
 
 
-def _place(trace: TracebackType | None) -> tuple[str | None, str]:
+def _failed_joint_and_line(trace: TracebackType | None) -> tuple[str | None, str]:
     """Return the name of the joint that was processed when the failure occurred, and the source line that failed.
 
     `trace` is the traceback of the failure.

@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return an empty string: the answer of `why_not` for a formulation that applies to every mechanism."""
+    """Return an empty string, which means: the formulation applies to every mechanism. Default of `why_not`."""
     return ""
 
 
@@ -33,9 +33,10 @@ class Formulation:
 
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
     takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
-    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces add; None: those of the
-    formulation's mass matrix. `why_not` returns the reason why the formulation does not apply to a mechanism, or an
-    empty string; the functions raise a LinkworkError with the same reason. `source` cites the equations.
+    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces add; if it is None, they are
+    computed with the formulation's mass matrix. `why_not` returns the reason why the formulation does not apply to a
+    mechanism, or an empty string; the functions raise a LinkworkError with the same reason. `source` cites the
+    equations.
     """
 
     name: str
@@ -145,7 +146,10 @@ def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
 
 
 def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree (Schiehlen's equations 6 and 12)."""
+    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree, by the Newton-Euler equations.
+
+    These are equations (6) and (12) of Schiehlen.
+    """
     rest = np.zeros(tree.nv)
     return newton_euler.response(newton_euler.newton_euler(tree, q, rest, rest), forces)
 
@@ -162,19 +166,30 @@ def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: A
 
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    """Return the accelerations (nv,) by spatial operators, from the factorization M = H^T phi^T M^b phi H."""
+    """Return the accelerations (nv,) by spatial operators (see `Factorization`): M^-1 (tau - bias).
+
+    The mass matrix is M = H^T phi^T M^b phi H plus the rotor inertias, where the operator phi H maps joint velocities
+    to the twists of all bodies, and M^b has the inertias of the bodies.
+    """
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
 
 
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    """Return the joint forces (nv,) by spatial operators, from the factorization M = H^T phi^T M^b phi H."""
+    """Return the joint forces (nv,) by spatial operators (see `Factorization`): M a + bias.
+
+    The mass matrix M is that of `_by_operators`.
+    """
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
 
 
 def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    """Return the joint forces (nv,) from the minimal Newton-Euler equations M y'' + k = q."""
+    """Return the joint forces (nv,) from Schiehlen's minimal Newton-Euler equations: M a + k - (applied forces).
+
+    M is the mass matrix, k (nv,) has the velocity-dependent terms, and the applied forces are those of gravity and
+    wrenches.
+    """
     M, k, applied = newton_euler.minimal_equations(newton_euler.newton_euler(m, q, v, np.zeros(m.nv), wrenches))
     return M @ a + k - applied
 

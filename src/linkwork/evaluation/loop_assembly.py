@@ -59,7 +59,8 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
 def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
     """Return an error message that names the loops that are open at the position `found` (nq,).
 
-    It also says whether the other loops close without the worst one.
+    The message also says whether all other loops can be closed if the loop with the largest error is left out. `q` is
+    the position at which the search began; the joints `fixed` did not move.
     """
     m = d.mechanism
     errors: dict[str, float] = {}
@@ -104,9 +105,9 @@ def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
 
 
 def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """Return q moved along dq (nv,) by the longest tried step that reduces the squared closure error `before`.
+    """Return q moved along dq (nv,) by the first of dq, dq/2, dq/4, ... that reduces the squared closure error.
 
-    The second result is whether such a step exists; without it, q is returned.
+    `before` is this error at q. The second result is whether such a step was found; if not, q is returned.
     """
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)

@@ -25,8 +25,8 @@ CHANGED = 1e-6  # changes of constraint rows below this part of the largest chan
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     """Return the mobility, redundant constraint rows and singular directions of a mechanism at the position q (nq,).
 
-    All loops are closed at q. Engaged clutches, brakes and other velocity constraints count; disengaged loops are left
-    out.
+    All loops must be closed at q. Engaged clutches, brakes and other velocity constraints count as constraints;
+    disengaged loops do not.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
@@ -69,18 +69,21 @@ def require_closed_loops(d: Dynamics, q: Array) -> None:
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
     """Return orthonormal velocities (k, nv) along which redundant constraint rows become independent.
 
-    `repeating` (nc, s) are the combinations of scaled constraint rows that vanish at q (nq,); `free` (mobility, nv) are
-    the directions that keep all loops closed. Where the closed positions form a manifold, these combinations vanish at
-    all positions nearby too, and no direction is singular.
+    The rows of `free` (mobility, nv) are the directions of motion that keep all loops closed. The s columns of
+    `repeating` (nc, s) are linear combinations of constraint rows, divided by `scales`, that vanish at q (nq,). If a
+    motion along a free direction makes such a combination nonzero, the position is singular and the direction is
+    returned. Where the closed positions form a manifold, the combinations vanish at all positions nearby too, and no
+    direction is singular.
     """
     none = np.zeros((0, d.mechanism.nv))
     if not (len(free) and repeating.size):
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Return the changes (k, s mobility) of the s redundant rows per unit of motion along each of k directions.
+        """Return how fast the s vanishing combinations of rows change along each of k directions, as (k, s mobility).
 
-        The rows are applied to the free motions. The second result is the size above which a change is not round-off.
+        The changes are per unit of motion, and only their components along the free directions count. The second result
+        is the size above which a change is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -99,7 +102,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
     """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
 
-    `choose` names the joints whose velocities the user chose; None chooses well-conditioned velocities.
+    `choose` names the joints whose velocities are the independent ones; if it is None, well-conditioned velocities are
+    chosen. v (nv,), zero by default, determines the bias of the map from independent to all accelerations.
     """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
@@ -132,7 +136,10 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
 
 
 def _pivots(free: Array) -> Array:
-    """Return the indices (k,) of k well-conditioned rows of the matrix `free` (nv, k), by greedy pivoting."""
+    """Return the indices (k,) of k rows of the matrix `free` (nv, k) that form a well-conditioned square matrix.
+
+    The rows are chosen one by one, by greedy pivoting.
+    """
     left, numbers = np.array(free), []
     for _ in range(free.shape[1]):
         best = int(np.argmax((left * left).sum(axis=1)))

@@ -53,7 +53,7 @@ def build(name: str = "biped") -> Mechanism:
 
 
 def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the biped under the sampled `controller`, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate`: the biped `m` with the sampled `controller`, for `duration` [s]."""
     return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(controller, RATE)}
 
 
@@ -129,9 +129,9 @@ def _shape(b: Builder, side: str) -> None:
 
 
 def claim() -> Claim:
-    """Return the tested claim: at the start, the soles are level at the height from trigonometry.
+    """Check that the biped starts with level soles at the height given by trigonometry, and has the paper's mass.
 
-    The mass of the biped is that of the paper.
+    Return the measured error and its tolerance as a `Claim`.
     """
     m = build()
     lean, hip, knee = np.radians(-5.0), ANGLES[1], ANGLES[3]

@@ -67,9 +67,10 @@ def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Arr
 
 
 def claim() -> Claim:
-    """Return the tested claim: the block hits the back of a biped at rest after 0.0766 s.
+    """Check that the block hits the back of a biped at rest after 0.0766 s.
 
-    Then the inscribed sphere of the block touches the plane of the back.
+    At this time, given in closed form, the inscribed sphere of the block must touch the plane of the back. Return the
+    measured error and its tolerance as a `Claim`.
     """
     m = build()
     key = m.keyframes["start"]

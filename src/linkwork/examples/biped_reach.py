@@ -41,7 +41,7 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Return the accelerations (nv,) [m/s^2, rad/s^2] of the biped with fixed feet, under joint forces tau (nv,).
 
-    They are the solution of one dense linear system.
+    They follow from one dense linear system for accelerations and constraint forces.
     """
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
     drift = np.concatenate([jacobian_rate(m, q, v, foot) @ v for foot in biped.FEET])
@@ -51,7 +51,10 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim: with exact dynamics and fixed feet, the trunk accelerates as the controller requires."""
+    """Check that the trunk accelerates as the controller requires, with exact dynamics and fixed feet.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     exact: Any = controller(m, dynamics="exact")
     q = m.keyframes["start"].q

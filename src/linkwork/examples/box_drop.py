@@ -35,7 +35,10 @@ def build(friction: float = FRICTION) -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the box at rest upside down is supported by four corners at a depth of 2.29 mm."""
+    """Check that four corners support the box at rest upside down, at a depth of 2.29 mm.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
     there, _ = contact_kinematics(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))

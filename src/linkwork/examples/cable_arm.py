@@ -41,7 +41,10 @@ def build() -> Mechanism:
 
 
 def moments() -> list[float]:
-    """Return for each link the first moment of mass [kg m] about its joint, with all outboard mass at its end."""
+    """Return for each link its first moment of mass [kg m] about its joint.
+
+    The masses of all links further out count at the end of the link.
+    """
     return [mass * length / 2 + sum(MASSES[k + 1 :]) * length
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
@@ -57,9 +60,9 @@ def run(duration: float = 1.0) -> Run:
 
 
 def claim() -> Claim:
-    """Return the tested claim: each motor supports only its own link.
+    """Check that each motor supports only its own link, and that outboard links do not rotate.
 
-    With the other motors locked, the outboard links do not rotate.
+    For the second check, the outboard motors are locked. Return the measured error and its tolerance as a `Claim`.
     """
     m, rng, errors = build(), np.random.default_rng(0), []
     rows = np.array([drive.row for drive in m.drives]) * GEAR

@@ -17,7 +17,7 @@ HELPERS = ("catalogue", "footsteps", "planar_linkage_formulas", "walker_gaits", 
 
 
 class Claim(NamedTuple):
-    """A tested statement about an example: a sentence, the measured error, and the allowed error."""
+    """The result of the check of an example: the checked statement `sentence`, measured `error` and `tolerance`."""
 
     sentence: str
     error: float
@@ -25,7 +25,7 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the measured error is within the allowed error."""
+        """Whether the check passed: the measured error is at most the tolerance."""
         return self.error <= self.tolerance
 
 
@@ -42,7 +42,10 @@ class Example:
         return self.module.build()
 
     def claim(self) -> Claim:
-        """Return the tested claim of the example, which compares its mechanism with a closed-form solution."""
+        """Check the example against a closed-form solution or a second formulation.
+
+        Return the checked statement, the measured error and its tolerance.
+        """
         return self.module.claim()
 
     def arguments(self, duration: float | None = None) -> dict[str, Any]:

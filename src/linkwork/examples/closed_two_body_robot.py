@@ -64,10 +64,11 @@ def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
 
 
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
-    """Return the acceleration of alpha [rad/s^2] by (24) and the closing force F [N] along +y by (25).
+    """Return the acceleration of alpha [rad/s^2] and the closing force F [N] along +y.
 
-    Misprints are corrected. `numbers` are I1, I2, m2, R, L of `build`; alpha [rad] and `rate` [rad/s] are the state of
-    body 1, M1 [N m] is the torque on body 1, and F2 [N] the force on the end of body 2 along -x.
+    They are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
+    `build`; alpha [rad] and `rate` [rad/s] are the angle of body 1 and its rate, M1 [N m] is the torque on body 1, and
+    F2 [N] the force on the end of body 2 along -x.
     """
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
@@ -80,7 +81,10 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
 
 
 def claim() -> Claim:
-    """Return the tested claim: acceleration and closing force equal those of the paper's equations (24) and (25)."""
+    """Check acceleration and closing force against the paper's equations (24) and (25).
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m, rng, worst = build(*NUMBERS), np.random.default_rng(0), 0.0
     *_, R, L = NUMBERS
     for _ in range(20):

@@ -65,9 +65,10 @@ def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, An
 
 
 def claim() -> Claim:
-    """Return the tested claim: common speed, slip angle and dissipated energy equal their closed forms.
+    """Check common speed, slip angle and dissipated energy against their closed forms.
 
-    It is tested for a clutch with finite and with infinite capacity.
+    The clutch has a finite capacity in one run and an infinite capacity in another. Return the measured error and its
+    tolerance as a `Claim`.
     """
     errors = []
     for capacity in (CAPACITY, np.inf):

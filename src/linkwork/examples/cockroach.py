@@ -159,9 +159,10 @@ def arguments(duration: float = 2.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Return the tested claim: limb coordinates and articulated bodies give equal accelerations.
+    """Check that all six feet start on the ground, and compare two formulations of the dynamics.
 
-    At the start all six feet are on the ground.
+    Accelerations computed in limb coordinates must equal those of the articulated-body algorithm. Return the measured
+    error and its tolerance as a `Claim`.
     """
     m, rng = build(), np.random.default_rng(0)
     poses = world_poses(m, joint_poses(m, m.keyframes["start"].q))

@@ -42,8 +42,11 @@ def build() -> Mechanism:
     return b.keyframe("start", {"cart": (0, 0, RADIUS, 1, 0, 0, 0)}).build()
 
 
-def felt(curvature: float) -> float:
-    """Return the effective mass [kg] of the cart, with its rotating parts, on a path of this curvature [1/m]."""
+def effective_mass(curvature: float) -> float:
+    """Return the effective mass [kg] of the cart for motion along a path with this curvature [1/m].
+
+    It includes the rotating parts.
+    """
     ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
     half = TRACK / 2
     turning = MASS * AHEAD**2 + YAW_INERTIA + 2 * (WHEEL * half**2 + TURN) + 2 * ROLL * (half / RADIUS) ** 2
@@ -69,15 +72,16 @@ def run(duration: float = DURATION) -> Run:
 
 
 def claim() -> Claim:
-    """Return the tested claim: position, wheel speeds and torques at the end equal their closed forms.
+    """Check position, wheel speeds and torques at the end of the run against their closed forms.
 
-    The run contains the velocity jump at the start of the curve.
+    The run contains the velocity jump at the start of the curve. Return the measured error and its tolerance as a
+    `Claim`.
     """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
-    before, after = push / felt(0.0), push / felt(1 / CURVE)
+    before, after = push / effective_mass(0.0), push / effective_mass(1 / CURVE)
     speed, distance = before * STEERED, before * STEERED**2 / 2
-    speed *= felt(0.0) / felt(1 / CURVE)  # momentum along the new path is conserved
+    speed *= effective_mass(0.0) / effective_mass(1 / CURVE)  # momentum along the new path is conserved
     time = DURATION - STEERED
     turned = (speed * time + after * time**2 / 2) / CURVE
     speed += after * time

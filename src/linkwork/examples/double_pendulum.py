@@ -47,7 +47,10 @@ def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array
 
 
 def claim() -> Claim:
-    """Return the tested claim: recursive inverse dynamics gives the same torques as the paper's force propagation."""
+    """Check that recursive inverse dynamics gives the same torques as the paper's force propagation.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     numbers, rng = (2.0, 3.5, 4.0, 3.0, 9.81), np.random.default_rng(0)
     m, worst = build(*numbers), 0.0
     for _ in range(20):

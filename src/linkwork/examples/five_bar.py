@@ -66,7 +66,7 @@ def coordinates(left: float, right: float) -> Array:
 def tip_jacobian(left: float, right: float) -> Array:
     """Return the Jacobian (2, 2) [m/rad] of the tip position by the shoulder angles `left` and `right` [rad].
 
-    The outer links have constant lengths (Gosselin).
+    It follows from the constant lengths of the outer links (Gosselin).
     """
     end, (first, second) = tip(left, right), elbows(left, right)
     outer = np.array([end - first, end - second])
@@ -75,7 +75,10 @@ def tip_jacobian(left: float, right: float) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim: motor torques -J^T f balance a force f on the tip, so that accelerations are zero."""
+    """Check that motor torques -J^T f balance a force f on the tip, so that accelerations are zero.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         left, right = rng.uniform((1.8, 0.5), (2.6, 1.2))

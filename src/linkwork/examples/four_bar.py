@@ -51,8 +51,8 @@ def angles(crank: float) -> Array:
 def rates(crank: float) -> tuple[Array, Array]:
     """Return the first and second derivatives, (3,) each, of the bar angles `angles` by the crank angle.
 
-    They follow from a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton, Design of
-    Machinery).
+    They follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton,
+    Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C the angles.
     """
     a, b, c, _ = LENGTHS
     A, B, C = angles(crank)
@@ -98,5 +98,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the torque of Eksergian's equation gives the crank the intended acceleration."""
+    """Check that the torque of Eksergian's equation gives the crank the intended acceleration.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     return claim_of_crank(build(), coordinates, slopes, torque)

@@ -41,9 +41,9 @@ def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
 
 
 def coordinates(m: Mechanism, angles: Array) -> Array:
-    """Return coordinates q (3 cells,) [rad] for rail angles (cells,) from the vertical, or velocities for rates.
+    """Return the coordinates q (3 cells,) [rad] for the rail angles `angles` (cells,) [rad] from the vertical.
 
-    The rungs do not rotate.
+    The rungs do not rotate. For rates of the rails, the result is the velocity v.
     """
     found = np.zeros(m.nv)
     for k, angle in enumerate(angles, 1):
@@ -55,10 +55,10 @@ def coordinates(m: Mechanism, angles: Array) -> Array:
 def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
     """Return the accelerations (cells,) [rad/s^2] of the rails at angles [rad] and rates [rad/s], under torques [N m].
 
-    The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. With m_i the
-    mass that hangs on the lower ends of rails i, where those rails count half, the sum over j of w_ij (cos(a_i - a_j)
-    a_j'' + sin(a_i - a_j) a_j'^2) is torque_i / RAIL^2 - m_i sin(a_i) g / RAIL, where w_ij = m_max(i, j); in w_ii the
-    rails count by their inertia.
+    The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. For rails i with
+    the angle a_i, the sum over j of w_ij (cos(a_i - a_j) a_j'' + sin(a_i - a_j) a_j'^2) is torque_i / RAIL^2 - m_i
+    sin(a_i) g / RAIL. m_i is the mass that hangs on the lower ends of rails i plus half the mass of these rails, and
+    w_ij = m_max(i, j); in w_ii the rails count by their inertia.
     """
     rail, rung = MASSES
     after = np.arange(len(angles))[::-1]  # number of cells below each cell
@@ -72,7 +72,10 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim: ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
+    """Check that ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     rng, worst = np.random.default_rng(0), 0.0
     for cells in (1, 2, 3, 5):
         m = build(cells)

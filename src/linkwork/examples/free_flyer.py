@@ -39,7 +39,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim: joint torques conserve the momentum of the robot."""
+    """Check that joint torques conserve the momentum of the robot.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m, rng = build(), np.random.default_rng(0)
     worst = 0.0
     for _ in range(10):

@@ -66,7 +66,9 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
 def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
     """Return the paper's angles (3,) [rad] for the angle `lean` [rad] of the left leg, with both feet on the ground.
 
-    The closure equations are l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0.
+    The closure equations are l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0, where s and c are sine and
+    cosine of the angles, l1 and l3 the lengths of the legs, d1 the distance between the feet, and 2 d2 that between the
+    hips.
     """
     (l1, l3), feet = numbers.legs, numbers.feet
     left = l1 * np.array([np.sin(lean), np.cos(lean)])  # left hip, from the left foot
@@ -84,9 +86,10 @@ def relative(absolute: Array) -> Array:
 
 
 def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
-    """Return the coefficients (2, 3) of rates and (2, 3) of squared rates in the time derivatives of loop closure.
+    """Return the two coefficient matrices (2, 3) of the second time derivative of the loop closure equations.
 
-    `theta` (3,) [rad] are the paper's angles.
+    The first one multiplies the accelerations of the paper's angles, the second one their squared rates; the first one
+    also multiplies the rates in the first time derivative. `theta` (3,) [rad] are the paper's angles.
     """
     (l1, l3), across = numbers.legs, 2 * numbers.hip
     (s1, s2, s3), (c1, c2, c3) = np.sin(theta), np.cos(theta)
@@ -115,10 +118,11 @@ class Motion(NamedTuple):
 
 
 def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Return accelerations and ground forces from the paper's equations (1), (2) and the loop closure.
+    """Return accelerations and ground forces from the paper's equations and the loop closure.
 
-    (1) is at the body's centre, (2) at four joints. They are nine linear equations for nine unknowns, for angles
-    `theta` (3,) [rad], rates `omega` (3,) [rad/s] and motor torques u (4,) [N m].
+    Equation (1) is the balance of forces at the body's centre, equation (2) that of torques at four joints. With the
+    loop closure they are nine linear equations for nine unknowns. `theta` (3,) [rad] are the angles, `omega` (3,)
+    [rad/s] the rates and u (4,) [N m] the motor torques.
     """
 
     def residual(x: Array) -> Array:
@@ -134,11 +138,11 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
 def propagation(
     theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
 ) -> Array:
-    """Return seven sums [N, N m] of the paper's sixteen forces, which are zero if its equations are satisfied.
+    """Return the residuals (7,) [N, N m] of the paper's equations (1) and (2): sums of its sixteen forces.
 
-    Three sums are at C2 (1), the others at A1, L12, A3, L31 (2). `theta`, `omega` and `alpha` (3,) are angles, rates
-    and accelerations, u (4,) motor torques, `left` and `right` the ground forces (F1, G1, H1) and (F4, G4, H4). In the
-    plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
+    The three residuals of equation (1) are at the point C2, the four of equation (2) at A1, L12, A3 and L31. `theta`,
+    `omega` and `alpha` (3,) are angles, rates and accelerations, u (4,) motor torques, `left` and `right` the ground
+    forces (F1, G1, H1) and (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
     """
     (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
@@ -166,7 +170,10 @@ def propagation(
 
 
 def onward(position: tuple[float, float, float], f: Array) -> Array:
-    """Return a planar force f (3,) of one frame, expressed in a frame at x, y [m] and angle [rad] in the first."""
+    """Return the planar force f (3,) [N, N m] of one frame, expressed in a second frame.
+
+    `position` is x, y [m] and angle [rad] of the second frame in the first one.
+    """
     x, y, turn = position
     c, s = np.cos(turn), np.sin(turn)
     return np.array([c * f[0] + s * f[1], c * f[1] - s * f[0], f[2] - x * f[1] + y * f[0]])
@@ -201,9 +208,9 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
 
 
 def claim() -> Claim:
-    """Return the tested claim: accelerations and ground forces equal those of the paper's equations.
+    """Check accelerations and ground forces against the paper's equations, for random states and torques.
 
-    The states and torques are random.
+    Return the measured error and its tolerance as a `Claim`.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):

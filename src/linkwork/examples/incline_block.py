@@ -48,9 +48,9 @@ def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim: at a tangential deflection of weight sin(angle) / (4 k) all forces cancel.
+    """Check that all forces cancel at a tangential deflection of weight sin(angle) / (4 k), and that all corners stick.
 
-    Friction is within its limit.
+    k is the stiffness of one contact. Return the measured error and its tolerance as a `Claim`.
     """
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = contact_kinematics(m, resting(), np.zeros(6))

@@ -68,10 +68,11 @@ def claim_of_crank(
     slopes: Callable[[float], Array],
     torque: Callable[[float, float, float], float],
 ) -> Claim:
-    """Return the claim that the crank of a linkage accelerates as Eksergian's equation predicts.
+    """Check that the crank of a linkage accelerates as Eksergian's equation predicts.
 
     The crank is the first of three joints. `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the
-    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank.
+    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank. Return the measured
+    error and its tolerance as a `Claim`.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(20):

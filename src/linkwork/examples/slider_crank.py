@@ -82,5 +82,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the torque of Eksergian's equation gives the crank the intended acceleration."""
+    """Check that the torque of Eksergian's equation gives the crank the intended acceleration.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     return claim_of_crank(build(), coordinates, lambda crank: slopes(crank)[0], torque)

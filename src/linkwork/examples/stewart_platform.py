@@ -98,7 +98,10 @@ def leg_rates(q: Array, twist: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Return the tested claim: for velocities that satisfy the loops, the leg rates equal the inverse kinematics."""
+    """Check the rates of the leg lengths against the inverse kinematics, for velocities that satisfy the loops.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     at = [m.joints[f"leg {k + 1}"].v.start for k in LEGS]
     for _ in range(5):

@@ -20,7 +20,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the paper's initial state has 33 J and the angular momentum (0, 6, 12) kg m^2/s."""
+    """Check that the paper's initial state has 33 J and the angular momentum (0, 6, 12) kg m^2/s.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
     m = build()
     v = np.array([0.0, 0.0, 0.0, *ANGULAR_VELOCITY])
     found = np.array([kinetic_energy(m, m.neutral(), v), *momentum(m, m.neutral(), v)[3:]])

@@ -67,9 +67,10 @@ def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the load speeds and the energy lost in the gear shift equal their closed forms.
+    """Check load speeds and the energy lost in the gear shift against their closed forms.
 
-    The speeds are those before and after the shift, and at the end.
+    The speeds are those before and after the shift, and at the end. Return the measured error and its tolerance as a
+    `Claim`.
     """
     run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)

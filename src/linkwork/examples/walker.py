@@ -1,4 +1,4 @@
-"""The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
+"""The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, sec. 5).
 
 `walker_mechanism` builds it; `walker_gaits` has its gaits and controllers.
 """
@@ -22,9 +22,10 @@ from linkwork.spatial.scalar import Array
 
 
 def motors() -> dict[str, dict[str, float]]:
-    """Return for each motor the joints that it moves, with ratios: hips, and tibia angles relative to the frame.
+    """Return, for each of the four leg motors, the joints that it moves, with the ratio of each joint.
 
-    The yaw motor is left out.
+    A femur motor moves the four hips of a frame. A tibia motor moves the four tibiae, whose angles are named by their
+    knees and measured from the frame. The yaw motor is left out.
     """
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:
@@ -34,7 +35,7 @@ def motors() -> dict[str, dict[str, float]]:
 
 
 def limbs(mechanism: Mechanism) -> LimbSystem:
-    """Return the walker with all clutches engaged as a limb system: six base and five motor coordinates."""
+    """Return the walker with all clutches engaged in limb coordinates: six of the base and five of the motors."""
     from_frame = {knee(frame, leg): frame for frame in FRAMES for leg in LEGS}
     return limb_system(mechanism, motors(), measured_from=from_frame)
 
@@ -45,8 +46,8 @@ def limbs(mechanism: Mechanism) -> LimbSystem:
 def matrices(system: LimbSystem) -> dict[str, Array]:
     """Return the matrices of the paper's equations (42) to (49) by name, computed by linkwork.
 
-    They are D of a limb on the bottom and on the top frame, D1, D2 and D3. Rotational coordinates of the base are
-    angular velocities; they equal Euler angle rates in the neutral position.
+    They are the matrices D of a limb on the bottom frame and of a limb on the top frame, D1, D2 and D3. Rotational
+    coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
     """
     bottom, top = (system.D0[number][3:, 3:] for number in (0, -1))
     return {"D bottom": bottom, "D top": top, "D1": system.D1, "D2": system.D2, "D3": system.D3}
@@ -75,10 +76,11 @@ def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
 
 
 def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
-    """Return the largest relative differences between limb coordinates and articulated bodies at random states.
+    """Return the largest relative differences between accelerations from two formulations, at random states.
 
-    The first number is for the accelerations of all joints, the second for the motor coordinates. The second is
-    compared with the mass matrix by composite bodies, projected to the motor coordinates.
+    The first number compares the accelerations of all joints in limb coordinates with the articulated-body algorithm.
+    The second compares the accelerations of the motor coordinates, with all clutches engaged, with those from the mass
+    matrix of the composite-rigid-body algorithm, projected to the motor coordinates. `states` is the number of states.
     """
     rng, system, free = np.random.default_rng(0), limbs(mechanism), limb_system(mechanism)
     P, whole, coupled = system.velocity_map, 0.0, 0.0
@@ -100,9 +102,10 @@ def arguments(duration: float = 10.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Return the tested claim: the matrices equal the paper's, and two formulations give equal accelerations.
+    """Check the walker's matrices against the printed ones, and compare two formulations of its dynamics.
 
-    The formulations are limb coordinates and articulated bodies.
+    Accelerations computed in limb coordinates must equal those of the articulated-body algorithm. Return the measured
+    error and its tolerance as a `Claim`.
     """
     m = build()
     found, expected = matrices(limbs(m)), printed()

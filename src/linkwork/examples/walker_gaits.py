@@ -99,9 +99,10 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """Return the walking controller, which turns the walker by `turn` [rad] from the time `when` [s] on.
+    """Return the walking controller, a function of t, q, v and the gains `stride`, `lift`, `turn` and `when`.
 
-    The gains of the controller may differ between the members of a batch.
+    It walks with footsteps of the length `stride` [m] and height `lift` [rad], and turns the walker by `turn` [rad]
+    from the time `when` [s] on. The gains may differ between the members of a batch.
     """
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:
@@ -212,11 +213,11 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
-    """Return the schedule of a gait cycle after which the walker leans back, or forward again.
+    """Return the schedule of the gait cycle number `cycle`, after which the walker leans back, or `forward` again.
 
-    The clutches of the back legs of a frame are reversed (3.1.4) while its femurs move down in swing, from the highest
-    point on, for a `part` of the motion: front femurs sink and back femurs rise. To lean forward, they are reversed
-    while the femurs move up, until the highest point.
+    The clutches of the back legs of a frame are reversed (section 3.1.4 of the paper) while its femurs move down in
+    swing, from the highest point on, for the fraction `part` of the motion: front femurs sink and back femurs rise. To
+    lean forward, they are reversed while the femurs move up, until the highest point.
     """
     arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5  # value of the arc at which the lift is 1 - part; see `swing`
     flown = 0.5 + 0.5 * np.sqrt(1.0 - arc)

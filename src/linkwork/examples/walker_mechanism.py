@@ -70,9 +70,9 @@ def knee(frame: str, leg: str) -> str:
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Return the ratios, by joint, of the angle between a tibia and the walker's frame: hip plus knee angle (29).
+    """Return the ratios, by joint, of the angle between a tibia and the walker's frame: hip plus knee angle.
 
-    A cable drives this angle.
+    A cable drives this angle (the paper's equation (29)).
     """
     return {hip(frame, leg): 1.0, knee(frame, leg): 1.0}
 
@@ -110,7 +110,10 @@ def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (
 
 
 def _leg(b: Builder, frame: str, leg: str) -> None:
-    """Add a leg to a frame of the walker: femur and tibia, which are solid cylinders."""
+    """Add a leg to the walker: femur and tibia, which are solid cylinders.
+
+    `frame` is the body of the walker that carries the leg, "bottom" or "top"; `leg` is a position such as "front left".
+    """
     forward = 1.0 if leg.startswith("front") else -1.0
     side = 1.0 if leg.endswith("left") else -1.0
     (x, y, z), color = NUMBERS[frame].hips, NUMBERS[frame].color

@@ -22,9 +22,10 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Return the tested claim: accelerations satisfy the equations of the gyrostat.
+    """Check that accelerations satisfy the equations of the gyrostat.
 
-    These are I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis of the wheel.
+    These are I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis of the wheel, with the angular velocity w
+    of the hull, the wheel's momentum h and the motor torque. Return the measured error and its tolerance as a `Claim`.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the axial momentum of the wheel is part of h

@@ -22,7 +22,11 @@ class Composed(Integrator):
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the state after a step h [s], mean multipliers, and the largest iteration count of the substeps."""
+        """Return the result of a step h [s]: new state, multipliers, iteration count and convergence.
+
+        The multipliers are the means of those of the substeps, weighted by their lengths; the iteration count is the
+        largest of the substeps.
+        """
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, multipliers, most, good = before
@@ -36,7 +40,10 @@ class Composed(Integrator):
         return Step(State(*state), multipliers, most, good == 1.0)
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of a step h [s]: the product of the derivatives of its substeps."""
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
+
+        It is the product of the derivatives of the substeps.
+        """
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, found = before
@@ -46,7 +53,10 @@ class Composed(Integrator):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return integrator, state and step size of the first substep that has no solution, else of the last one."""
+        """Return integrator, state and step size of the first substep that has no solution.
+
+        If all other substeps are solved, these are those of the last substep.
+        """
         *parts, last = substeps(self.order, h)
         for part in parts:
             step = self.integrator.step(now, part.h)

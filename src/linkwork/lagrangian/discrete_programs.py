@@ -30,7 +30,8 @@ Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
 class Programs:
     """The functions of a discrete system that are compiled; each takes the values of one batch member.
 
-    The system has `size` coordinates; `gains` are the names and shapes of the gains.
+    The system has `size` coordinates. Gains are further named arguments of the user's functions; `gains` has their
+    names and shapes. `method` and `order` select the integrator.
     """
 
     def __init__(self, functions: Functions, method: str, order: int, size: int, gains: Gains):
@@ -60,9 +61,10 @@ class Programs:
     # --- programs ---
 
     def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
-        """Return the state at x (n,) with velocity xdot (n,), and the quantities of the start check (see `Start`).
+        """Return the initial state at x (n,) with velocity xdot (n,), and the quantities that a run checks there.
 
-        `values` are those of the gains.
+        The numbers of the state are followed by those of `Start`. `values` are the values of the gains, in the order of
+        `self.gains`.
         """
         integrator = self.integrator(values)
         system = integrator.system
@@ -72,7 +74,7 @@ class Programs:
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
         """Return the initial velocity (n,) at x (n,) from which a first step h [s] of the system leads to y (n,).
 
-        `values` are those of the gains.
+        `values` are the values of the gains, in the order of `self.gains`.
         """
         plain = self._plain(values)
         assert isinstance(plain, Variational)
@@ -81,31 +83,36 @@ class Programs:
     def step(self, *numbers: Value) -> Leaves:
         """Return the state after one step, and 1 if the equations of the step were solved, else 0.
 
-        `numbers` are the state, the step size h [s] and the gains.
+        `numbers` are the entries of the `State` before the step, the step size h [s] and the values of the gains.
         """
         now, (h, *values) = _split(numbers)
         step = self.integrator(values).step(now, h)
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of a step, and the constraint rows for changes of the state before it.
+        """Return the derivative (2n, 2n) of a step for (x, p), and the admissible changes of the state before the step.
 
-        The rows are those of `LagrangianSystem.tangents`. `numbers` are the state, the step size h [s] and the gains.
+        The admissible changes are given by the two matrices of `LagrangianSystem.tangents`. `numbers` are the entries
+        of the `State` before the step, the step size h [s] and the values of the gains.
         """
         now, (h, *values) = _split(numbers)
         integrator = self.integrator(values)
         return integrator.derivative(now, h), *integrator.system.tangents(now.x, now.xdot)
 
     def first_sample(self, *numbers: Value) -> Leaves:
-        """Return the sample of the initial state; its multipliers are NaN, because no step precedes it."""
+        """Return the sample of the initial state; its multipliers are NaN, because no step precedes it.
+
+        `numbers` are the entries of the `State` and the values of the gains.
+        """
         now, values = _split(numbers)
         return self._sample(self.integrator(values), now, np.full(self.form.constraints, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
         """Run for a number of samples, with `every` steps between samples, and return the recorded series.
 
-        `numbers` are the state, the step size h [s], the gains, and the number of samples. Returns the number of
-        completed steps, 1 if all were solved, the last state, and the recorded series.
+        `numbers` are the entries of the initial `State`, the step size h [s], the values of the gains, and the number
+        of samples. The results are the number of completed steps, 1 if all steps were solved, else 0, the last state,
+        and the recorded series in the order of SERIES.
         """
         begun, (h, *values, count) = _split(numbers)
         integrator = self.integrator(values)

@@ -25,7 +25,7 @@ SINGULAR = 1e-9  # smallest over largest singular value of Dg below which constr
 class DiscreteRun:
     """The recorded motion of a discrete system, or of a batch of them; returned by `Discrete.run`.
 
-    T is the number of samples, n of coordinates, m of constraints, k of symmetries.
+    T is the number of samples, n of coordinates, m of constraints (nonholonomic ones included), k of symmetries.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class DiscreteRun:
     def symplectic_defect(self) -> Array:
         """Return the largest change (...,) of the symplectic form in a step; round-off if the method conserves it.
 
-        It compares areas in the (x, p) plane before and after a step, for up to 1000 steps. The areas are spanned by
-        orthonormal changes of the state that satisfy the constraints.
+        It compares areas in the (x, p) plane before and after a step, for up to 1000 steps. Each area is spanned by two
+        of a set of orthonormal changes of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
         samples = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
@@ -101,8 +101,9 @@ class DiscreteRun:
 def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
     """Return the largest change of the symplectic form in a step, over changes of state that satisfy the constraints.
 
-    A (2n, 2n) is the derivative of the step for (x, p); `rows` and `dp` are the matrices of
-    `LagrangianSystem.tangents`.
+    A (2n, 2n) is the derivative of the step for (x, p). The matrices `rows` and `dp` are those of
+    `LagrangianSystem.tangents`: changes (dx, dxdot) of the state satisfy the constraints if rows @ (dx, dxdot) = 0, and
+    change the momentum by dp @ (dx, dxdot).
     """
     n = len(A) // 2
     allowed = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :].T if len(rows) else np.eye(2 * n)
@@ -153,9 +154,9 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of the constraint Jacobian (m, n) that depends linearly on the others, or None.
+    """Return the index of a row of the matrix `rows` (m, n) that depends linearly on the others, or None.
 
-    m is the number of constraints.
+    `rows` is the constraint Jacobian of m constraints.
     """
     if not len(rows):
         return None

@@ -215,10 +215,9 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of the steps from these samples, and the constraint rows for changes of their
-            states.
+            """Return the derivatives of the steps that begin at the samples with these indices.
 
-            The rows are those of `LagrangianSystem.tangents`.
+            Two further results are the matrices of `LagrangianSystem.tangents` at these samples.
             """
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
@@ -239,8 +238,8 @@ class Discrete:
     ) -> State:
         """Return the initial state, at t = 0 and the coordinates x0 (..., n).
 
-        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` are values
-        of the gains by name.
+        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` has the
+        values of the gains (further named arguments of the user's functions) by name.
         """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
@@ -274,7 +273,7 @@ class Discrete:
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
         """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution.
 
-        `gains` are values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
@@ -288,7 +287,7 @@ class Discrete:
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it.
 
-        `gains` are values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
@@ -297,9 +296,9 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change.
+        """Return x (n,) and xdot (n,) of one state, changed as little as possible to satisfy the constraints.
 
-        `x` and `xdot` are the coordinates and velocities, `gains` values of the gains by name.
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)
@@ -318,7 +317,10 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes."""
+        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes.
+
+        The batch shape is that of the coordinates x (..., n). `gains` are the values by name.
+        """
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
             if name not in wanted:
@@ -337,10 +339,10 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives of steps of size h [s], and the constraint rows for changes of their initial states.
+        """Return the derivatives (..., 2n, 2n) of steps of size h [s] from the states `now`, for (x, p).
 
-        The rows are those of `LagrangianSystem.tangents`. `values` are those of the gains in order, and `batch` is the
-        batch shape.
+        Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are those of the
+        gains in order, and `batch` is the batch shape.
         """
         if not programs.form.linear_momentum:
             raise LinkworkError(
@@ -398,10 +400,10 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities by which a run checks its initial state.
+    """Quantities by which a run checks its initial state; m is the number of constraints, l of nonholonomic rows.
 
-    These are the constraint values g (m,), the constraint rows (m + l, n) with l nonholonomic rows, the mass matrix (n,
-    n), and the value of the clock.
+    `g` (m,) are the constraint values, `G` (m + l, n) the constraint rows, `mass` (n, n) is the mass matrix, and `pace`
+    [s] the value of the clock.
     """
 
     g: Array
@@ -411,9 +413,10 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,): they violate constraints.
+    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,).
 
-    `start` has the quantities of the check.
+    Reasons are violated or redundant constraints, a singular mass matrix, and values that are not finite. `start` has
+    the quantities to check; `member` is the index of the member, for the message.
     """
     g, G, mass, pace = start
     who = f"member {member}: " if member else ""

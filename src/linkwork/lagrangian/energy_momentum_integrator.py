@@ -29,7 +29,8 @@ TINY = 1e-200  # squared length below which a step is zero
 class EnergyMomentum(ImplicitIntegrator):
     """Integrator that conserves energy and momenta, for a Lagrangian system with a constant mass matrix.
 
-    The flags are true if the potential or the constraint functions are quadratic, which shortens the equations.
+    `quadratic_potential` and `quadratic_constraints` are true if the potential or all constraint functions are
+    quadratic; the equations of a step are then shorter.
     """
 
     system: LagrangianSystem
@@ -37,31 +38,32 @@ class EnergyMomentum(ImplicitIntegrator):
     quadratic_constraints: bool = False
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the momentum (n,) gained in a step with velocity d (n,) minus the impulse of the forces.
+        """Return the change of momentum (n,) in a step with mean velocity d (n,) minus the impulse of the forces.
 
-        The momentum at the end of the step is 2 M d - p.
+        The momentum before the step is p; that at its end is 2 M d - p. Constraint impulses must balance the result.
         """
         system, middle = self.system, now.x + (0.5 * h) * d
-        force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
+        force = -1.0 * _discrete_gradient(self._potential, now.x, h * d, self.quadratic_potential)
         if system.forces is not None:
             force = force + system.forces(now.t + 0.5 * h, middle, d)
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,).
+        """Return the rows (m + l, n) along which constraint impulses act in a step with mean velocity d (n,).
 
         These are discrete gradients of the m constraints, and the l nonholonomic rows at mid-step.
         """
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
-        rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
+        rows = [_discrete_gradient(one, now.x, h * d, self.quadratic_constraints) for one in each]
         gradients = np.array(rows).reshape(count, self.system.size)
         return np.concatenate([gradients, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+        """Return the result of a step h [s] from the state `now`, for a solution `root` of the step equations.
 
-        There are m constraints and l nonholonomic rows.
+        `root.unknown` is the mean velocity (n,) of the step: the displacement is h times it. `root.multipliers` are the
+        impulses (m + l,) of m constraints and l nonholonomic rows.
         """
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
@@ -72,13 +74,13 @@ class EnergyMomentum(ImplicitIntegrator):
         return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))
 
 
-def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Return the discrete gradient (n,) of a function: its product with the step is the function's exact change.
+def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
+    """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the function's exact change.
 
     It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
     quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
-    steps so small that differences of the function are round-off. If the function is `quadratic`, the quadrature is
-    exact.
+    steps so small that differences of the function are round-off. If the function is `quadratic`, it is the derivative
+    at the midpoint.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

@@ -20,9 +20,11 @@ class LagrangianSystem:
     """A Lagrangian system, given by functions of one state such as `lagrangian(x, xdot)` [J].
 
     The functions are `lagrangian(x, xdot)` [J], `constraints(x)` (m,), `forces(t, x, xdot)` and `chart(x)`. `size` is
-    n. Constraints are zero at admissible positions; a system with a chart has none. `nonholonomic(x)` (l, n) are rows
-    with rows @ xdot = 0, such as rolling without slipping. `symmetries(x)` (k, n) are directions of symmetry: moving
-    along them does not change the Lagrangian. `clock(point)` [s] is the time per unit of the step size.
+    n, the number of coordinates x. Constraints are zero at admissible positions; a system with a chart has none. The
+    Lagrangian and the forces take a point chart(x) (N,) in place of x; without a chart the point is x, and N = n.
+    `nonholonomic(x)` (l, n) are rows with rows @ xdot = 0, such as rolling without slipping. `symmetries(x)` (k, n) are
+    directions of symmetry: moving along them does not change the Lagrangian. `clock(point)` [s] is the time per unit of
+    the step size. `linear_momentum` is true if the momentum is linear in the velocity.
     """
 
     size: int
@@ -36,7 +38,7 @@ class LagrangianSystem:
     linear_momentum: bool = False  # whether the momentum is known to be linear in the velocity
 
     def point(self, x: Array) -> Array:
-        """Return the position (k,) in the coordinates of the Lagrangian: chart(x), or x without a chart."""
+        """Return the point (N,), the argument of the Lagrangian: chart(x), or x without a chart."""
         return x if self.chart is None else self.chart(x)
 
     def clock_rate(self, x: Array) -> Number:
@@ -44,15 +46,21 @@ class LagrangianSystem:
         return 1.0 if self.clock is None else self.clock(self.point(x))
 
     def pulled_back(self, x: Array, covector: Array) -> Array:
-        """Pull back a momentum or force (k,) at the point chart(x) to the coordinates x; return it as (n,)."""
+        """Return the covector (n,) in the coordinates x of a momentum or force `covector` (N,) at the point chart(x).
+
+        It is the transposed derivative of the chart times `covector` (the pullback).
+        """
         return covector if self.chart is None else jacobian(self.chart)(x).T @ covector
 
     def momentum(self, point: Array, rate: Array) -> Array:
-        """Return the momentum dL/dxdot (k,) at a point (k,) with velocity `rate` (k,)."""
+        """Return the momentum dL/dxdot (N,) at a point (N,) with velocity `rate` (N,)."""
         return jacobian(self.lagrangian, 1)(point, rate)
 
     def load(self, t: Number, point: Array, rate: Array) -> Array:
-        """Return the generalized force dL/dx + forces (k,) at time t [s]: the rate of change of the momentum."""
+        """Return the generalized force dL/dx + forces (N,) at time t [s]: the rate of change of the momentum.
+
+        `point` (N,) and `rate` (N,) are the arguments x and xdot of the Lagrangian.
+        """
         found = jacobian(self.lagrangian, 0)(point, rate)
         return found if self.forces is None else found + self.forces(t, point, rate)
 
@@ -70,10 +78,7 @@ class LagrangianSystem:
         return jacobian(self.coordinate_momentum, 1)(x, xdot)
 
     def violation(self, x: Array) -> Array:
-        """Return the constraint values g(x) (m,); empty without constraints.
-
-        m is the number of constraints.
-        """
+        """Return the values g(x) (m,) of the m constraints, zero where they are satisfied; m may be 0."""
         return np.zeros(0) if self.constraints is None else self.constraints(x)
 
     def rows(self, x: Array) -> Array:
@@ -89,9 +94,10 @@ class LagrangianSystem:
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Return constraint rows (2m + l, 2n) for changes (dx, dxdot) of a state, and the map (n, 2n) to dp.
+        """Return two matrices that describe small changes (dx, dxdot) of a state with m constraints.
 
-        Admissible changes are those for which rows @ (dx, dxdot) = 0.
+        The first, (2m + l, 2n), has the constraint rows: changes satisfy the constraints if rows @ (dx, dxdot) = 0. The
+        second, (n, 2n), maps (dx, dxdot) to the change dp of the momentum. l is the number of nonholonomic rows.
         """
         G, m = self.rows(x), len(self.violation(x))
         turning = jacobian(lambda x: self.rows(x) @ xdot)(x) if len(G) else np.zeros((0, self.size))
@@ -99,7 +105,10 @@ class LagrangianSystem:
         return rows, np.hstack([jacobian(self.coordinate_momentum)(x, xdot), self.mass(x, xdot)])
 
     def momenta(self, x: Array, p: Array) -> Array:
-        """Return the momenta (k,) that belong to the symmetries: components of p (n,) along them (S4, 2.22)."""
+        """Return the momenta (k,) of the k symmetries: components of the momentum p (n,) along them.
+
+        Equation (2.22) of S4.
+        """
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 
     def energy(self, x: Array, xdot: Array) -> Number:

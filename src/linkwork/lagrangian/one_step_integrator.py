@@ -34,9 +34,10 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The result of a step: new state, multipliers (m,), number of Newton iterations, and whether they converged.
+    """The result of a step: new state, multipliers (m + l,), number of Newton iterations, and whether they converged.
 
-    Constraints change the momentum by Dg^T multipliers per second. m is the number of constraints.
+    Constraints change the momentum by G^T multipliers per second. G (m + l, n) are the constraint rows: the derivatives
+    of m constraints and l nonholonomic rows.
     """
 
     state: State
@@ -51,7 +52,7 @@ class Integrator(ABC):
     system: LagrangianSystem
 
     def start(self, t: Number, x: Array, xdot: Array) -> State:
-        """Return the initial state at time t [s], at x (n,) with velocity xdot (n,)."""
+        """Return the initial state at time t [s], with coordinates x (n,) and velocity xdot (n,)."""
         system = self.system
         return State(t, x, system.coordinate_momentum(x, xdot), xdot, system.energy(x, xdot))
 
@@ -67,34 +68,40 @@ class Integrator(ABC):
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
         """Return the integrator, state and step size of the equations that have no solution, for the failure diagnosis.
 
-        They differ from the arguments if this integrator makes substeps or transforms time. Numbers are floats.
+        They are `self` and the arguments, unless this integrator makes substeps or transforms time. All numbers are
+        floats.
         """
 
 
 class ImplicitIntegrator(Integrator):
-    """Base class of integrators that solve equations for the velocity d of a step and its constraint impulses.
+    """Base class of integrators that solve equations for the mean velocity d of a step and its constraint impulses.
 
-    The equations are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 and the no-slip condition a(x + h d / 2) d
-    = 0 for nonholonomic rows a, with reactions along a at both ends of the step. They are the discrete
-    Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and symmetric.
+    The equations for a step of h from x are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 for the constraints
+    g, and the no-slip condition a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends of
+    the step. They are the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and
+    symmetric. There are m constraints and l nonholonomic rows.
     """
 
     @abstractmethod
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the momentum residual (n,) of a step with velocity d (n,), which constraint impulses must balance."""
+        """Return the momentum residual (n,) of a step with mean velocity d (n,).
+
+        Constraint impulses must balance it.
+        """
 
     @abstractmethod
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,).
+        """Return the rows (m + l, n) along which constraint impulses act in a step with mean velocity d (n,).
 
         There are m constraints and l nonholonomic rows.
         """
 
     @abstractmethod
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+        """Return the result of a step h [s] from the state `now`, for a solution `root` of the step equations.
 
-        There are m constraints and l nonholonomic rows.
+        `root.unknown` is the mean velocity (n,) of the step: the displacement is h times it. `root.multipliers` are the
+        impulses (m + l,) of m constraints and l nonholonomic rows.
         """
 
     def step(self, now: State, h: Number) -> Step:
@@ -102,9 +109,10 @@ class ImplicitIntegrator(Integrator):
         return self.step_result(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
-        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,).
+        """Return the solution of the step equations: the mean velocity (n,) of a step h [s], and its impulses (m + l,).
 
-        `most` is the largest number of Newton iterations. There are m constraints and l nonholonomic rows.
+        `now` is the state before the step, and `most` the largest number of Newton iterations. The impulses are those
+        of m constraints and l nonholonomic rows.
         """
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
@@ -112,10 +120,10 @@ class ImplicitIntegrator(Integrator):
         return newton(lambda d, impulses: self.correction(now, h, d, impulses), now.xdot, guess, floor, most)
 
     def residual(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the residuals of the step equations at velocity d (n,): of momenta (n,), and of constraints (m + l,).
+        """Return the residuals of the step equations: those of the momenta (n,), and those of the constraints (m + l,).
 
-        The latter are the constraint values at the end of the step over h, then the slip of nonholonomic constraints.
-        There are m constraints and l nonholonomic rows.
+        d (n,) is the mean velocity of the step. The residuals of the constraints are the values of the m constraints at
+        the end of the step divided by h, then the slip velocities of the l nonholonomic rows.
         """
         momenta = self.defect(now, h, d) - self.impulse_rows(now, h, d).T @ impulses
         return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
@@ -124,10 +132,10 @@ class ImplicitIntegrator(Integrator):
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43).
+        """Return the Newton corrections of the mean velocity d (n,) and of the impulses (m + l,) of a step.
 
-        d (n,) and `impulses` (m + l,) are the present velocity and impulses. There are m constraints and l nonholonomic
-        rows.
+        d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix is that of
+        equation (2.43) of S4.
         """
         momenta, positions = self.residual(now, h, d, impulses)
         K = jacobian(lambda d: self.residual(now, h, d, impulses)[0])(d)
@@ -139,10 +147,10 @@ class ImplicitIntegrator(Integrator):
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
-        It differentiates one more Newton correction at the solution: to first order this correction depends on the
-        initial state as the solution does.
+        It differentiates one more Newton correction at the solution: to first order, the corrected solution depends on
+        the initial state as the exact solution does.
         """
         root = self.solve(now, h)
 

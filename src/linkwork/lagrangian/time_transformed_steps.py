@@ -24,15 +24,15 @@ from linkwork.spatial.scalar import Array, Number
 class Clocked(Integrator):
     """Integrator with a position-dependent step size, for a system with a clock and without forces.
 
-    `rule` is the quadrature of the action. A step of length h in the clock's time takes h times the value of the clock
-    in physical time [s].
+    `rule` is the quadrature of the action. A step of length h in the clock's time s takes h times the mean value of the
+    clock in physical time [s].
     """
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """Return the state after a step of length h, measured in the clock's time."""
+        """Return the result of a step of length h in the clock's time: new state, multipliers and convergence."""
         found = self._transformed(now).step(self._in_clock_time(now), h)
         y = found.state.x
         xdot = found.state.xdot / self.system.clock_rate(y)
@@ -63,6 +63,9 @@ class Clocked(Integrator):
         return now._replace(xdot=now.xdot * self.system.clock_rate(now.x))
 
     def _duration(self, x: Array, y: Array, h: Number) -> Number:
-        """Return the physical duration [s] of a step from x to y (n,), by the quadrature of the action."""
+        """Return the physical duration [s] of a step of length h in the clock's time from x (n,) to y (n,).
+
+        It is h times the mean of the clock by the quadrature of the action.
+        """
         X, Y = self.system.point(x), self.system.point(y)
         return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

@@ -24,7 +24,10 @@ Seen = TypeVar("Seen")  # result of inspecting a system
 
 
 class Form(NamedTuple):
-    """Numbers and properties of a Lagrangian system that do not depend on the values of coordinates and gains."""
+    """Properties of a Lagrangian system that do not depend on the values of coordinates and gains.
+
+    These are its numbers of constraints and symmetries, and whether the momentum is linear in the velocity.
+    """
 
     positions: int  # number of position constraints
     constraints: int  # number of position and nonholonomic constraints
@@ -33,10 +36,10 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Whether potential and constraints of a system with a constant mass matrix are quadratic in x.
+    """Whether the potential and the constraints of a system with a constant mass matrix are quadratic in x.
 
-    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (S4, 2.29), with the potential V and the mass matrix
-    M.
+    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (equation (2.29) of S4), with the potential V and the
+    mass matrix M.
     """
 
     quadratic_potential: bool
@@ -45,7 +48,10 @@ class ConstantMass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The user's functions of a Lagrangian system; `more` names their arguments after the state: t and gains."""
+    """The user's functions that define a Lagrangian system.
+
+    `more` has, for each function by name, the names of its arguments after x and xdot: the time t and gains.
+    """
 
     lagrangian: ScalarFunction
     constraints: ArrayFunction | None
@@ -62,7 +68,7 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Check all functions of a system with `size` coordinates; return its numbers and properties as a `Form`.
+        """Check all functions of a system with `size` coordinates, and return its properties as a `Form`.
 
         `gains` are the shapes of the gains by name.
         """
@@ -80,9 +86,9 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return which functions of the system are quadratic if its mass matrix is constant, else None.
+        """Return whether potential and constraints are quadratic, if the mass matrix is constant; else return None.
 
-        `gains` are the shapes of the gains by name.
+        The system has `size` coordinates; `gains` are the shapes of the gains by name.
         """
 
         def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
@@ -100,9 +106,9 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown.
+        """Return the result of `look(system, x, xdot)` for traced x (size,), xdot (size,) and gains, of unknown values.
 
-        `gains` are the shapes of the gains by name.
+        `look` inspects the graphs of the system's functions. `gains` are the shapes of the gains by name.
         """
 
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
@@ -111,7 +117,10 @@ class Functions:
         return on_inputs(look_at, (size,), (size,), *gains.values())
 
     def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
-        """Return the Lagrangian system with `size` coordinates for given values of the gains by name."""
+        """Return the Lagrangian system with `size` coordinates for given values of the gains by name.
+
+        `linear_momentum` states that the momentum is linear in the velocity.
+        """
         called = partial(self._called, values)
         return LagrangianSystem(
             size,
@@ -138,7 +147,10 @@ class Functions:
 
 
 def _shaped(name: str, value: object, size: int) -> Value:
-    """Return the result `value` of the user function `name`; raise a ShapeError if its shape is wrong."""
+    """Return the result `value` of the user function `name`; raise a ShapeError if its shape is wrong.
+
+    `size` is the number of coordinates of the function's argument x.
+    """
     array: Array = np.asarray(value)
     if array.dtype != object and array.dtype.kind not in "biuf":
         raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
@@ -158,7 +170,10 @@ def _shaped(name: str, value: object, size: int) -> Value:
 
 
 def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functions:
-    """Return the user functions with the names of their arguments after the state; raise an error if one is invalid."""
+    """Check the user's functions, given by name, and return them together with the names of their gains.
+
+    Errors are, for example: too few arguments, an argument t (except for forces), or the use of a random generator.
+    """
     states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}
     for name, function in functions.items():

@@ -42,10 +42,10 @@ class EndMomenta(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """Momenta (n,) and velocities (n,) after projection onto the constraints.
+    """Momentum `p` (n,) and velocity `xdot` (n,) after projection onto the constraints.
 
-    Also the impulses (m + l,) of the projection, and whether the projection succeeded. There are m constraints and l
-    nonholonomic rows.
+    `impulses` (m + l,) are those of the projection, for m constraints and l nonholonomic rows; `solved` is true if the
+    projection converged.
     """
 
     p: Array
@@ -62,25 +62,32 @@ class Variational(ImplicitIntegrator):
     rule: Quadrature = MIDPOINT
 
     def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
-        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,), to start from two points (S4)."""
+        """Return the velocity (n,) at x (n,) from which a step h [s] from time t [s] leads to y (n,).
+
+        It starts a motion from two given points, as in S4.
+        """
         d = (y - x) / h
         return self._projected(x, self.end_momenta(t, x, d, h).before, d).xdot
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the momenta (n,) that a step with velocity d (n,) requires minus those before the step (S4, 2.27)."""
+        """Return the momentum (n,) that a step with mean velocity d (n,) requires, minus the momentum before the step.
+
+        Equation (2.27) of S4. Constraint impulses must balance the result.
+        """
         return self.end_momenta(now.t, now.x, d, h).before - now.p
 
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
-        """Return the rows (m + l, n) along which constraint impulses act: Dg and nonholonomic rows at the step's start.
+        """Return the rows (m + l, n) along which constraint impulses act, taken at the beginning of the step.
 
-        There are m constraints and l nonholonomic rows.
+        These are the derivatives Dg of m constraints, and l nonholonomic rows.
         """
         return self.system.rows(now.x)
 
     def step_result(self, now: State, h: Number, root: Root) -> Step:
-        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,).
+        """Return the result of a step h [s] from the state `now`, for a solution `root` of the step equations.
 
-        There are m constraints and l nonholonomic rows.
+        `root.unknown` is the mean velocity (n,) of the step: the displacement is h times it. `root.multipliers` are the
+        impulses (m + l,) of m constraints and l nonholonomic rows.
         """
         d = root.unknown
         y = now.x + h * d
@@ -89,10 +96,11 @@ class Variational(ImplicitIntegrator):
         return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
 
     def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
-        """Return the momenta at both ends of a step with velocity d (n,), by the discrete Legendre transforms.
+        """Return the momenta (n,) at both ends of a step h [s] from x (n,) with mean velocity d (n,).
 
-        These are -D1 and D2 of the action, with forces included. With a chart, points move along a chord; momenta are
-        pulled back at both ends (S4, 2.41 and 2.42).
+        By the discrete Legendre transforms, they are the derivatives of the action with respect to the first point,
+        times -1, and to the second point, with forces included. With a chart, points move along a chord; momenta are
+        pulled back at both ends (equations (2.41) and (2.42) of S4).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -106,10 +114,11 @@ class Variational(ImplicitIntegrator):
         return EndMomenta(system.pulled_back(x, before), system.pulled_back(y, after))
 
     def _projected(self, x: Array, p: Array, guess: Array) -> Projected:
-        """Return the momentum p (n,) at x (n,) projected onto the constraints; `guess` (n,) is a velocity estimate.
+        """Return the momentum p (n,) at x (n,) and its velocity, projected onto the constraints.
 
-        This is the second half of RATTLE (S4, 2.36 and 2.37): it enforces Dg xdot = 0 at every step. It does not change
-        the following points, because the impulses at the beginning of the next step act along the same rows.
+        `guess` (n,) is a velocity estimate. This is the second half of RATTLE (equations (2.36) and (2.37) of S4): it
+        enforces Dg xdot = 0 at every step. It does not change the following points, because the impulses at the
+        beginning of the next step act along the same rows.
         """
         system = self.system
         G = system.rows(x)

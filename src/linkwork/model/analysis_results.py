@@ -15,11 +15,12 @@ class LoopCheck:
     """The mobility of a mechanism with constraints at one position.
 
     `mobility` is the number of independent velocities, `rank` the number of independent rows among the `nc` constraint
-    rows. `redundant` has, by loop, the number of its rows that depend on rows of earlier loops; `repeating` has this
-    number by engaged velocity constraint, as "clutch 'short'". `free` (mobility, nv) are orthonormal velocities that
-    satisfy all constraints. `singular` (k, nv) are the directions among them that satisfy the constraints at this
-    position only: after a small motion along them, dependent rows become independent. At such a position the mechanism
-    can change to another branch of motion, or cannot move in this direction at all.
+    rows. `redundant` maps the name of each loop to the number of its rows that depend on rows of earlier loops;
+    `repeating` does the same for engaged velocity constraints, by label, such as "clutch 'short'". `free` (mobility,
+    nv) are orthonormal velocities that satisfy all constraints. `singular` are those directions among them, one per row
+    (any number, nv), that satisfy the constraints at this position only: after a small motion along them, dependent
+    rows become independent. At such a position the mechanism can change to another branch of motion, or cannot move in
+    this direction at all.
     """
 
     mobility: int
@@ -56,11 +57,12 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class Independent:
-    """Independent velocities z (k,) of a mechanism with constraints, at one state.
+    """Independent velocities z (k,) of a mechanism with constraints at one state; k is their number.
 
-    `numbers` (k,) are the indices of the independent velocities, `joints` the names of their joints. All velocities are
-    v = map z, with `map` (nv, k), and all accelerations a = map dz/dt + bias, with `bias` (nv,) at the given velocity.
-    `condition` is the condition number of the choice: 1 at best, infinite if the chosen velocities are dependent.
+    `numbers` (k,) are the indices of the independent velocities in v (nv,), and `joints` the names of their joints. All
+    velocities are v = map z, with `map` (nv, k), and all accelerations a = map dz/dt + bias, with `bias` (nv,) at the
+    given velocity. `condition` is the condition number of the choice: 1 at best, infinite if the chosen velocities are
+    dependent.
     """
 
     numbers: Array

@@ -93,7 +93,7 @@ def over_batch(
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
     """Return the result array `found` as a traced array if it has traced numbers, else unchanged.
 
-    The traced array has the array class of the traced inputs.
+    The traced array has the same array class as the traced arrays in `inputs`.
     """
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
@@ -101,9 +101,9 @@ def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """Yield, for each state of a batch in C order, the tuple of its arrays.
+    """Yield, for each state of a batch in C order, the tuple of its arrays, one from each of `arrays`.
 
-    `inputs` give the shape of each array for one state.
+    `inputs` give the shape of each array for one state; `batch` is the shape of the batch.
     """
     count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]

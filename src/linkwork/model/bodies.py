@@ -112,11 +112,17 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return an attachment frame with pose `offset` in the part that the user named; bodies have no numbers yet."""
+        """Return an attachment frame with the pose `offset` in the part that the user named.
+
+        Its body number and its pose in the body are set later by `on`, when the bodies have numbers.
+        """
         return Place(offset, 0, offset)
 
     def on(self, body: int, pose: Transform) -> Place:
-        """Return the attachment frame on body number `body`; `pose` is the pose of the named part in its frame."""
+        """Return a copy of the attachment frame on body number `body`.
+
+        `pose` is the pose of the part that the user named, in the frame of this body.
+        """
         return replace(self, body=body, pose=(pose @ self.offset).snapped(), mount=pose)
 
     def moved(self, p: Array) -> Place:

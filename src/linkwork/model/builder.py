@@ -333,10 +333,12 @@ class Builder(Assembly, Verbs):
         ----------
         name : str
             Name of the keyframe.
-        positions : dict of str to array_like, shape (nq,), [rad or m, or quaternions], optional
-            Coordinates by joint. Other joints are in their neutral position.
-        velocities : dict of str to array_like, shape (nv,), [rad/s or m/s], optional
-            Velocities by joint. Other velocities are zero.
+        positions : dict of str to float or array_like, [rad or m, or quaternions], optional
+            Coordinates by joint name: a number, or an array with one number for each coordinate of the joint. Other
+            joints are in their neutral position.
+        velocities : dict of str to float or array_like, [rad/s or m/s], optional
+            Velocities by joint name: a number, or an array with one number for each velocity of the joint. Other
+            velocities are zero.
 
         Returns
         -------
@@ -362,8 +364,9 @@ class Builder(Assembly, Verbs):
         Parameters
         ----------
         element : Element
-            Instance of a class that is derived from `Element` with a section, such as "brakes". Its joint and body
-            names must exist when `build` is called.
+            Instance of a subclass of `Element` that names its section, the attribute of the mechanism that lists such
+            elements, as in `class Balloon(Force, section="balloons")`. The bodies and joints that it names
+            must exist when `build` is called.
 
         Returns
         -------

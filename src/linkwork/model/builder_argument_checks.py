@@ -52,14 +52,14 @@ def new_element(there: Mapping[str, object], what: str, name: str) -> str:
 
 
 def joint_kind(kind: object, element: str) -> JointKind:
-    """Return `kind`; raise a ModelError if it is not a joint kind."""
+    """Return `kind`; raise a ModelError that names the element `element` if `kind` is not a joint kind."""
     if not isinstance(kind, JointKind):
         raise ModelError(f"kind must be a joint kind such as lw.Revolute(axis=(0, 0, 1)); got {kind!r}", element)
     return kind
 
 
 def closing_kind(kind: object, element: str) -> ClosingKind:
-    """Return `kind`; raise a ModelError if it is not a kind that can close a loop."""
+    """Return `kind`; raise a ModelError that names the element `element` if this kind cannot close a loop."""
     if not isinstance(kind, ClosingKind):
         raise ModelError(
             f"kind must be a joint kind, lw.Rod, lw.PointOnLine, lw.Gear or lw.Rack; got {kind!r}", element
@@ -97,7 +97,10 @@ def number_of(value: Any, what: str, element: str, accept: Acceptance = np.isfin
 
 
 def at_least_zero(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float >= 0; raise a ModelError for other values."""
+    """Return `value` as a float >= 0; raise a ModelError for other values.
+
+    The message calls the value `what` and the element `element`.
+    """
     number = number_of(value, what, element)
     if number < 0.0:
         raise ModelError(f"{what} must be >= 0; got {value!r}", element)
@@ -105,7 +108,10 @@ def at_least_zero(value: Any, what: str, element: str) -> float:
 
 
 def at_most_one(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float from 0 to 1; raise a ModelError for other values."""
+    """Return `value` as a float from 0 to 1; raise a ModelError for other values.
+
+    The message calls the value `what` and the element `element`.
+    """
     number = at_least_zero(value, what, element)
     if number > 1.0:
         raise ModelError(f"{what} must be from 0 to 1; got {value!r}", element)
@@ -113,7 +119,10 @@ def at_most_one(value: Any, what: str, element: str) -> float:
 
 
 def above_zero(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
-    """Return `value` as a float > 0; raise a ModelError for other values."""
+    """Return `value` as a float > 0; raise a ModelError for other values, and for numbers that `accept` rejects.
+
+    The message calls the value `what` and the element `element`.
+    """
     number = number_of(value, what, element, accept)
     if not number > 0.0:
         raise ModelError(f"{what} must be > 0; got {value!r}", element)
@@ -121,7 +130,10 @@ def above_zero(value: Any, what: str, element: str, accept: Acceptance = np.isfi
 
 
 def not_zero(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float other than 0; raise a ModelError for 0."""
+    """Return `value` as a float other than 0; raise a ModelError for other values.
+
+    The message calls the value `what` and the element `element`.
+    """
     number = number_of(value, what, element)
     if number == 0.0:
         raise ModelError(f"{what} must not be 0", element)
@@ -129,16 +141,19 @@ def not_zero(value: Any, what: str, element: str) -> float:
 
 
 def yes_or_no(value: Any, what: str, element: str) -> bool:
-    """Return `value`; raise a ModelError if it is not True or False."""
+    """Return `value` as a bool; raise a ModelError if it is not True or False.
+
+    The message calls the value `what` and the element `element`.
+    """
     if not isinstance(value, bool | np.bool_):
         raise ModelError(f"{what} must be True or False; got {value!r}", element)
     return bool(value)
 
 
 def interval(value: Any, what: str, element: str) -> Array:
-    """Return an interval as an array [lower, upper] (2,); for `value` None it is [-inf, inf].
+    """Return the interval `value` as an array [lower, upper] (2,); for `value` None it is [-inf, inf].
 
-    `what` is the name of the argument in messages.
+    Messages call the value `what` and the element `element`.
     """
     ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, or_infinite)
     if ends[0] > ends[1] or ends[0] == np.inf or ends[1] == -np.inf:
@@ -147,7 +162,10 @@ def interval(value: Any, what: str, element: str) -> Array:
 
 
 def friction_pair(value: Any, element: str) -> tuple[float, float]:
-    """Return the friction coefficients (static, dynamic); one number sets both, and static >= dynamic is required."""
+    """Return the friction coefficients (static, dynamic) from a pair, or from one number that sets both.
+
+    Raise a ModelError that names the element `element` unless static >= dynamic >= 0.
+    """
     static, dynamic = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "friction", element).tolist()
     if dynamic < 0.0 or static < dynamic:
         reason = "friction must be (static, dynamic) with static >= dynamic >= 0"
@@ -179,9 +197,10 @@ def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
 
 
 def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str, Array]:
-    """Return the numbers in a mapping `value` as a dict from joint name to array; a joint has one number or several.
+    """Return the mapping `value` from joint name to one number or several, as a dict from joint name to array.
 
-    `each` is the name of one number in error messages, and `what` the name of the whole argument.
+    Error messages call the whole argument `what`, such as "positions", and the numbers of one joint `each`, such as
+    "the position". `element` is the label of the element.
     """
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be given by joint, as in {{'knee': 0.5}}; got {value!r}", element)
@@ -210,7 +229,11 @@ def not_negative(value: Any, kind: JointKind, what: str, element: str, accept: A
 
 
 def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
-    """Return the lower and the upper limits of a joint, each (nv,) [rad or m]; infinite without a limit."""
+    """Return the lower and the upper limits of a joint of the kind `kind`, each (nv,) [rad or m].
+
+    `limits` is a pair (lower, upper) of numbers or arrays, or None for infinite limits. Raise a ModelError that names
+    the element `element` for invalid limits.
+    """
     free = np.full(kind.nv, np.inf)
     if limits is None:
         return -free, free
@@ -230,9 +253,10 @@ def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Arr
 
 
 def placement(at: Any, rpy: Any, rotation: Any, element: str, where: str = "at", turn: str = "") -> Transform:
-    """Return the pose with position `at` (3,) [m] and orientation `rpy` (3,) [rad] or `rotation` (3, 3).
+    """Return the pose with position `at` (3,) [m] and orientation `rpy` (3,) [rad] or, if given, `rotation` (3, 3).
 
-    `where` is the name of the argument `at` in messages, and `turn` a prefix of the names of the other two.
+    In messages, `where` is the name of the argument `at`, `turn` a prefix of the names of the other two, and `element`
+    the label of the element.
     """
     at = numbers_of(at, (3,), where, element)
     if rotation is None:

@@ -54,7 +54,8 @@ class KeyframeSpecification(NamedTuple):
 class Draft:
     """The content of a Builder before `build`: bodies, joints, mimic relations and elements.
 
-    `bodies` are names; `joints` and `mimics` are by joint name, `elements` by section and name.
+    `bodies` are the names of all bodies. `joints` and `mimics` are by joint name. `elements` has one dict from name to
+    element for each section, such as "clutches".
     """
 
     bodies: Collection[str]
@@ -69,10 +70,11 @@ class Draft:
 
 
 class Layout(NamedTuple):
-    """The numbered bodies and joints of a mechanism, to which its elements are then attached.
+    """The numbered bodies and joints of a mechanism, which `build` passes to each element that it attaches to them.
 
-    `homes` has the body number and pose of each part, `joints` the numbered joints, `specifications` the joints as
-    given, and `elements` the sections whose elements are already placed.
+    `homes` maps the name of each part to the number of its body and its pose in that body's frame. `joints` are the
+    numbered joints, `specifications` the arguments of `Builder.joint` by joint name, and `elements` the elements that
+    are already attached, by section, such as "surfaces".
     """
 
     homes: Homes

@@ -158,7 +158,7 @@ NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """Return the member of `gap` + k `period`, with integer k, that has the smallest magnitude [m or rad]."""
+    """Return gap + k period [m or rad] for the integer k that makes its magnitude smallest."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
@@ -166,7 +166,8 @@ def nearest(gap: Number, period: float) -> Number:
 class Angle:
     """The rotation angle [rad] of frame B about the axis `n` (3,) of frame A.
 
-    It is the angle about n from `across` (3,), in A, to the same vector fixed in B.
+    `across` (3,) is a vector normal to n. The angle about n is measured from this vector in A to the vector with the
+    same components in B.
     """
 
     n: Array
@@ -182,11 +183,17 @@ class Angle:
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
-        """Return the torque (3,) on frame B, in B, whose power is the rate of the angle."""
+        """Return the torque (3,) on frame B, in the axes of B, that a unit multiplier of this angle produces.
+
+        Its dot product with the angular velocity of B relative to A is the rate of the angle. X is the pose of B in A.
+        """
         return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
-        """Return the time derivative (3,) of `torque`, in frame B, for the twist V of B relative to A."""
+        """Return the time derivative (3,) of the components of `torque` in the axes of frame B.
+
+        X is the pose of B in A, and V the twist of B relative to A, in B.
+        """
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
         return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
@@ -198,7 +205,11 @@ def _angle(n: Array, across: Array, direction: Array) -> Number:
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """Return the vector h / max(h . h, least) (3,); for h = n x r, this is the gradient of the angle of r about n."""
+    """Return h / max(h . h, least) for a vector h (3,).
+
+    For h = n x r, with a unit vector n, this is the gradient with respect to r of the angle of r about n. `least`
+    avoids a division by zero.
+    """
     return h * (1.0 / maximum(dot(h, h), least))
 
 
@@ -215,8 +226,8 @@ def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
 class Advance(Row):
     """Constraint row: frame B moves relative to frame A as a screw with `pitch` [m/rad].
 
-    The error is n . p - pitch angle [m], where p is the position of B in A, and n and angle are axis and angle of
-    `turn`.
+    `turn` measures the rotation angle of B about the screw axis n. The error is n . p - pitch angle [m], where p is the
+    position of B in A.
     """
 
     turn: Angle
@@ -264,7 +275,8 @@ class Teeth(Row):
 
     The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. With `ratio` = teeth of A / teeth
     of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle `period` [rad]
-    between its teeth. The centres may move.
+    between its teeth. `phase` [rad] is the value of -(beta + ratio alpha) at which the teeth mesh. The centres may
+    move.
     """
 
     n: Array

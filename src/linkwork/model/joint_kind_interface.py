@@ -68,11 +68,11 @@ class JointKind(ClosingKind):
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
-        """Return the pose of the child's frame in the joint frame (S4 3.7)."""
+        """Return the pose of the child's frame in the joint frame (Wendlandt's equation (3.7))."""
 
     @abstractmethod
     def subspace(self, q: Array) -> Motion:
-        """Return the motion subspace S of the joint, with nv columns (H of S4 3.8).
+        """Return the motion subspace S of the joint, with nv columns (H in Wendlandt's equation (3.8)).
 
         The child's relative twist is S v, in the child's frame.
         """
@@ -98,7 +98,7 @@ class JointKind(ClosingKind):
         return nothing, nothing
 
     def qdot(self, q: Array, v: Array) -> Array:
-        """Return the time derivative dq/dt (nq,) of the joint coordinates for the velocity v (S4 3.6)."""
+        """Return the time derivative dq/dt (nq,) of the joint coordinates for the velocity v (Wendlandt's (3.6))."""
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
@@ -106,7 +106,7 @@ class JointKind(ClosingKind):
         return q + dv
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """Return the constant joint velocity (nv,) from q0 to q1 in unit time: the inverse of `integrate`."""
+        """Return the constant joint velocity (nv,) that moves q0 to q1 in unit time; `integrate` is the inverse."""
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:

@@ -293,7 +293,9 @@ class Planar(AxisKind):
     """Planar joint: translation in a plane and rotation about its normal.
 
     Coordinates: two distances [m] along directions fixed in the joint frame, and an angle [rad]. The directions are x
-    and y for the normal z, y and z for x, and z and x for y.
+    and y for the normal z, y and z for x, and z and x for y. For any other unit normal n, the first direction is the
+    projection onto the plane of the coordinate axis that follows the axis of n's largest component (y after x, z after
+    y, x after z), and the second direction is n x first.
 
     Parameters
     ----------

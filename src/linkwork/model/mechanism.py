@@ -128,7 +128,7 @@ class Mechanism(ElementViews, ParameterViews):
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """Return the mechanism without the constraints for which `keep` returns False."""
+        """Return a copy of the mechanism that has only the constraints for which `keep` returns True."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
@@ -143,7 +143,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, and of rotors that turn with it alone."""
+        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, plus the rotors that turn with it alone."""
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:
@@ -152,7 +152,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def topology(self) -> Topology:
-        """SpaceDyn's connection index B and incidence matrices S, S0, Se; the world is link 0 (S3 3.1)."""
+        """The connection index B and incidence matrices S, S0, Se of SpaceDyn (section 3.1); the world is link 0."""
         return topology([joint.i for joint in self.joints])
 
     # --- coordinates ---
@@ -382,7 +382,7 @@ class Mechanism(ElementViews, ParameterViews):
         )
 
     def _with_each(self, change: Callable[[Element], Element]) -> Sections:
-        """Return the elements with `change` applied to each; a section without changes stays the same object."""
+        """Return the elements by section, with `change` applied to each; an unchanged section stays the same object."""
         return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
     def tree_position(self, q: Array) -> Array:

@@ -57,9 +57,9 @@ class ElementViews:
 
     @cached_property
     def velocity_rows(self) -> tuple[VelocityRow, ...]:
-        """The constraint rows of all velocity constraints that are engaged.
+        """The constraint rows of all velocity constraints that are engaged or may be engaged.
 
-        Rows with a traced `engaged` are included, since they may be engaged.
+        Rows whose `engaged` is a traced number are included, since its value is unknown.
         """
         return tuple(
             row for one in self.velocity_constraints for row in one.velocity_rows if may_be_engaged(row.engaged)

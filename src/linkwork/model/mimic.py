@@ -51,7 +51,10 @@ class Mimic:
 
 
 def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
-    """Return all mimic relations relative to independent joints, and the cycles of mimic joints."""
+    """Return all mimic relations expressed by independent joints, and the cycles of joints that mimic each other.
+
+    A joint that mimics a mimic joint gets the product of both relations.
+    """
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
     lost: set[str] = set()  # joints on a cycle, or that depend on one

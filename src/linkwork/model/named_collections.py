@@ -33,7 +33,7 @@ class Named(Sequence[T], Generic[T]):
         self._elsewhere = elsewhere or {}
 
     def replaced(self, items: Sequence[T]) -> Named[T]:
-        """Return a collection with other items, and the same word for an item in error messages."""
+        """Return a collection with other items and the same `what`, the word for one item in error messages."""
         return Named(self._what, items, self._elsewhere)
 
     def changed(self, change: Callable[[T], T]) -> Named[T]:

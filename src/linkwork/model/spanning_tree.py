@@ -28,8 +28,8 @@ class Spanned(NamedTuple):
 def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) -> Spanned:
     """Return a breadth-first spanning tree of the joints, rooted in the world, and loops for all other joints.
 
-    `loops` are the names of existing loops. A joint to a body that was reached before becomes a loop. Joints that
-    cannot be reached from the world remain unchanged; there is no tree in that case.
+    A joint to a body that another joint has reached becomes a loop. Joints that no path connects to the world stay
+    among the joints of the result, and the Builder reports them later. `loops` are the names of existing loops.
     """
     on: dict[str, list[JointSpecification]] = {}
     for joint in joints.values():

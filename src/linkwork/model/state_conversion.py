@@ -260,7 +260,10 @@ def convert(
 
 
 def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
-    """Return the mechanism's joints in the other tool's order, given by `names`."""
+    """Return the mechanism's joints in the order in which the tool `tool` stores them.
+
+    `names` are the joint names in this order; None means the order of the mechanism.
+    """
     if names is None:
         return list(mechanism.joints)
     order = [name for k, name in enumerate(names) if not (tool == "pinocchio" and k == 0 and name == UNIVERSE)]

@@ -1,4 +1,4 @@
-"""The tree of bodies as SpaceDyn's graph matrices (S3 3.1), and as text."""
+"""The tree of bodies as the graph matrices of the SpaceDyn paper (section 3.1), and as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Topology(NamedTuple):
 
 
 def topology(parents: Sequence[int]) -> Topology:
-    """Return the graph matrices of a tree; parents[j - 1] is the parent of link j >= 1 (S3 3.1, rules 2 to 5)."""
+    """Return the graph matrices of a tree, by rules 2 to 5 in section 3.1 of the SpaceDyn paper.
+
+    parents[j - 1] is the parent of link j >= 1; link 0 is the reference.
+    """
     n = len(parents)
     B = np.array(parents, dtype=int)
     S = -np.eye(n, dtype=int)

@@ -124,7 +124,7 @@ def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
 
 
 def _drawing(m: lw.Mechanism, drawn: bool) -> str:
-    """Return the HTML of a drawing: the walker in its initial position (faint) and with motor angles TURNED."""
+    """Return the HTML of a drawing of the walker `m`: faint at the start, and with motor angles TURNED."""
     if not drawn:
         return NO_FIGURES
     start, stream = m.keyframes["start"].q, io.BytesIO()

@@ -52,7 +52,10 @@ form, whose momentum varies by 1.4e-8 there. Where the paper prints a zero error
 
 
 def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
-    """Reproduce the paper `name`; return PASSED, or FAILED if a result differs from the printed one."""
+    """Reproduce the paper `name`; return PASSED, or FAILED if a result differs from the printed one.
+
+    `out` is the folder for results; `plot` says whether to draw figures (None: if matplotlib is installed).
+    """
     if name not in PAPERS:
         raise unknown_name("paper", name, PAPERS)
     drawn = drawing(plot)

@@ -51,14 +51,20 @@ class Walked(NamedTuple):
         return float(gaits.tilt(self.run.q).max())
 
     def summary(self) -> tuple[str, ...]:
-        """Return the cells of this walk in the table with the columns WALK_COLUMNS."""
+        """Return the table row of this walk as texts: name, course, time, distance, heading, tilt, goal reached.
+
+        WALK_COLUMNS are the headings.
+        """
         distance = float(np.hypot(*self.run.q[-1, :2]))
         tilt, verdict = f"{np.degrees(self.tilt):.1f}°", "yes" if self.arrived else "no"
         time = f"{self.run.t[-1]:g} s"
         return self.name, self.course.about, time, f"{distance:.2f} m", f"{round(_heading(self.run))}°", tilt, verdict
 
     def gait(self) -> tuple[str, ...]:
-        """Return the cells of this walk in the table with the columns GAIT_COLUMNS, from the time WALKING on."""
+        """Return the table row of the gait as texts: name, speed, foot slip, height, motor power and cost of transport.
+
+        All values are from the time WALKING on. GAIT_COLUMNS are the headings.
+        """
         late, slips = self.run.t >= WALKING, footsteps.slips(self.run, WALKING)
         path = np.linalg.norm(np.diff(self.run.q[late, :2], axis=0), axis=1).sum()
         low, high = 100.0 * self.run.q[late, 2].min(), 100.0 * self.run.q[late, 2].max()
@@ -68,7 +74,7 @@ class Walked(NamedTuple):
         return self.name, speed, median, high_slip, f"{low:.1f} to {high:.1f} cm", f"{power:.0f} W", f"{cost:.2f}"
 
     def events(self) -> list[tuple[str, ...]]:
-        """Return a table row for each switch after 0 s: time, text, energy gain, impulse and constraint torque."""
+        """Return a table row for each event after 0 s: time, event, energy gain, impulse and constraint torque."""
         return [
             (f"{event.time:.3f} s", event.what.partition(" (")[0], *map(_number, event[3:], (3, 3, 1)))
             for event in self.run.events

@@ -153,7 +153,7 @@ def _drawn_samples(run: lw.Run) -> list[int]:
 
 
 def _draw_walker(axes: Axes, run: lw.Run, sample: int, along: tuple[int, int]) -> None:
-    """Draw the walker at sample number `sample`, projected on two world axes (top or right view).
+    """Draw the walker at sample number `sample`, projected on the two world axes `along` (top or right view).
 
     The nearest shape is drawn last.
     """

@@ -37,7 +37,11 @@ statements below allow for these differences.</p>
 
 
 class BipedRun(NamedTuple):
-    """A run of the biped, its duration [s], and the controller's errors (T, 7) and trunk wrenches (T, 6) [N, N m]."""
+    """A run of the biped, its computing time `seconds` [s], and the errors and wrenches that the controller computes.
+
+    `error` (T, 7) is the position error [m] and the error quaternion of the trunk, and `wrench` (T, 6) [N, N m] the
+    desired wrench on the trunk, at T samples.
+    """
 
     run: Run
     seconds: float
@@ -46,9 +50,11 @@ class BipedRun(NamedTuple):
 
 
 class Map(NamedTuple):
-    """Whether the biped recovered from each throw of the block (speeds, places), for two controllers.
+    """Map of the throws of the block from which the biped recovers, for two controllers.
 
-    They are the paper's controller and one with friction cones. `seconds` [s] is the duration of all runs.
+    The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. `printed` and `in_cones`
+    (speeds, places) say whether the biped recovered with the paper's controller, and with one that keeps foot forces in
+    friction cones. `seconds` [s] is the computing time of all runs.
     """
 
     speeds: Array
@@ -59,7 +65,7 @@ class Map(NamedTuple):
 
 
 class Biped(NamedTuple):
-    """Results of chapter 4: both experiments, and the map of block speeds from which the biped recovers."""
+    """Results of chapter 4: both experiments, and the map of throws of the block from which the biped recovers."""
 
     reach: BipedRun
     hit: BipedRun
@@ -72,7 +78,10 @@ def biped_experiments() -> Biped:
 
 
 def experiment(example: Any) -> BipedRun:
-    """Simulate the biped example `example` with its controller for 3 s, and return the run."""
+    """Simulate a biped example with its controller for 3 s; return the run with the controller's errors and wrenches.
+
+    `example` is the module `biped_reach` or `biped_hit`.
+    """
     m = example.build()
     controller = example.controller(m)
     run, seconds = timed(lambda: lw.simulate(**biped.led(m, controller), record=SERIES, every=2).check())
@@ -80,7 +89,11 @@ def experiment(example: Any) -> BipedRun:
 
 
 def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]:
-    """Return the pose errors (T, 7) and trunk wrenches (T, 6) [N, N m] that the controller computes along a run."""
+    """Return the errors and wrenches that the controller computes at the T samples of a run.
+
+    The errors (T, 7) are the position error [m] and the error quaternion of the trunk. The wrenches (T, 6) [N, N m] are
+    those that the controller requires on the trunk.
+    """
     stages: Any = controller.stages  # type: ignore[attr-defined]
 
     def evaluate(t: Any, q: Array, v: Array) -> tuple[Array, Array]:
@@ -94,10 +107,9 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 
 
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
-    """Return from which throws of the block the biped recovers, at all speeds [m/s] and lateral positions [m].
+    """Return the map of throws from which the biped recovers, for all speeds [m/s] and lateral positions `places` [m].
 
-    `places` are the lateral positions. All blocks hit the back at the same height. The throws are one batch for each
-    controller.
+    All blocks hit the back at the same height. The throws are one batch for each controller.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
@@ -117,7 +129,7 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
 
 
 def fallen(t: Any, q: Array, v: Array) -> Any:
-    """Return an event function that is positive when the biped has fallen: low trunk or fast joints."""
+    """Return the value of an event function that is positive when the biped has fallen: low trunk or fast joints."""
     return np.maximum(LOW - q[2], np.abs(v[6:18]).max() - FAST)
 
 
@@ -125,7 +137,7 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 
 def biped_statements(found: Biped) -> list[Statement]:
-    """Return the statements of the paper's section 4.3 with the results of linkwork."""
+    """Return the statements of the paper's section 4.3, each with linkwork's result from the experiments `found`."""
     return [*_of_reach(found.reach), *_of_hit(found.hit), *_of_map(found.survived)]
 
 
@@ -233,7 +245,7 @@ def converged(one: BipedRun) -> tuple[float, float]:
 
 
 def foot_travel(run: Run, foot: str) -> float:
-    """Return the largest distance [m] of the foot `foot` from its final position after landing."""
+    """Return the largest distance [m] between the foot `foot` and its final position, at all times after landing."""
     path = run.dynamics.pose(run.q[run.t >= LANDED], foot)[:, :3, 3]
     return float(np.linalg.norm(path - path[-1], axis=1).max())
 
@@ -249,5 +261,5 @@ def _listed(numbers: Array, digits: int) -> str:
 
 
 def biped_page(found: list[Statement]) -> str:
-    """Return the HTML section on the biped."""
+    """Return the HTML section on the biped, with a table of the statements `found`."""
     return ABOUT.format(step=biped.STEP) + said_table(found)

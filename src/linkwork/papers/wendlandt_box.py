@@ -54,7 +54,7 @@ def box_experiment() -> Box:
 
 
 def statements(box: Box) -> list[Statement]:
-    """Return the statements of the paper's section 5.3 with the results of linkwork."""
+    """Return the statements of the paper's section 5.3, each with linkwork's result from the run `box`."""
     run, t = box.run, box.run.t
     x, y, z = run.q[:, :3].T
     states, iterations = run["contact.state"], run["iterations"]
@@ -101,7 +101,10 @@ def statements(box: Box) -> list[Statement]:
 
 
 def _vertex_statements(sequences: list[str]) -> list[Statement]:
-    """Return the paper's statements about the sequence of contact states of the eight vertices, with linkwork's."""
+    """Return the paper's statements about the contact states of the eight vertices, with linkwork's results.
+
+    `sequences` are linkwork's sequences of contact states as text, one for each vertex.
+    """
     return [
         Statement(
             "vertex 1 slides, loses its normal force before it leaves the floor, and ends without contact",
@@ -137,13 +140,13 @@ def _from_then_on(conditions: Array) -> Array:
 
 
 def _sequence(states: Array) -> str:
-    """Return the sequence of states of a contact as text."""
+    """Return the sequence of different contact states in `states` (T,) as text, such as "1 2 1"."""
     changes = np.flatnonzero(np.diff(states)) + 1
     return " ".join(f"{state:.0f}" for state in states[[0, *changes]])
 
 
 def as_page(found: list[Statement]) -> str:
-    """Return the HTML section on the box."""
+    """Return the HTML section on the box, with a table of the statements `found`."""
     return ABOUT.format(friction=box_drop.FRICTION) + said_table(found)
 
 

@@ -64,16 +64,17 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
-    """Return a matplotlib figure as SVG with its number in the paper and caption."""
+    """Return a matplotlib figure as SVG, with its number in the paper `number` and its caption `about`."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())
 
 
 def _against_step(number: str, about: str, experiment: Experiment, column: str, unit: str) -> Drawn:
-    """Draw one table column of linkwork and of the paper against the step size.
+    """Draw one column of the tables of linkwork and of the paper against the step size.
 
-    Errors get a reference line of second order.
+    `column` is the name of the column in `Measured`, and `unit` the label of the vertical axis. Columns of errors get a
+    reference line of second order. `number` and `about` are number and caption of the figure.
     """
     figure, (axes,) = _new()
     place = Measured._fields.index(column)
@@ -120,7 +121,10 @@ def _coordinate(
 
 
 def _energies(experiment: Experiment) -> Drawn:
-    """Draw energies at small and large steps, and between them the multipliers, with which energies oscillate."""
+    """Draw the energies of DVP runs against time in the panels above and below, and the multipliers between them.
+
+    The upper panel has small steps and the lower panel large steps. The energies oscillate with the multipliers.
+    """
     figure, (upper, middle, lower) = _new(3)
     for axes, steps in ((upper, (1e-3, 1e-4)), (lower, (1e-1, 1e-2))):
         for h, colour in zip(steps, ("#1f5fa8", "#2a9d57"), strict=True):

@@ -1,4 +1,7 @@
-"""Experiments of Wendlandt's chapter 2: free rigid body in quaternions, and double spherical pendulum."""
+"""Experiments of Wendlandt's chapter 2: free rigid body in quaternions, and double spherical pendulum.
+
+DVP is the integrator from the discrete variational principle, EM the energy-momentum method.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ FINE = 1e-5  # step [s] that gives the second point of the rigid body
 
 
 class Measured(NamedTuple):
-    """One row of the paper's tables: run time [s], and errors of position, energy [J] and momentum by (2.53)."""
+    """One row of the paper's tables: computing time [s], and the errors of position, energy [J] and momentum.
+
+    The function `error` defines these errors.
+    """
 
     seconds: float
     position: float
@@ -27,7 +33,10 @@ class Measured(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Data of a run for figures: times (T,) [s], positions (T, n), energies (T - 1,) [J], multipliers (T, m)."""
+    """Data of a run for figures: times (T,) [s], positions (T, n), energies (T - 1,) [J], multipliers (T, m).
+
+    The system has n coordinates and m constraints.
+    """
 
     t: Array
     x: Array
@@ -36,14 +45,20 @@ class Trace(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """Results of an experiment by method and step size: measured and printed table rows, and data of the runs."""
+    """Results of an experiment: measured and printed table rows, and data of the runs for figures.
+
+    All are dicts by method, such as "DVP", and step size [s].
+    """
 
     measured: dict[tuple[str, float], Measured]
     printed: dict[tuple[str, float], Measured]
     traces: dict[tuple[str, float], Trace]
 
     def differences(self) -> dict[tuple[str, float], Array]:
-        """Return relative differences (3,) of the errors from the printed ones; nan where the paper prints zero."""
+        """Return relative differences (3,) of the errors of position, energy and momentum from the printed ones.
+
+        The keys are method and step size. The difference is nan where the paper prints zero.
+        """
         found = {}
         for key, printed in self.printed.items():
             expected = np.array(printed[1:])
@@ -53,7 +68,10 @@ class Experiment(NamedTuple):
 
 
 def error(values: Array, standard: Array) -> float:
-    """Return the error (2.53), (2.56) of samples `values` (N, m): their mean distance from `standard`, divided by m."""
+    """Return the error of samples `values` (N, m): their mean distance from `standard`, divided by m.
+
+    This is the paper's definition, equations (2.53) and (2.56).
+    """
     return float(np.linalg.norm(np.atleast_2d(values - standard), axis=1).mean() / values.shape[1])
 
 
@@ -81,7 +99,7 @@ TABLE_2_1 = {
 def rigid_body() -> Any:
     """Return the free rigid body in unit quaternions as a discrete system.
 
-    The midpoint rule turns (2.46) into (2.51).
+    The midpoint rule turns the paper's equation (2.46) into (2.51).
     """
 
     def lagrangian(q: Array, rate: Array) -> Any:
@@ -98,20 +116,27 @@ def rigid_body() -> Any:
 
 
 def spins(q: Array, h: float) -> Array:
-    """Return the body angular velocities (T - 1, 3) [rad/s] between successive quaternions q (T, 4), by (2.50)."""
+    """Return the body angular velocities (T - 1, 3) [rad/s] between successive quaternions q (T, 4).
+
+    They are by the paper's equation (2.50); h [s] is the step size.
+    """
     x, y = q[:-1].T, q[1:].T
     return ((product(conjugate(x), y) - product(conjugate(y), x)) / h)[1:].T
 
 
 def spin_energies(q: Array, h: float) -> Array:
-    """Return the energies (T - 1,) [J] of the rigid body between successive quaternions q (T, 4)."""
+    """Return the energies (T - 1,) [J] of the rigid body between successive quaternions q (T, 4).
+
+    h [s] is the step size.
+    """
     return 0.5 * (INERTIA * spins(q, h) ** 2).sum(axis=1)
 
 
 def rigid_body_experiment() -> Experiment:
     """Run the free rigid body with all methods and step sizes of the paper's Table 2.1.
 
-    A normalized Euler step of 1e-5 s, then DVP steps of 1e-5 s, give the second point of each run.
+    Each run starts from two points. The second point is from a normalized Euler step of 1e-5 s, followed by steps of
+    1e-5 s of the discrete variational principle (DVP).
     """
     system = rigid_body()
     second = TURN + FINE * product(TURN, np.array([0.0, *(0.5 * SPIN)]))
@@ -147,7 +172,10 @@ TABLE_2_2 = {
 
 
 def double_spherical_pendulum(method: str) -> Any:
-    """Return the double spherical pendulum (2.54): two point masses on rods, in Cartesian coordinates (6,)."""
+    """Return the double spherical pendulum: two point masses on rods, in Cartesian coordinates (6,).
+
+    Its Lagrangian is the paper's equation (2.54). `method` is the method of `lw.discrete`.
+    """
     masses = np.repeat(MASSES, 3)
 
     def lagrangian(x: Array, rate: Array) -> Any:
@@ -164,9 +192,9 @@ def double_spherical_pendulum(method: str) -> Any:
 
 
 def pendulum_start() -> tuple[Array, Array]:
-    """Return the initial coordinates and velocities (6,) of the double spherical pendulum.
+    """Return the initial coordinates (6,) [m] and velocities (6,) [m/s] of the double spherical pendulum.
 
-    z and its rate follow from the lengths of the rods, with both masses below.
+    The paper gives x and y; z and its rate follow from the lengths of the rods, with both masses below.
     """
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
@@ -180,7 +208,10 @@ def pendulum_start() -> tuple[Array, Array]:
 
 
 def pendulum_energies(x: Array, h: float) -> Array:
-    """Return the energies (T - 1,) [J] between positions x (T, 6), from mean velocities and midpoint positions."""
+    """Return the energies (T - 1,) [J] between successive positions x (T, 6) at the step size h [s].
+
+    They are computed from mean velocities and midpoint positions.
+    """
     middle, rate = 0.5 * (x[1:] + x[:-1]), np.diff(x, axis=0) / h
     return 0.5 * rate**2 @ np.repeat(MASSES, 3) + GRAVITY * middle[:, [2, 5]] @ np.array(MASSES)
 
@@ -188,7 +219,8 @@ def pendulum_energies(x: Array, h: float) -> Array:
 def pendulum_experiment() -> Experiment:
     """Run the double spherical pendulum with all methods and step sizes of the paper's Table 2.2.
 
-    The reference is EM at 1e-4 s, which also gives the second points of DVP.
+    The reference is the energy-momentum method (EM) with steps of 1e-4 s. It also gives the second points from which
+    the runs with the discrete variational principle (DVP) start.
     """
     x0, v0 = pendulum_start()
     variational, energetic = double_spherical_pendulum("midpoint"), double_spherical_pendulum("energy-momentum")

@@ -24,13 +24,14 @@ class Search(NamedTuple):
     """State of a fixed-point iteration with Anderson acceleration.
 
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
-    move of the last iteration, scaled so that its entries are comparable. `ends` (DEPTH, k) and `moves` (DEPTH, j) are
-    the changes of `end` and `move` from one iteration to the next, latest last. `left` is the residual after the last
-    iteration. `guessed` is 1 if `start` is an extrapolation and not the last result.
+    move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
+    `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `left` is the
+    residual after the last iteration. `guessed` is 1 if `start` is an extrapolation and not the last result.
 
-    An iteration that does not converge may cycle. `turn` counts the iterations and switches the mode: first QUICK
-    iterations in the quick mode, then CAREFUL iterations in the careful mode, then both again; in this second cycle an
-    extrapolation that increased the residual is undone.
+    An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `turn`, the
+    number of iterations so far, selects one: first QUICK iterations in the quick mode, then CAREFUL iterations in the
+    careful mode, which makes smaller moves, then both again. In this second cycle an extrapolation that increased the
+    residual is undone.
     """
 
     start: Array
@@ -44,7 +45,7 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Return the search state before the first iteration from x (k,); `moves` is the length j of a move."""
+        """Return the search state before the first iteration, which starts at x (k,); a move has `moves` entries."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property

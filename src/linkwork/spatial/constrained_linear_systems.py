@@ -11,8 +11,8 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
     """Solve K u + B w = r and C u = s for u (n,) and w (m,), with K (n, n), B (n, m), C (m, n).
 
     K must be positive definite on the null space of C only. An example is the mass matrix in quaternion coordinates.
-    The system with K + B c C and r + B c s has the same solution. For c > 0 that matrix is positive definite if B is
-    close to C^T. Its factors eliminate u; m equations for w remain.
+    Replacing K by K + B c C and r by r + B c s, with a diagonal matrix c (m, m), does not change the solution. For c >
+    0 the new matrix is positive definite if B is close to C^T. Its factors eliminate u; m equations for w remain.
     """
     if not len(s):
         return lu(K).solve(r), np.zeros(0)

@@ -27,9 +27,10 @@ Entries = dict[int, Number]  # entries of a column by row number, without those 
 
 
 class Reflection(NamedTuple):
-    """Householder reflection of one column of a matrix: its entries below the pivot, and two reciprocal lengths.
+    """Householder reflection of one column x of a matrix, whose first entry, the pivot, is DAMPING.
 
-    `over_length` is 1 / |x| of the column x with its pivot, `over_square` is 1 / (|x| (|x| + DAMPING)).
+    `below` are the entries of x below the pivot, `over_length` is 1 / |x|, and `over_square` is 1 / (|x| (|x| +
+    DAMPING)).
     """
 
     below: Entries
@@ -38,7 +39,11 @@ class Reflection(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """Factors of a matrix A (m, n) for damped least squares: scales, one reflection per nonzero column, rows of R."""
+    """Factors of a matrix A (m, n) for damped least squares (see the module's docstring).
+
+    `row_scales` and `column_scales` scale A to unit size. `reflections` has one Householder reflection for each nonzero
+    column of A, and `R` the entries of each row of the triangular factor beyond the diagonal, by column.
+    """
 
     shape: tuple[int, int]
     row_scales: Entries

@@ -47,9 +47,9 @@ class RigidInertia:
         return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
 
     def gyroscopic(self, V: Motion) -> Force:
-        """Return the wrench V x* (I V) that keeps the twist V constant.
+        """Return the wrench V x* (I V) that keeps the twist V = [v; w] constant.
 
-        The formula uses v x (w x h) + w x (h x v) = h x (w x v).
+        With the first moment h, the formula uses v x (w x h) + w x (h x v) = h x (w x v).
         """
         h, w = self.moment, V.angular
         wv = cross(w, V.linear)
@@ -97,7 +97,7 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the wrench that gives the body the acceleration V; for a matrix of columns V, a matrix of wrenches."""
+        """Return the wrench that gives the body the acceleration V; for a matrix of columns V, a wrench per column."""
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:

@@ -42,9 +42,9 @@ def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, A
 def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 1) -> Array:
     """Return independent random numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
-    If an argument is traced, its method `uniforms` is called. If a traced argument is not an integer in 0 ... 2^53 - 1
-    when the kernel runs, the kernel returns NaN. `seed`, `counter` and `stream` select the numbers: equal arguments
-    give equal numbers.
+    `seed`, `counter` and `stream` select the numbers: equal arguments give equal numbers. `blocks` is the number of
+    Philox blocks, each of which gives two numbers. If an argument is traced, its method `uniforms` is called. If a
+    traced argument is not an integer in 0 ... 2^53 - 1 when the kernel runs, the kernel returns NaN.
     """
     limits = {"seed": (seed, LARGEST), "counter": (counter, LARGEST), "stream": (stream, STREAMS)}
     for name, (number, limit) in limits.items():
@@ -60,7 +60,8 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
     """Return the two uniform random numbers of one Philox block.
 
-    `place` is the stream plus 2^32 times the block number; `seed` and `counter` are those of `uniforms`.
+    `seed` and `counter` are those of `uniforms`. `place` contains the stream and the block number: stream + 2^32 *
+    block.
     """
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)

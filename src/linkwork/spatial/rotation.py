@@ -255,7 +255,8 @@ def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
     """Return x / sin(x) as a function of w = cos(x), and its first and second derivatives by w.
 
     The rotation vector of a unit quaternion (w, v) is 2 v x / sin(x). The functions are smooth at the identity and at
-    half a turn. For larger rotations, below LEAST_COSINE, the first is TOO_FAR.
+    half a turn. They are valid for w >= LEAST_COSINE (rotations up to 3.24 rad); for smaller w the first result is the
+    large number TOO_FAR.
     """
     t = 1.0 - w
     k, u = _polynomial(t, _ANGLE_PER_SINE), 1.0 / (1.0 + w)

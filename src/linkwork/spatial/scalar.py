@@ -147,7 +147,8 @@ def congruence(R: Array, A: Array) -> Array:
 def own_copy(value: Any) -> Any:
     """Return a copy of an array, or a float as NumPy's float64, to pass to a user's function.
 
-    The function may write into the copy, and divide the float by zero.
+    The user's function may then write into the array without effect on the caller. Dividing the float64 by zero gives
+    inf or NaN instead of ZeroDivisionError.
     """
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -177,7 +178,10 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return an object that solves for many right-hand sides: these dense factors themselves."""
+        """Return the factors themselves: for dense factors, `solve` is already fast for many right-hand sides.
+
+        Other factorizations return a different object here.
+        """
         return self
 
     def matrix(self) -> Array:

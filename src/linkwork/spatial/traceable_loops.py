@@ -60,11 +60,11 @@ def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
 def record(
     count: Any, body: Callable[..., tuple[State, State]], *state: Any, each: Sequence[Any] = ()
 ) -> tuple[State, State]:
-    """Run `count` iterations of a loop that records a row of values; return the last state and the stacked rows.
+    """Run `count` iterations of a loop that records a row of values; return the last state and the recorded arrays.
 
-    Iteration k computes state, row = body(k, *state, *entries). The entries are the k-th entries of the arrays `each`
-    (count, ...). The body returns the next state and a tuple of values to record. These are returned as arrays (count,
-    ...); after no iterations there are none.
+    Iteration k computes state, row = body(k, *state, *entries), where `entries` are the k-th entries of the arrays
+    `each` (count, ...). The body returns the next state and a tuple `row` of values to record. Each of these values is
+    returned as an array (count, ...); if count is 0, no arrays are returned.
     """
     tracer = _tracer.get()
     if tracer is not None:
@@ -80,7 +80,7 @@ def iterate(most: int, body: Callable[..., tuple[State, Any]], *state: Any) -> t
     """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
 
     In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
-    never done and stops at the limit.
+    never done and stops after `most` iterations.
     """
     tracer = _tracer.get()
     if tracer is not None:

@@ -68,7 +68,10 @@ class Motion(SixVector):
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """Return the rate of `other`, fixed in a frame with this velocity V: V x M of a Motion, V x* F of a Force."""
+        """Return V x M for a Motion M, or V x* F for a Force F, where V is this velocity.
+
+        This is the time derivative of `other`, a vector that is fixed in a frame with the velocity V.
+        """
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
             return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))

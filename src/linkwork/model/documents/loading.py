@@ -142,7 +142,10 @@ def _expanded(path: Path, packages: Sequence[str]) -> bytes:
 
 @contextmanager
 def _finding(paths: MeshPaths) -> Iterator[None]:
-    """Make xacro resolve `$(find name)` by `paths`, then by ROS's package index; collect missing packages."""
+    """Context manager: xacro resolves `$(find name)` in the folders of `paths`, then in ROS's package index.
+
+    The names of packages that are not found are added to `paths.missing`.
+    """
     try:
         resolver: Any = import_module("xacro.substitution_args")
     except ModuleNotFoundError:

@@ -45,9 +45,10 @@ def _affine(c: Compiled) -> Array:
 
 
 def _ratios(c: Compiled, k: int) -> dict[int, Array]:
-    """Return the gear ratios of actuator k by joint number: one ratio for each velocity of a joint.
+    """Return the gear ratios of actuator k as a dict from joint number to an array with one ratio per joint velocity.
 
-    The dict is empty, or a ratio zero, if the ratios are not constant. `c` is the model that MuJoCo compiled.
+    If the transmission has no constant ratios, the dict is empty or has ratios of zero; such an actuator cannot become
+    a drive. `c` is the model that MuJoCo compiled.
     """
     on, gear = int(c.actuator_trnid[k, 0]), c.gear[k]
     in_parent = c.is_a(c.actuator_trntype[k], "mjTRN_JOINTINPARENT")
@@ -66,11 +67,11 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
 
 
 def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
-    """Return the gear ratios of an actuator for all velocities of joint j; zero if they are not constant.
+    """Return the gear ratios of an actuator on joint j, one per velocity of the joint; zero if they are not constant.
 
-    MuJoCo's gear of a free joint is in world axes for translation and in body axes for rotation; linkwork's velocities
-    are all in body axes. `in_parent` is true if the gear is in the axes of the parent; the gear of a ball or free joint
-    is then not constant.
+    `gear` (6,) is MuJoCo's gear vector of the actuator. For a free joint it is in world axes for translation and in
+    body axes for rotation; linkwork's velocities are all in body axes. With `in_parent`, the gear is in the axes of the
+    parent; the ratios of a ball or free joint are then not constant.
     """
     if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
         return gear[:3] * (not in_parent)

@@ -193,7 +193,8 @@ class _MjcfReader:
     def joint(self, j: int, part: JointPart, parent: str, child: str, place: Transform) -> None:
         """Add the linkwork joint `part`, which represents MuJoCo's joint j (or a part of it), to the Builder.
 
-        `place` is its pose in the frame of `parent`, where MuJoCo's coordinate is `ref`.
+        `parent` and `child` are body names. `place` is the pose of the joint in the parent's frame when MuJoCo's
+        coordinate has its reference value `ref`.
         """
         c = self.compiled
         name, kind, q, v = part
@@ -295,9 +296,9 @@ class _MjcfReader:
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """Return the two bodies of the `connect` or `weld` constraint k, each with the pose of the constraint frame.
+        """Return the two bodies that the `connect` or `weld` constraint k connects, with its constraint frame on each.
 
-        A body is given by its number, and the pose is in its frame.
+        Each body is a pair: its number, and the pose of the constraint frame in the body's frame.
         """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]

@@ -186,7 +186,10 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
 
 
 def _numbers(element: Element, key: str) -> list[float]:
-    """Return the numbers in the attribute `key` of an XML element; MuJoCo reports words that are no numbers."""
+    """Return the numbers in the attribute `key` of an XML element.
+
+    Words that are no numbers are skipped: MuJoCo reports them.
+    """
     found: list[float] = []
     for word in element.attributes.get(key, "").split():
         with suppress(ValueError):
@@ -200,6 +203,9 @@ def _count(element: Element, *keys: str) -> float:
 
 
 def _copies(element: Element) -> float:
-    """Return the number of elements that MuJoCo makes of an XML element and its content, with all copies."""
+    """Return the number of elements that MuJoCo makes of an XML element and everything inside it.
+
+    Elements in COPIES, such as <replicate>, multiply their content by their attribute `count`.
+    """
     below = 1.0 + sum(map(_copies, element.children))
     return below * _count(element, "count") if element.tag in COPIES else below

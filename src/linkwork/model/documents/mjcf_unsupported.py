@@ -31,8 +31,8 @@ COUPLING = "mimic=False leaves such joints independent"
 def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
     """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
-    `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `mimic` is the
-    option of `load`.
+    `c` is the model that MuJoCo compiled and `text` its MJCF text. `mimic` is the option of `load`. `unseen` lists
+    further features that the reader has ignored, for the warning.
     """
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)
@@ -47,9 +47,9 @@ Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags a
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
-    """Yield the forces of an MJCF model on bodies and joints that linkwork does not support.
+    """Yield (reason, remedy, XML tags, XML attributes) for each unsupported force on bodies or joints of an MJCF model.
 
-    `c` is the model that MuJoCo compiled.
+    Tags and attributes identify the XML element with the force. `c` is the model that MuJoCo compiled.
     """
     if c.opt.density or c.opt.viscosity:
         key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"
@@ -89,9 +89,10 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Yield the unsupported equality constraints: all that are neither linear joint couplings nor loop closures.
+    """Yield (reason, remedy, XML tags, XML attributes) for each unsupported equality constraint.
 
-    `c` is the model that MuJoCo compiled; `mimic` is the option of `load`.
+    Linear joint couplings and loop closures are supported. `c` is the model that MuJoCo compiled; `mimic` is the option
+    of `load`.
     """
     found: dict[tuple[str, str, str, str], list[str]] = {}  # names by reason, remedy, tag and attribute
     for k, name in enumerate(c.names("equality")):

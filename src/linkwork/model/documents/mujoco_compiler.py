@@ -150,7 +150,10 @@ def compile_mjcf(text: MjcfText) -> Compiled:
 
 @contextmanager
 def _quiet(mujoco: Any) -> Iterator[list[str]]:
-    """Collect MuJoCo's warnings, which MuJoCo would otherwise print and write to a file in the current folder."""
+    """Context manager: collects MuJoCo's warnings in a list, which it yields.
+
+    Otherwise MuJoCo would print them and write them to a file in the current folder.
+    """
     before, notes = mujoco.get_mju_user_warning(), []
     mujoco.set_mju_user_warning(notes.append)
     try:

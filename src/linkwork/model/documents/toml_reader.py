@@ -125,10 +125,11 @@ class _DocumentReader(Reader):
     def values(
         self, at: Key, table: Mapping[str, Any], keys: tables.Keys, *others: str, class_: type | None = None
     ) -> dict[str, Any]:
-        """Return the valid values of a table by key, and record a fault for each invalid value and unknown key.
+        """Return the valid values of a table by key, and record a fault for each invalid, missing or unknown key.
 
-        `others` are valid keys that are read elsewhere. `at` is the location of the table in the document, `keys` has
-        the types of its keys.
+        `at` is the location of the table in the document. `keys` maps each key to the type of its value; `others` are
+        valid keys that the caller reads. `class_` is the joint kind or shape that the table describes, if any; its
+        fields without a default are required.
         """
         for key in table:
             if key not in keys:
@@ -182,8 +183,9 @@ class _DocumentReader(Reader):
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
         """Return a table's values with degrees converted to radians and rotations to matrices (3, 3).
 
-        Keys that are given twice, such as in degrees and in radians, are recorded as faults. `given` are the values of
-        the table, and `at` is its location in the document.
+        `given` are the values of the table by key, and `at` is its location in the document. Keys that are given twice,
+        such as in degrees and in radians, are recorded as faults, and so are degrees for a joint of the kind `kind`
+        whose coordinates are not all angles.
         """
         found: dict[str, Any] = {}
         for key, value in given.items():
@@ -239,8 +241,8 @@ class _DocumentReader(Reader):
     ) -> tuple[Any, dict[str, Any]]:
         """Return the joint kind or shape object that a table describes, and the remaining values of the table.
 
-        `key` is the key whose value names the class, `choices` are the classes by name, and `at` is the location of the
-        table in the document.
+        `key` is the key whose value names the class, `choices` are the classes by name, and `keys` the types of the
+        remaining keys. `at` is the location of the table in the document.
         """
         before, class_ = self.errors, self.choice(at, table, key, choices)
         if class_ is None:
@@ -277,9 +279,9 @@ class _DocumentReader(Reader):
         self.follow(name, at["mimic"], table.get("mimic"))
 
     def follow(self, name: str, at: Key, table: Any) -> None:
-        """Pass the mimic relation in the table of a joint, if the table has one, to the Builder.
+        """Pass the mimic relation of the joint `name` to the Builder.
 
-        `at` is the location of the table in the document.
+        `table` is the content of the key `mimic` of the joint, or None if the joint has none; `at` is its location.
         """
         if table is None or not self.is_table(at, table):
             return
@@ -304,7 +306,8 @@ class _DocumentReader(Reader):
     def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
         """Read a table whose keys are the arguments of the Builder method `method`, and call this method.
 
-        `at` is the location of the table in the document.
+        `name` is the name of the object, `section` the section of the document that contains its table, such as
+        "frames", and `at` the location of the table.
         """
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table
@@ -316,7 +319,7 @@ class _DocumentReader(Reader):
     # --- errors from the Builder ---
 
     def recording_keys(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
-        """Call `act` and return its result; record a ModelError at the key that the reason of the error names.
+        """Call `act` and return its result; record a ModelError at the key of `table` that the error message names.
 
         `at` is the location of the table in the document.
         """

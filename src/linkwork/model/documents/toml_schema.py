@@ -28,9 +28,10 @@ Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """Return a document type with a description `wanted` of the expected value and its meaning `about`.
+    """Return the msgspec type of a TOML value: the type `type_` with two texts for messages and editors.
 
-    Messages and editors show both texts. `more` are further arguments of msgspec's Meta.
+    `wanted` describes the expected value, such as "a number", and `about` its meaning. `more` are further arguments of
+    msgspec's Meta, such as bounds.
     """
     return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
 
@@ -40,7 +41,7 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 
 
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
-    """Return the document type of a joint parameter: one number for the joint, or one for each velocity or coordinate.
+    """Return the msgspec type of a joint parameter: one number, or one for each velocity or coordinate of the joint.
 
     `wanted`, `about` and `more` are those of `_of`.
     """
@@ -52,7 +53,7 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 
 
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
-    """Return the document type of a table from joint name to a value of the type `item`.
+    """Return the msgspec type of a TOML table that maps joint names to values of the type `item`.
 
     `about` and `more` are those of `_of`.
     """
@@ -91,7 +92,8 @@ def _key(one: Documented) -> Any:
 def keys_of(class_: type[Element]) -> Keys:
     """Return the TOML keys of a kind of element, each with the type of its value.
 
-    The key that names a class is left out, and so are the keys of that class.
+    If the element has a joint kind or a shape, the key that names the class of this object and the keys of the class
+    are left out.
     """
     found: dict[str, Documented] = {}
     for name, one in class_.definitions().items():
@@ -101,9 +103,9 @@ def keys_of(class_: type[Element]) -> Keys:
 
 
 def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
-    """Return the TOML key whose value names a class, such as the kind of a loop, and the possible classes by name.
+    """Return the TOML key whose value names a class, such as `kind` of a loop, and the possible classes by name.
 
-    None if this kind of element has no such key.
+    None if the element kind `class_` has no such key.
     """
     own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
     return (own[0][0], dict(own[0][1].choices())) if own else None
@@ -215,10 +217,10 @@ def item_type(type_: Any) -> Any:
 
 
 def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
-    """Return the msgspec Struct type of a table with these keys, which checks a TOML table.
+    """Return the msgspec Struct type called `name` that checks a TOML table with these keys.
 
-    `class_` is the joint kind or shape whose required fields the table must have; `tag` are arguments of msgspec that
-    name the class.
+    `keys` maps each key to the type of its value. `class_` is the joint kind or shape whose required fields the table
+    must have; `tag` are arguments of msgspec that name the class.
     """
     must = required_keys(keys, class_)
     first = [(key, keys[key]) for key in must]
@@ -227,7 +229,11 @@ def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> An
 
 
 def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
-    """Return the union of the msgspec types of several classes; the value of the key `field` names the class."""
+    """Return the union of the msgspec types of tables that describe an object of one of the classes `classes`.
+
+    The value of the key `field`, such as "kind", names the class. `keys` are the keys of all these tables besides the
+    fields of their classes; `name` is part of the names of the types.
+    """
     structs = [
         _struct(f"{class_.__name__}{name}", own_keys(class_) | keys, class_, tag_field=field, tag=tag)
         for tag, class_ in classes.items()

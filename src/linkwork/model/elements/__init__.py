@@ -14,8 +14,8 @@ from linkwork.model.elements.coupling import Coupling
 from linkwork.model.elements.differential import Differential
 from linkwork.model.elements.drive import Drive
 from linkwork.model.elements.element import Element, arrange
+from linkwork.model.elements.element_key_definition import with_parameters_section
 from linkwork.model.elements.gearbox import Transmission
-from linkwork.model.elements.key_definition import with_parameters_section
 from linkwork.model.elements.latch import Latch
 from linkwork.model.elements.loop import Loop, close
 from linkwork.model.elements.ratchet import Ratchet

@@ -24,12 +24,12 @@ class Actuator(Element):
 
         @property
         def row(self) -> Array:
-            """The ratios (nv,) by which the velocities of the mechanism add up to the motor speed divided by `gear`."""
+            """The ratios (nv,), one for each velocity of the mechanism: the motor speed is `gear` times row . v."""
             ...
 
         @property
         def gear(self) -> Number:
-            """The gear ratio of the motor: motor speed divided by the product of `row` and v."""
+            """The gear ratio of the motor: its speed divided by the weighted sum row . v of the velocities v (nv,)."""
             ...
 
         @property
@@ -42,12 +42,12 @@ class Actuator(Element):
         raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force [N m or N] for the control u, before gears and losses."""
+        """Return the motor's force [N m or N] for the control u at the state q, v, before gears and losses."""
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
         """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
 
-        The joint force at velocity k of the mechanism is row[k] times the output force.
+        v (nv,) are the velocities of the mechanism. The force on velocity k is row[k] times the output force.
         """
         raise self.lacks("output")

@@ -67,7 +67,11 @@ class Brake(VelocityConstraint, section="brakes"):
         return ((-self.capacity, self.capacity),) * self.size
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if the brake's joint is unknown, cannot move, or does not fit a finite capacity."""
+        """Yield a fault if the brake's joint is unknown or cannot move.
+
+        A brake with a finite capacity on a joint with several velocities is also a fault. `draft` is the content of the
+        Builder before `build`.
+        """
         yield from super().draft_faults(draft)
         kind = draft.kinds.get(self.joint)
         if kind and not kind.nv:
@@ -104,5 +108,5 @@ def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
 
 
 def locks(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all brakes of a mechanism, including those that `with_locks` added."""
+    """Return the names of all brakes of a mechanism, which include those that `with_locks` added."""
     return mechanism.brakes.names

@@ -69,7 +69,10 @@ class Clutch(VelocityConstraint, section="clutches"):
         return ((-self.capacity, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint on the two sides of the clutch."""
+        """Yield a fault for each invalid joint on the two sides of the clutch.
+
+        `draft` is the content of the Builder before `build`.
+        """
         yield from side_faults(self.what, self.name, {"joint a": self.a, "joint b": self.b}, draft)
 
     def describe(self) -> tuple[str, str]:

@@ -50,12 +50,12 @@ class FrameConstraint(Constraint):
 
         @property
         def at(self) -> Place:
-            """The frame on the first body between which and the frame `to` the constraint acts."""
+            """The frame on the first body; the constraint acts between it and the frame `to` on the second body."""
             ...
 
         @property
         def to(self) -> Place:
-            """The frame on the second body between which and the frame `at` the constraint acts."""
+            """The frame on the second body; the constraint acts between it and the frame `at` on the first body."""
             ...
 
     def closed_now(self) -> Self:
@@ -64,7 +64,7 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line along which the constraint lets the origin of `to` move.
+        """The direction (3,) of the line on which the constraint holds the origin of the frame `to`, in the frame `at`.
 
         None for constraints without such a line.
         """

@@ -120,7 +120,8 @@ class Contact(Element, section="contacts"):
     def checked(self) -> Self:
         """Return the contact with all fields checked; raise a ModelError for an invalid value.
 
-        A rigid contact of a built mechanism is checked as the user gave it, without stiffness and damping.
+        `completed` has replaced the omitted stiffness and damping of a rigid contact by zeros. If such a contact is
+        checked again, they count as omitted.
         """
         if isinstance(self.at, Place) and not self.stiffness:
             given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)
@@ -149,7 +150,8 @@ class Contact(Element, section="contacts"):
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault for each unknown body or surface of the contact, and for an ambiguous name.
 
-        The name is ambiguous if a joint or spring has it too: their parameters would have the same names.
+        The name is ambiguous if a joint or spring has it too: their parameters would have the same names. `draft` is
+        the content of the Builder before `build`.
         """
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]
@@ -161,7 +163,10 @@ class Contact(Element, section="contacts"):
             yield from unknown_faults(self.label, "surface", {"against": name}, draft.elements[Surface.section])
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the contact with the number of its body and the names of the surfaces that it can touch."""
+        """Return the contact with the number of its body and the names of the surfaces that it can touch.
+
+        `layout` has the numbered bodies and joints of the mechanism, and its surfaces.
+        """
         placed = self.placed(layout.homes)
         surfaces: Any = layout.elements[Surface.section]
         others = tuple(surface.name for surface in surfaces if surface.place.body != placed.at.body)
@@ -183,7 +188,7 @@ class Contact(Element, section="contacts"):
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """Return the elastic normal force [N] of the contact at the penetration depth `depth` [m]."""
+        """Return the elastic part of the normal force [N] of the contact at the penetration `depth` [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:

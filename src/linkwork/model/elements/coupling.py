@@ -49,7 +49,11 @@ class Coupling(VelocityConstraint, section="couplings"):
         yield VelocityRow(self.name, tuple(numbers), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each unknown joint or wrong number of factors, or if mimic joints impose the relation."""
+        """Yield a fault for each unknown joint and each wrong number of factors.
+
+        If mimic joints already impose the relation of the coupling, yield a fault too. `draft` is the content of the
+        Builder before `build`.
+        """
         single = [(joint, numbers[0]) for joint, numbers in self.factors if len(numbers) == 1]
         if len(single) == len(self.factors) and not direction_of(tuple(single), draft.mimics)[0]:
             names = listed(repr(joint) for joint, _ in single)

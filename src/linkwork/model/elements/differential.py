@@ -51,7 +51,10 @@ class Differential(VelocityConstraint, section="differentials"):
         yield VelocityRow(self.name, (*sides, (self.driving, 0, -2.0 * self.ratio)), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each joint that is unknown, has several velocities, or is named twice."""
+        """Yield a fault for each joint that is unknown, has several velocities, or is named twice.
+
+        `draft` is the content of the Builder before `build`.
+        """
         roles = {"driving": self.driving, "left": self.left, "right": self.right}
         yield from role_faults(self.label, roles, draft)
 

@@ -130,11 +130,14 @@ class Drive(Actuator, section="drives"):
     # --- its force ---
 
     def speed(self, v: Array) -> Number:
-        """Return the motor's speed l' [rad/s or m/s] at the velocities v (nv,)."""
+        """Return the motor speed l' [rad/s or m/s], the rate of the motor's length l, at the velocities v (nv,)."""
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force f [N m or N] for the control u; terms with zero coefficients are left out."""
+        """Return the motor's force f [N m or N] for the control u at the state q, v, before gears and losses.
+
+        Terms with zero coefficients are left out, so that they add no operations to a traced graph.
+        """
         constant, by_length, by_rate = self.bias
         f = _clipped(u, self.control_limits) * self.gain + constant
         if by_length != 0.0:
@@ -149,7 +152,7 @@ class Drive(Actuator, section="drives"):
     def output(self, f: Number, v: Array) -> Number:
         """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
 
-        The joint force at velocity k of the mechanism is row[k] times the output force.
+        v (nv,) are the velocities of the mechanism. The force on velocity k is row[k] times the output force.
         """
         return self._after_losses(f, v) * self.gear
 
@@ -167,13 +170,14 @@ class Drive(Actuator, section="drives"):
         return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
 
     def _turning(self, v: Array) -> Number:
-        """Return the sum of ratio times velocity over all joints [rad/s or m/s]: the motor speed over `gear`."""
+        """Return the sum of ratio times velocity over all driven joints [rad/s or m/s]: the motor speed / `gear`."""
         return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
 
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
-        """Return the sum of ratio times coordinate over all joints [rad or m]: the motor's length over `gear`.
+        """Return the sum of ratio times coordinate over all driven joints [rad or m].
 
-        The sum has only joints with one coordinate.
+        The length l of the motor is `gear` times this sum plus the constant `offset`. Only the first coordinate of a
+        joint counts; motors whose force depends on l drive only joints with one coordinate.
         """
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]
         return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
@@ -191,7 +195,10 @@ class Drive(Actuator, section="drives"):
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint or ratio of the drive, and for an invalid body `measured_from`."""
+        """Yield a fault for each invalid joint or ratio of the drive, and for an invalid body `measured_from`.
+
+        `draft` is the content of the Builder before `build`.
+        """
         yield from self._cable_faults(draft.joints)
         for joint, numbers in self.ratios:
             kind = draft.kinds.get(joint)
@@ -221,7 +228,10 @@ class Drive(Actuator, section="drives"):
                     yield Fault(f"{reason}; cables can run only over joints with one velocity", self.label)
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the drive with ratios for the joints that its cables run over, and its `row` (nv,) of all ratios."""
+        """Return the drive with ratios for the joints that its cables run over, and its `row` (nv,) of all ratios.
+
+        `layout` has the numbered bodies and joints of the mechanism.
+        """
         found: dict[str, Array] = {}
         for joint, numbers in self.ratios if self.measured_from is not None else ():
             for one in _inboard(joint, layout.specifications):

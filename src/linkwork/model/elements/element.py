@@ -160,7 +160,10 @@ class Element:
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`."""
+        """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.
+
+        `layout` has the numbered bodies and joints of the mechanism.
+        """
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
@@ -226,7 +229,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits this value of the key `one`, because it is the default."""
+        """Return whether a TOML document omits `value` of the field `one`, because an omitted field gets this value."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:

@@ -83,7 +83,10 @@ class Transmission(VelocityConstraint, section="transmissions"):
         return where(abs(mode) <= HUGE, gear, np.nan)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each joint of the gearbox that is unknown, has several velocities, or is named twice."""
+        """Yield a fault for each joint of the gearbox that is unknown, has several velocities, or is named twice.
+
+        `draft` is the content of the Builder before `build`.
+        """
         yield from role_faults(self.label, {"driving": self.driving, "driven": self.driven}, draft)
 
     def describe(self) -> tuple[str, str]:

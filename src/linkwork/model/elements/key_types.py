@@ -32,11 +32,11 @@ from linkwork.model.builder_argument_checks import (
     yes_or_no,
 )
 from linkwork.model.builder_specifications import unknown_faults
-from linkwork.model.elements.key_definition import Key as Key
-from linkwork.model.elements.key_definition import Kind as Kind
-from linkwork.model.elements.key_definition import derived as derived
-from linkwork.model.elements.key_definition import is_finite as is_finite
-from linkwork.model.elements.key_definition import key as key
+from linkwork.model.elements.element_key_definition import Key as Key
+from linkwork.model.elements.element_key_definition import Kind as Kind
+from linkwork.model.elements.element_key_definition import derived as derived
+from linkwork.model.elements.element_key_definition import is_finite as is_finite
+from linkwork.model.elements.element_key_definition import key as key
 from linkwork.model.model_faults import Fault
 from linkwork.model.parameter_rules import (
     AT_MOST_ONE,
@@ -270,7 +270,10 @@ class NameKind(Kind):
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if the Builder has no body or joint with this name."""
+        """Yield a fault if the Builder has no body or joint with this name.
+
+        `draft` is the content of the Builder before `build`.
+        """
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 

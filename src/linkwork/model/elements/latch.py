@@ -73,7 +73,10 @@ class Latch(VelocityConstraint, section="latches"):
         return where(armed == 0.0, 1.0, armed * distance)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if the latch's joint is unknown or does not have one velocity."""
+        """Yield a fault if the latch's joint is unknown or does not have one velocity.
+
+        `draft` is the content of the Builder before `build`.
+        """
         yield from side_faults(self.what, self.name, {"its joint": self.joint}, draft)
 
     def describe(self) -> tuple[str, str]:

@@ -68,7 +68,10 @@ class Ratchet(VelocityConstraint, section="ratchets"):
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each invalid joint on the sides of the ratchet."""
+        """Yield a fault for each invalid joint on the sides of the ratchet.
+
+        `draft` is the content of the Builder before `build`.
+        """
         sides = {"joint a": self.a} | ({} if self.b is None else {"joint b": self.b})
         yield from side_faults(self.what, self.name, sides, draft)
 

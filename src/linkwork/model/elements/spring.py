@@ -50,7 +50,7 @@ class Spring(LineForce, section="springs"):
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault for each unknown body of the spring, and if a joint has the spring's name.
 
-        A shared name would make parameter names ambiguous.
+        A shared name would make parameter names ambiguous. `draft` is the content of the Builder before `build`.
         """
         yield from super().draft_faults(draft)
         if self.name in draft.joints:

@@ -70,7 +70,10 @@ class HeightField:
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
     def near(self, p: Array) -> Near:
-        """Return the height [m] of the point p (3,) [m] above the ground, the ground's normal and its derivative."""
+        """Return the height [m] of the point p (3,) [m] above the ground, and the ground's normal.
+
+        The result also has the derivative of the normal with respect to p.
+        """
         table = np.array(self.heights)
         cells = np.array(table.shape) - 1
         index, part, width = [], [], np.array(self.size) / cells
@@ -122,7 +125,10 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the height [m] of the point p (3,) [m] above the ground, the ground's normal and its derivative."""
+        """Return the height [m] of the point p (3,) [m] above the ground, and the ground's normal.
+
+        The result also has the derivative of the normal with respect to p.
+        """
         x, y, e = p[0], p[1], NUDGE
         f = {(i, j): self.function(x + i * e, y + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
         slopes = np.array([f[1, 0] - f[-1, 0], f[0, 1] - f[0, -1]]) / (2.0 * e)

@@ -68,7 +68,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The largest constraint forces [N m or N] of the first constraint row, backward and forward."""
+        """The largest magnitudes [N m or N] of the first row's multiplier: of a negative one, and of a positive one."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 
@@ -111,10 +111,10 @@ def side_text(side: Side) -> str:
 
 
 def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
-    """Return the terms of one side of a clutch divided by the first joint's factor, and that factor.
+    """Return one side of a clutch, a weighted sum of joints, divided by the factor of its first joint; and that factor.
 
-    The joints are sorted by name, and mimic joints are replaced by the joints that they mimic, so that equal results
-    mean proportional sides.
+    Joints are sorted by name, and mimic joints are replaced by the joints that they mimic. Two sides are proportional,
+    and so always move together, if their divided sums are equal.
     """
     factors: dict[str, float] = {}
     largest = 0.0
@@ -133,7 +133,8 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
     """Yield a fault for each invalid joint of a clutch or ratchet, and if its two sides always move together.
 
-    `what` is the kind of element and `name` its name; `sides` has one or two sides by role.
+    `what` is the kind of element and `name` its name. `sides` maps the role of each side, such as "a", to the joint or
+    weighted sum of joints on this side. `draft` is the content of the Builder before `build`.
     """
     element = f"{what} {name!r}"
     for role, side in sides.items():
@@ -155,7 +156,8 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
 def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterator[Fault]:
     """Yield a fault for each named joint of an element that is unknown, has several velocities, or is named twice.
 
-    `roles` maps roles to joint names, such as {"driving": "input"}.
+    `roles` maps roles to joint names, such as {"driving": "input"}. `draft` is the content of the Builder before
+    `build`.
     """
     yield from unknown_faults(element, "joint", roles, draft.kinds)
     led: dict[str, str] = {}
@@ -180,7 +182,7 @@ def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointK
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each velocity constraint whose name another one has, because schedules switch by name."""
+    """Yield a fault for each velocity constraint that has the name of another one: schedules switch them by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

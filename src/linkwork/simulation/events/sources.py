@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.model.elements.key_definition import is_finite
+from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact

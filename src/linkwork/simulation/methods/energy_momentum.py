@@ -30,7 +30,7 @@ from linkwork.simulation.methods.variational import (
 )
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
-from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
@@ -163,10 +163,11 @@ class EnergyMomentum(Variational):
 
         found, _, _ = iterate(KICKS * ITERATIONS, improve, *flatten(begin))
         search = unflatten(begin, found)
-        round_off = where(self.energy.loop_energy > 0.0, SINGULAR, self.energy.stalled(self.energy.kinetic + TINY))
+        round_off = maximum(self.energy.stalled(self.energy.kinetic + TINY), self.energy.singular)
         solved = (search.ended > 0.0) | (abs(search.error) <= round_off)
         unknown = np.concatenate([search.best.dv, search.best.multipliers, np.array([search.best_kick])])
-        return Solution(unknown, self.ended(search.best._replace(iterations=search.iterations)), solved)
+        moved = self.end_state(search.best.dv, search.best.balance).solved_in(search.iterations)
+        return Solution(unknown, moved, solved)
 
     def _next_kick(
         self, last: Search, solve: NewtonSolver, history: IterationHistory | None
@@ -223,7 +224,10 @@ class EnergyBalance:
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
         self.force_energy = self._force_energy() if interval.mechanism.constrained else 0.0
-        self.loop_energy = self._loop_energy()
+        places = [place for one in interval.tree.frame_constraints for place in (one.at, one.to)]
+        reach = sum((largest(interval.poses[place.body].p) for place in places), 0.0)
+        self.loop_energy = self.impulse_sum / abs(interval.h) * reach  # [J], scale of round-off energies in loops
+        self.singular = SINGULAR * min(len(places), 1)
 
     def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
         """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
@@ -276,16 +280,6 @@ class EnergyBalance:
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
-
-    def _loop_energy(self) -> Number:
-        """Return a scale [J] of energies due to round-off of positions in loops; 0 without loops.
-
-        It is the sum of all force magnitudes times the sum of the distances of the loops' bodies from the world's
-        origin.
-        """
-        ends = [place.body for one in self.interval.tree.frame_constraints for place in (one.at, one.to)]
-        reach = sum((largest(self.interval.poses[body].p) for body in ends), 0.0)
-        return self.impulse_sum / abs(self.interval.h) * reach
 
 
 class Internal:

@@ -159,8 +159,7 @@ class Variational:
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution `unknown` (nv + nh,): motion and multipliers."""
         balance = self.evaluated(*self.split(unknown)).balance
-        q, v = self.arrived(unknown[: self.mechanism.nv], balance.momentum)
-        return self.now._replace(q=q, v=v, work=self.now.work + balance.work)
+        return self.end_state(unknown[: self.mechanism.nv], balance)
 
     # --- Newton's method ---
 
@@ -178,13 +177,13 @@ class Variational:
 
         found, _, _ = iterate(ITERATIONS, improve, *flatten(begin))
         best = unflatten(begin, found)
-        return Solution(np.concatenate([best.dv, best.multipliers]), self.ended(best), best.ended > 0.0)
+        moved = self.end_state(best.dv, best.balance).solved_in(best.iterations)
+        return Solution(np.concatenate([best.dv, best.multipliers]), moved, best.ended > 0.0)
 
-    def ended(self, guess: Guess) -> StepState:
-        """Return the state at the end of a step that has the motion and the momentum balance of `guess`."""
-        q, v = self.arrived(guess.dv, guess.balance.momentum)
-        moved = self.now._replace(q=q, v=v, work=self.now.work + guess.balance.work)
-        return moved.solved_in(guess.iterations)
+    def end_state(self, dv: Array, balance: MomentumBalance) -> StepState:
+        """Return the state at the end of a step with the motion dv (nv,) and its momentum balance."""
+        q, v = self.arrived(dv, balance.momentum)
+        return self.now._replace(q=q, v=v, work=self.now.work + balance.work)
 
     def first_guess(self) -> Guess:
         """Return the first guess for Newton's method: the motion of `first_motion`, without impulses of constraints."""

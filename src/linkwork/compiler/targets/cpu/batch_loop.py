@@ -156,8 +156,8 @@ done:
     def _moves(self, moves: Moves) -> list[str]:
         """Return the IR lines of `run` that copy numbers in the workspace, and print the functions that do this.
 
-        Copies to slots that no move reads come first, as a loop over a table if there are many. The other copies are
-        simultaneous.
+        All copies of `moves` must read their sources before any of them writes. Copies to slots that no copy reads can
+        be made first: if there are many, a loop over a table makes them. One function makes all remaining copies.
         """
         read = {source for source, _ in moves.pairs if isinstance(source, int)}
         rest, lines = moves.pairs, []
@@ -237,7 +237,8 @@ done:
     def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
         """Return the IR lines of `run` that write the values recorded in iteration `k` to the results.
 
-        `most` is the loop's number of iterations; `k` and `most` are names of IR values.
+        `name` is the name of the loop, a prefix of its IR values. `k` and `most` are the IR names of the iteration
+        index and of the number of iterations.
         """
         lines: list[str] = []
         slots = iter(step.recorded)
@@ -279,7 +280,7 @@ done:
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
         """Return the IR lines of `run` that copy argument `number` of the panel's states to the slots from `first` on.
 
-        Copying begins `offset` doubles after the start of each state.
+        They copy `size` numbers per state, beginning `offset` doubles (an IR value) after the start of the state.
         """
         if size == 0:
             return []
@@ -298,8 +299,8 @@ done:
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
         """Return the IR lines of `run` that write result `number` of the panel's states from workspace slots.
 
-        They also accumulate the check for finite numbers. `stride` and `offset`, names of IR values or numbers, are
-        those of `TransferPrinter`.
+        They also accumulate the check for finite numbers. In the result array, successive states are `stride` doubles
+        apart, and writing begins `offset` doubles after the start of each state; both are IR values or numbers.
         """
         if not slots:
             return []

@@ -208,9 +208,10 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _Owner(tuple[Any, ...]):
-    """Tuple of all objects whose addresses a fast function uses, which keeps them alive; the function's `__self__`.
+    """Tuple that keeps alive all objects whose addresses a fast function uses; it is the function's `__self__`.
 
-    Its pickle is the object whose method the fast function replaces, so that the function is unpickled as that method.
+    Pickling it stores instead the object (such as a `Dynamics`) whose method the fast function replaces. Unpickling the
+    fast function therefore gives the ordinary method of that object.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

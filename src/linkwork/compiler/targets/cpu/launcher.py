@@ -64,7 +64,10 @@ class MachineCode:
         return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """Return a built-in function that runs the code on one state; `call.general` if arguments do not fit."""
+        """Return a built-in function that runs the code on one state, with the name and docstring of `call`.
+
+        Return `call.general` if the entry function does not support the arguments: more than MAX_ARRAYS, or a scalar.
+        """
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
         return fast_call(call, self.address, self.new_workspace(), self)

@@ -69,9 +69,9 @@ class ChunkPrinter:
         )
 
     def chunk(self, name: str, shared: SharedChunk) -> str:
-        """Return the LLVM IR of the function `name` that computes chunks with shared code.
+        """Return the LLVM IR of the function `name` that computes the chunks of operations which share its code.
 
-        If the chunks differ, the function has an argument: the chunk's row of the table.
+        If the chunks differ in constants or slots, the function has a further argument: the chunk's row of the table.
         """
         self.start()
         chunk, self.shared = shared.chunk, shared
@@ -172,9 +172,10 @@ class ChunkPrinter:
     ) -> str:
         """Return the appended IR lines as a function that runs them for `count` blocks of states.
 
-        The workspaces of the blocks are contiguous. `arguments` are further parameters. A value with initial value
-        `carried` passes from block to block: the lines read it as %before and define it as %after; the function returns
-        it with type `result`. The lines end in the basic block with label `last`.
+        The workspaces of the blocks are contiguous. `arguments` are further parameters of the function. If `carried` is
+        given, it is the initial value of a variable that is updated from block to block: the lines read it as %before
+        and define its next value %after; the function returns the last one, with type `result`. The lines end in the
+        basic block with label `last`.
         """
         loops, body, returned = self.panel > 1, "\n".join(self.lines), f"{result} %after" if carried else "void"
         # Values that pass from block to block: name, type, initial value and next value.
@@ -213,9 +214,9 @@ done:
     # --- operations ---
 
     def _make_available(self, k: int, inside: bool) -> None:
-        """Append the IR that loads the value of graph node `k`, if another chunk computes it or it is a constant.
+        """Append the IR that loads the value of graph node `k`: a constant, or a value that another chunk computes.
 
-        `inside` is true if the chunk itself computes the value.
+        `inside` is true if the chunk itself computes the value; nothing is then appended.
         """
         node = self.graph.nodes[k]
         if k in self.shared.constants:

@@ -57,8 +57,10 @@ class TransferPrinter:
     def scatter(self, name: str, slots: Sequence[int], streams: bool) -> str:
         """Return the LLVM IR of the function `name` that writes numbers from workspace slots to a result array.
 
-        The function name(..., known) writes the numbers in `slots`, and returns `known`, or NaN if a number is not
-        finite. With `streams`, there is also name.past(...) for aligned arrays, which writes past the caches.
+        The function name(first block, count, state, last, array, stride, offset, known) writes the numbers in `slots`
+        for each state. Its last argument and its result are the accumulated check for finite numbers: it returns
+        `known`, or NaN in the lanes where a written number is not finite. With `streams`, there is also a function
+        name.past for aligned arrays, which bypasses the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
@@ -67,10 +69,10 @@ class TransferPrinter:
         return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
     def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
-        """Return the LLVM IR of the function `variant`, which writes numbers from workspace slots to an array.
+        """Return the LLVM IR of the function `variant`, which writes the numbers in workspace `slots` to an array.
 
-        `slots` are the slots. Stores of whole tiles have the attributes `how`. `name` is the name of the table of
-        slots.
+        `how` are the attributes of the store instructions of whole tiles: alignment, and whether to bypass the caches.
+        `name` is the prefix of the name of the table of slots.
         """
         lanes = self._lanes()
         new, width, size = self.printer.new, self.width, len(slots)
@@ -121,7 +123,10 @@ class TransferPrinter:
         return lanes
 
     def _sum(self, before: str, vectors: Sequence[str]) -> None:
-        """Append the IR that sets %after to `before`, or to NaN in the lanes where a vector is not finite."""
+        """Append the IR that sets %after to `before`, or to NaN in lanes where one of `vectors` is not finite.
+
+        `before` is the IR value of the check for finite numbers so far; `vectors` are the IR values to check.
+        """
         zero = self.printer.constant(0.0)
         for vector in vectors:
             before = self.printer.new(
@@ -152,7 +157,8 @@ class TransferPrinter:
     def _open_tiles(self, size: int, carried: str = "") -> str:
         """Append the beginning of an IR loop over the tiles of an array; return the index where a tile begins.
 
-        The index is at most size - W. `carried` is the phi instruction of a value that passes from tile to tile.
+        The array has `size` numbers per state, and the index is at most size - W. `carried` is the phi instruction of a
+        value that is updated from tile to tile.
         """
         lines = self.printer.lines
         lines += ["  br label %tile", "tile:", "  %i = phi i64 [ 0, %block ], [ %i.next, %tile ]"]
@@ -171,8 +177,8 @@ class TransferPrinter:
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
         """Return the appended IR lines as the function `name`, which runs them for each block of states.
 
-        `tiled` says whether the lines end in a loop over tiles; with `summing`, the function takes and returns the
-        check for finite numbers.
+        `tiled` is true if the lines end in a loop over tiles. With `summing`, the function takes the check for finite
+        numbers so far as an argument and returns it updated.
         """
         arguments = [*ARGUMENTS, f"{self.real} %known"] if summing else ARGUMENTS
         carried, result = ("%known", self.real) if summing else ("", "void")

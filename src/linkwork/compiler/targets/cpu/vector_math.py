@@ -75,7 +75,7 @@ ROUND = 1.5 * 2.0**52  # x + ROUND is rounded to an integer, whose two's complem
 def _operator(real: str, whole: str = "", *relation: str) -> Callable[[Lanes, Lanes | float], Lanes]:
     """Return a Python operator for `Lanes` that calls the method `real` of LLVM's IR builder for doubles.
 
-    For integer words it calls the method `whole`, if given. `relation` is the comparison to pass on.
+    For integers it calls the method `whole`, if given. `relation` is the first argument of a comparison, such as "<".
     """
 
     def operate(self: Lanes, other: Lanes | float) -> Lanes:
@@ -384,9 +384,10 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 
 
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
-    """Return the two uniform random numbers that a block of the random generator yields (see `spatial.random_numbers`).
+    """Return the two uniform random numbers of one block of the random generator (see `spatial.random_numbers`).
 
-    They are exact; NaN if an argument is not an integer.
+    They have the same bits as those of `spatial.random_numbers.pair`; `stream` includes the block number. NaN if an
+    argument is not an integer from 0 to 2^53 - 1.
     """
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]

@@ -46,21 +46,27 @@ class Kind(ABC):
 
     @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return a user's value in the form that the element stores; raise a ModelError if it is invalid."""
+        """Return the value `value` of a user in the form that the element stores; raise a ModelError if it is invalid.
+
+        Messages call the field `key` and the element `element`.
+        """
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """Return the TOML keys of a field of this kind, each with its type and meaning.
+        """Return the TOML keys of the field `key`, each with its type and meaning; most kinds have one TOML key.
 
         `about` is the meaning of the field; `required` says whether the user must give it.
         """
         return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
-        """Return the Builder argument for the values `given` in a TOML table, or MISSING if they are omitted."""
+        """Return the Builder argument `key` from the values `given` in a TOML table, or MISSING if they are omitted."""
         return given.get(key, MISSING)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the TOML entries (keys and values) for a value of this kind."""
+        """Return the TOML entries (keys and values) for the value `value` of the field `key`.
+
+        `element` is the label of the element in error messages.
+        """
         return {key: as_lists(value)}
 
     def notes(self, value: Any) -> dict[str, str]:
@@ -90,9 +96,10 @@ class Kind(ABC):
 class Key(NamedTuple):
     """The definition of one field of an element.
 
-    A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
-    that can be switched during a run. Documents omit a value that equals the default, the `usual` value, or the value
-    of the key `same_as`.
+    `kind` is the kind of its value, and `about` its meaning. A `parameter` can be changed after the mechanism is built,
+    under the name `element.key`; a `mode` is a parameter that can be switched during a run. A TOML document omits a
+    value that equals the default, the value of the field named `same_as`, or `usual`, the value that the element stores
+    if the field is omitted.
     """
 
     kind: Kind
@@ -123,8 +130,9 @@ def key(
     """Define a field of an element: the kind of its value, its meaning (`about`), and its default if it has one.
 
     A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
-    that can be switched during a run. Documents omit a number that equals the default, the `usual` value, or the value
-    of the key `same_as`. A `kw_only` field is a keyword-only argument.
+    that can be switched during a run. A TOML document omits a value that equals the default, the value of the field
+    named `same_as`, or `usual`, the value that the element stores if the field is omitted. A `kw_only` field is a
+    keyword-only argument.
     """
     found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
     return field(default=default, kw_only=kw_only, metadata={"key": found})

@@ -1,4 +1,4 @@
-"""The operation count of a structured integration step grows linearly with the bodies (Wendlandt, Algorithm 5.1)."""
+"""The operation count of an integration step grows linearly with bodies and loops (Wendlandt, Algorithm 5.1)."""
 
 from __future__ import annotations
 
