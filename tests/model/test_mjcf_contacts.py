@@ -1,4 +1,4 @@
-"""MJCF contacts: MuJoCo's collisions are found and reported, and on request become surfaces and contacts."""
+"""MJCF contacts: MuJoCo's collisions are reported; with contacts=True they become surfaces and contacts."""
 
 from __future__ import annotations
 
