@@ -60,7 +60,7 @@ def test_the_floor_carries_a_body_at_the_height_of_mujoco(name: str, tmp_path: P
     assert settled["compliant"][height] <= theirs[height] + 1e-9 <= settled["rigid"][height]
     assert np.allclose(settled["compliant"], theirs, rtol=0, atol=3e-4)
     # the closed form of the depth: the contacts that carry the weight share it
-    carrying = np.flatnonzero(run["contact.force"][-1, :, 2] > 1e-3 * weight)
+    carrying = np.flatnonzero(run["contact.force"][-1, :, 2] > 1e-3 * weight).tolist()
     depth = weight / sum(m.contacts[k].stiffness for k in carrying)
     assert abs(settled["rigid"][height] - settled["compliant"][height] - depth) < 2e-5
 
