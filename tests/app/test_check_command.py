@@ -38,6 +38,17 @@ def test_check_describes_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "7 degrees of freedom" in output
 
 
+def test_check_counts_collision_shapes_without_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ball = '<collision><geometry><sphere radius="1"/></geometry></collision></link>'
+    code, output = checked(tmp_path, capsys, robot().replace("</link>", ball))
+    assert code == 0
+    assert "1 collision shape of a moving body without contacts" in output
+    code, output = checked(tmp_path, capsys, robot().replace("</link>", ball), "--contacts", "ground")
+    assert code == 0
+    assert "without contacts" not in output
+    assert "arm against ground" in output
+
+
 def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "two.toml"
     bodies = "".join(

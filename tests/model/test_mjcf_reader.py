@@ -217,7 +217,9 @@ FINGERS = (
 def test_keyframes_are_states(tmp_path: Path) -> None:
     key = '<keyframe><key name="home" qpos="0.5 -0.5" ctrl="3"/><key qpos="1 2" qvel="3 4"/></keyframe>'
     motor = '<actuator><motor joint="a"/></actuator>'
-    m, said = warned(written(tmp_path, f"<mujoco><worldbody>{FINGERS}</worldbody>{motor}{key}</mujoco>"))
+    m, said = warned(
+        written(tmp_path, f"<mujoco><worldbody>{FINGERS}</worldbody>{motor}{key}</mujoco>"), contacts=False
+    )
     assert m.keyframes.names == ("home", "key1", "qpos0")
     assert m.keyframes["home"].q.tolist() == [0.5, -0.5]
     assert np.allclose(m.keyframes["qpos0"].q, np.deg2rad([10, 20]))
@@ -248,14 +250,14 @@ def test_linear_joint_couplings_become_mimic_joints(tmp_path: Path) -> None:
         f"<mujoco><worldbody>{FINGERS}</worldbody>"
         '<equality><joint name="grip" joint1="b" joint2="a" polycoef="0.1 -2 0 0 0"/></equality></mujoco>',
     )
-    assert lw.load(path).nv == 1
-    mimic = lw.load(path).mimics["b"]
+    assert lw.load(path, contacts=False).nv == 1
+    mimic = lw.load(path, contacts=False).mimics["b"]
     # Where MuJoCo sees no violation, ours has none
     data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(path)))
     data.qpos[:] = 0.7, mimic.multiplier * 0.7 + mimic.offset
     mujoco.mj_forward(model, data)
     assert abs(data.efc_pos[0]) < 1e-12
-    m, said = warned(path, mimic=False)
+    m, said = warned(path, mimic=False, contacts=False)
     assert m.nv == 2
     assert "because of mimic=False, couplings grip" in said[0]
 
@@ -275,7 +277,7 @@ def test_geoms_become_visual_and_collision_shapes(tmp_path: Path) -> None:
         '<geom name="pad" type="box" size="1 2 3" group="3"/>'
         '<geom name="rod" type="capsule" fromto="0 0 0 0 0 2" size="0.1"/></body></worldbody></mujoco>',
     )
-    m, said = warned(path)
+    m, said = warned(path, contacts=False)
     found = {(item.name, item.role): item for item in m.bodies["b"].geometry}
     assert set(found) == {("mesh", "visual"), ("pad", "collision"), ("rod", "visual"), ("rod", "collision")}
     mesh = found["mesh", "visual"]
@@ -477,6 +479,6 @@ LEFT_OUT = {
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_ignored_features_are_named_in_one_warning(name: str, tmp_path: Path) -> None:
     inside, says = LEFT_OUT[name]
-    _, said = warned(written(tmp_path, f"<mujoco><worldbody>{ARM}</worldbody>{inside}</mujoco>"))
+    _, said = warned(written(tmp_path, f"<mujoco><worldbody>{ARM}</worldbody>{inside}</mujoco>"), contacts=False)
     assert len(said) == 1
     assert says in said[0]

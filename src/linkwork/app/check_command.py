@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.box import SIMPLE
 from rich.console import Console, Group, RenderableType
@@ -22,18 +23,24 @@ COLORS = {"error": "bold red", "warning": "yellow"}
 
 
 def check(
-    console: Console, file: Path, floating: bool | None = None, mimic: bool = True, packages: Sequence[Path] = ()
+    console: Console,
+    file: Path,
+    floating: bool | None = None,
+    mimic: bool = True,
+    packages: Sequence[Path] = (),
+    contacts: bool | Literal["ground"] | None = None,
 ) -> int:
     """Print a report of a model file; return the exit code: CLEAN, DOUBTFUL (warnings) or BROKEN (errors).
 
     The options are those of `load`.
     """
-    faults = find_faults(file, floating=floating, mimic=mimic, packages=packages)
+    faults = find_faults(file, floating=floating, mimic=mimic, packages=packages, contacts=contacts)
     errors = sum(fault.severity == "error" for fault in faults)
     if not errors:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # they are printed as faults
-            console.print(description(load(file, floating=floating, mimic=mimic, packages=packages)))
+            m = load(file, floating=floating, mimic=mimic, packages=packages, contacts=contacts)
+        console.print(description(m))
     for fault in faults:
         console.print(fault_text(fault), soft_wrap=True)
     console.print(verdict(str(file), errors, len(faults) - errors), soft_wrap=True)
@@ -54,7 +61,7 @@ def description(m: Mechanism) -> RenderableType:
         mimic = "" if joint.mimic is None else f"{joint.mimic.of} x {joint.mimic.multiplier:g}"
         table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, mimic)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
-    return Group(plain(title, "bold"), table, *_element_table(m))
+    return Group(plain(title, "bold"), table, *_element_table(m), *_unused_shapes(m))
 
 
 def _element_table(m: Mechanism) -> Iterator[RenderableType]:
@@ -67,6 +74,14 @@ def _element_table(m: Mechanism) -> Iterator[RenderableType]:
             table.add_row(one.what, one.name, *one.describe())
     if table.row_count:
         yield table
+
+
+def _unused_shapes(m: Mechanism) -> Iterator[RenderableType]:
+    """Yield a line about the collision shapes of moving bodies, if the mechanism has such shapes and no contacts."""
+    count = sum(shape.role == "collision" for body in m.bodies[1:] for shape in body.geometry)
+    if count and not m.contacts:
+        number = "1 collision shape of a moving body" if count == 1 else f"{count} collision shapes of moving bodies"
+        yield plain(f"{number} without contacts: see the argument `contacts` of lw.load")
 
 
 def fault_text(fault: Fault) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.table import Table
@@ -26,6 +26,7 @@ def check_file(
     floating: bool | None = None,
     mimic: bool = True,
     packages: Annotated[tuple[Path, ...], Parameter(consume_multiple=True)] = (),
+    contacts: Literal["file", "ground"] | None = None,
 ) -> int:
     """Read a model file; list its bodies, joints and elements, and all faults.
 
@@ -41,9 +42,11 @@ def check_file(
         Couple mimic joints to the joints that they mimic; --no-mimic makes all joints independent.
     packages
         Folders in which files of package:// addresses are searched.
+    contacts
+        Contacts to load: "file" those of the file (MJCF), "ground" those with the plane z = 0 (MJCF and URDF).
 
     """
-    return check(Terminal(), file, floating, mimic, packages)
+    return check(Terminal(), file, floating, mimic, packages, True if contacts == "file" else contacts)
 
 
 @app.command(name="run")

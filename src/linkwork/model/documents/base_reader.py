@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from linkwork.errors import ModelError
 from linkwork.model.builder import Builder
@@ -16,6 +16,7 @@ from linkwork.model.model_faults import Fault
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
 LARGEST = 1e50  # numbers must be smaller, so that squares and products stay finite
 LONGEST_NAME = 200
+GROUND: Literal["ground"] = "ground"  # value of the option `contacts`, and name of the plane z = 0 that it adds
 MOST_ERRORS = 1000  # reading stops after so many errors
 
 
@@ -35,6 +36,7 @@ class Options:
     gravity: Any
     mimic: bool
     packages: tuple[str, ...]
+    contacts: bool | Literal["ground"] | None = None
 
 
 class Place(Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from linkwork.errors import ModelError, listed
-from linkwork.model.documents.base_reader import Options, Reading
+from linkwork.model.documents.base_reader import GROUND, Options, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.urdf_reader import read_urdf
 from linkwork.model.documents.xml_parser import parse, read_bytes, shown
@@ -29,6 +29,7 @@ def load(
     gravity: Any = None,
     mimic: bool = True,
     packages: StrPath | Sequence[StrPath] = (),
+    contacts: bool | Literal["ground"] | None = None,
 ) -> Mechanism:
     """Load a mechanism from a TOML document, URDF, MJCF or xacro file.
 
@@ -48,6 +49,11 @@ def load(
         Whether mimic joints follow the joint that they mimic; if False, all joints are independent.
     packages : path or sequence of paths, default ()
         Folders in which files of package:// and $(find ...) are searched, in addition to the folders above the file.
+    contacts : bool, "ground" or None, default None
+        For MJCF: True makes surfaces of static geoms, and contacts of the geoms of moving bodies that MuJoCo lets
+        collide with them; False and None make none, and None warns if geoms would collide. For MJCF and URDF: "ground"
+        adds the plane z = 0 as a surface and makes contacts of the collision geometry of moving bodies. For TOML, which
+        lists its contacts, it must be None or False.
 
     Returns
     -------
@@ -68,25 +74,31 @@ def load(
     2
 
     """
-    reading = _read(path, floating, gravity, mimic, packages)
+    reading = _read(path, floating, gravity, mimic, packages, contacts)
     raise_or_warn(reading.faults)
     assert reading.mechanism
     return reading.mechanism
 
 
 def find_faults(
-    path: StrPath, floating: bool | None = None, mimic: bool = True, packages: StrPath | Sequence[StrPath] = ()
+    path: StrPath,
+    floating: bool | None = None,
+    mimic: bool = True,
+    packages: StrPath | Sequence[StrPath] = (),
+    contacts: bool | Literal["ground"] | None = None,
 ) -> list[Fault]:
     """Return all errors and warnings about a model file, ordered by line. The arguments are those of `load`."""
     try:
-        return _read(path, floating, None, mimic, packages).faults
+        return _read(path, floating, None, mimic, packages, contacts).faults
     except ModelError as error:
         return [Fault.of(error)]
 
 
-def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) -> Reading:
+def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any, contacts: Any) -> Reading:
     if not isinstance(floating, bool | None):
         raise ModelError(f"floating must be True, False or None; got {floating!r}")
+    if not (isinstance(contacts, bool | None) or (isinstance(contacts, str) and contacts == GROUND)):
+        raise ModelError(f"contacts must be True, False, None or {GROUND!r}; got {contacts!r}")
     if isinstance(path, str) and path.lstrip().startswith("<"):
         raise ModelError(
             f"load takes the path of a file; got XML text that begins with {path.lstrip()[:20]!r}: write the text to a "
@@ -95,7 +107,7 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
     try:
         path = Path(path)
         folders = [packages] if isinstance(packages, (str, os.PathLike)) else list(packages)
-        options = Options(floating, gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders))
+        options = Options(floating, gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders), contacts)
     except TypeError:
         raise ModelError(f"paths must be strings or pathlib.Paths; got {path!r} and packages={packages!r}") from None
     file, suffix = str(path), path.suffix.lower()

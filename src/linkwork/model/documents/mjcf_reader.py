@@ -10,7 +10,7 @@ axes, linkwork's on velocities in body axes; a free joint with armature becomes 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,14 +19,16 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
-from linkwork.model.documents.base_reader import LARGEST, Options, Reading
+from linkwork.model.documents.base_reader import GROUND, LARGEST, Options, Reading
 from linkwork.model.documents.mjcf_actuators import drives_of
+from linkwork.model.documents.mjcf_contacts import collision_count, contacts_of
+from linkwork.model.documents.mjcf_geoms import geom_pose, kind_of_geom, pose, primitive
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from linkwork.model.geometry import ROLES, Mesh, Shape
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
 from linkwork.model.model_faults import Fault
 from linkwork.model.state_conversion import JOINT_LAYOUTS
@@ -39,13 +41,6 @@ KINDS: dict[str, Callable[[Array], JointKind]] = {
     "mjJNT_BALL": lambda _: Ball(),
     "mjJNT_HINGE": Revolute,
     "mjJNT_SLIDE": Prismatic,
-}
-SHAPES: dict[str, Callable[[Array], Shape]] = {  # of MuJoCo's half sizes
-    "mjGEOM_SPHERE": lambda size: Sphere(size[0]),
-    "mjGEOM_CAPSULE": lambda size: Capsule(size[0], 2.0 * size[1]),
-    "mjGEOM_CYLINDER": lambda size: Cylinder(size[0], 2.0 * size[1]),
-    "mjGEOM_BOX": lambda size: Box((2.0 * size).tolist()),
-    "mjGEOM_PLANE": lambda _: Plane(),  # its size is for display only
 }
 SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
 NUMBERS = {  # by kind of object: the fields that must be finite
@@ -65,11 +60,13 @@ TAGS = {  # XML tags by kind of linkwork object
     "equality": ("connect", "weld", "joint", "tendon"),
     "spring": ("spatial",),
     "tendon": ("spatial", "fixed"),
+    "geom": ("geom",),
     "drive": ACTUATORS,
     "actuator": ACTUATORS,
 }
 GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour of a geom, in place of which the material's colour is used
 TORQUE_SCALE = 10  # index of the torque scale in the data of a weld
+GROUND_HINT = "contacts='ground' adds the plane z = 0"
 START = "qpos0"  # name of the keyframe with MuJoCo's reference position
 
 
@@ -78,7 +75,8 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
     if options.floating is not None:
         reason = "floating is for URDF only; in an MJCF, use <freejoint/> for a floating body"
         raise ModelError(reason, file=file)
-    return _MjcfReader(MjcfText(root, path, options.packages), path.stem, options).read()
+    text = MjcfText(root, path, options.packages, ground=options.contacts == GROUND)
+    return _MjcfReader(text, path.stem, options).read()
 
 
 class JointPart(NamedTuple):
@@ -106,6 +104,7 @@ class _MjcfReader:
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
         self.unseen: dict[str, list[str]] = {}  # unsupported objects by kind
+        self.contacts_left_out: list[str] = []
         self.split: list[str] = []  # free joints that become several joints
         self.parts = [self.parts_of(j) for j in range(c.njnt)]
 
@@ -121,8 +120,9 @@ class _MjcfReader:
             self.fill_builder()
         except ModelError as error:
             return Reading(None, [self.placed(Fault.of(error))])
+        faults += self.collision_faults()
         unseen = (f"{kind} {listed(names, FEW)}" for kind, names in self.unseen.items() if names)
-        faults += gap_faults(c, self.text, self.options.mimic, unseen)
+        faults += gap_faults(c, self.text, self.options, unseen)
         mechanism, found = self.builder.examine(strict=False, cycles=False)
         faults += map(self.placed, found)
         return Reading(mechanism, faults)
@@ -139,6 +139,8 @@ class _MjcfReader:
         self.tendons()
         self.actuators()
         self.keyframes()
+        if self.options.contacts:
+            self.contacts()
 
     def placed(self, fault: Fault) -> Fault:
         """Return a fault that the Builder reported, with file, line and name of the MJCF element that caused it."""
@@ -157,7 +159,7 @@ class _MjcfReader:
         self.builder.body(name, c.body_mass[k], c.body_ipos[k], congruence(R, np.diag(c.body_inertia[k])))
         parent = self.bodies[c.body_parentid[k]]
         # X is the pose of the body's frame, before the next joint moves, in the frame of the next joint's parent
-        X = _pose(c.body_pos[k], c.body_quat[k])
+        X = pose(c.body_pos[k], c.body_quat[k])
         joints = range(c.body_jntadr[k], c.body_jntadr[k] + c.body_jntnum[k])
         chain = [(j, part) for j in joints for part in self.parts[j]]
         for number, (j, part) in enumerate(chain, 1):
@@ -230,8 +232,7 @@ class _MjcfReader:
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
             if shape is None:
-                kind = c.mujoco.mjtGeom(int(c.geom_type[g])).name.removeprefix("mjGEOM_").lower()
-                self.unseen.setdefault(f"geoms that are {kind}s", []).append(names[g])
+                self.unseen.setdefault(f"geoms that are {kind_of_geom(c, g)}s", []).append(names[g])
                 continue
             seen, touches = c.geom_group[g] < SEEN_GROUPS, bool(c.geom_contype[g] or c.geom_conaffinity[g])
             for role, has_it in zip(ROLES, (seen, touches), strict=True):
@@ -241,23 +242,47 @@ class _MjcfReader:
 
     def shape(self, g: int) -> tuple[Shape | None, Transform]:
         """Return the shape of MuJoCo's geom g, or None if it is not supported, and its pose in the body's frame."""
-        c, X = self.compiled, _pose(self.compiled.geom_pos[g], self.compiled.geom_quat[g])
-        for name, make in SHAPES.items():
-            if c.is_a(c.geom_type[g], name):
-                return make(np.array(c.geom_size[g])), X
+        c, X = self.compiled, geom_pose(self.compiled, g)
+        if found := primitive(c, g):
+            return found, X
         mesh = int(c.geom_dataid[g])
         path = c.mesh_file(mesh) if c.is_a(c.geom_type[g], "mjGEOM_MESH") else ""
         written = self.text.find("mesh", file=self.text.sources.get(path, path)) if path else self.text.root
         if not path or {"refpos", "refquat"} & set(written.attributes):  # MuJoCo does not store the original mesh pose
             return None, X
         shape = Mesh(self.text.sources.get(path, os.path.basename(path)), Path(path), c.mesh_scale[mesh])
-        return shape, X @ _pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
+        return shape, X @ pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
 
     def color(self, g: int) -> Array:
         """Return the colour of MuJoCo's geom g, or that of its material if the geom has the default colour."""
         c, own = self.compiled, self.compiled.geom_rgba[g]
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
+
+    def contacts(self) -> None:
+        """Add surfaces for static geoms, and contacts for geoms of moving bodies, to the Builder."""
+        found = contacts_of(self.compiled)
+        for name, given in found.surfaces.items():
+            self.builder.surface(name, **given)
+        for name, given in found.touches:
+            self.builder.touch(unused(name, self.welds), **given)
+        self.unseen.pop("geoms that are hfields", None)
+        self.contacts_left_out = found.left_out
+        if not found.touches:
+            self.contacts_left_out.insert(0, f"no geom of a moving body touches a static geom ({GROUND_HINT})")
+
+    def collision_faults(self) -> Iterator[Fault]:
+        """Yield a warning about the contacts of MuJoCo that the mechanism does not have, if there are any."""
+        if self.options.contacts is None:
+            geoms, pairs = collision_count(self.compiled)
+            number = "1 pair" if pairs == 1 else f"{pairs} pairs"
+            reason = f"{geoms} geoms collide in MuJoCo ({number}), but no contacts are loaded"
+            remedy = "load(path, contacts=True) loads the contacts with static geoms, contacts=False none"
+            if pairs:
+                yield self.placed(Fault(f"{reason}: bodies pass through each other", remedy=remedy, severity="warning"))
+        if self.contacts_left_out:
+            reason = f"contacts left out or approximated: {'; '.join(self.contacts_left_out)}"
+            yield self.placed(Fault(reason, severity="warning"))
 
     def sites(self) -> None:
         """Add a named frame to the Builder for every MuJoCo site.
@@ -267,7 +292,7 @@ class _MjcfReader:
         c = self.compiled
         for k, name in enumerate(c.names("site")):
             free = name if name not in self.taken else f"{name}_site"
-            X = _pose(c.site_pos[k], c.site_quat[k])
+            X = pose(c.site_pos[k], c.site_quat[k])
             self.builder.frame(unused(free, self.taken), self.bodies[c.site_bodyid[k]], X.p, rotation=X.R)
 
     def joint_equalities(self) -> None:
@@ -303,10 +328,10 @@ class _MjcfReader:
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
         if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
-            return [(int(c.site_bodyid[site]), _pose(c.site_pos[site], c.site_quat[site])) for site in ends]
+            return [(int(c.site_bodyid[site]), pose(c.site_pos[site], c.site_quat[site])) for site in ends]
         first, second = Transform(np.eye(3), np.array(data[:3])), Transform(np.eye(3), np.array(data[3:6]))
         if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # its data have the second body's point first, then the relative pose
-            first, second = _pose(data[3:6], data[6:10]), first
+            first, second = pose(data[3:6], data[6:10]), first
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
@@ -364,7 +389,3 @@ def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
                 at = text.find(*TAGS.get(kind, (kind,)), name=name)
                 reason = f"{field.split('_')[-1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
                 raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
-
-
-def _pose(position: Any, quaternion: Any) -> Transform:
-    return Transform(matrix_from_quaternion(np.array(quaternion)), np.array(position))

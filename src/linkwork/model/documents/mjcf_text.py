@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from linkwork.errors import ModelError, listed
+from linkwork.model.documents.base_reader import GROUND
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.xml_parser import DEEPEST, MOST_ELEMENTS, Element, parse, read_bytes, shown
 
@@ -33,6 +34,11 @@ COPIES = ("replicate", "composite")  # elements whose attribute `count` multipli
 ESCAPED = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 )
+GROUND_GEOM = {
+    "type": "plane", "size": "1 1 1", "pos": "0 0 0", "quat": "1 0 0 0", "contype": "1", "conaffinity": "1",
+    "condim": "3", "priority": "0", "solmix": "1", "friction": "1 0.005 0.0001", "margin": "0", "gap": "0",
+    "solref": "0.02 1", "solimp": "0.9 0.95 0.001 0.5 2",
+}  # fmt: skip
 MOST_COMPILED = 20_000  # elements, copies included: MuJoCo takes 10 s for them, and four times that for twice as many
 MOST_FILES = 1000
 FINEST = 200  # points along a side of a generated mesh
@@ -41,14 +47,17 @@ FINEST = 200  # points along a side of a generated mesh
 class MjcfText:
     """The text of an MJCF model with the contents of all included files; line k of `text` starts XML element k.
 
-    `root` is the parsed main file at `path`; meshes and includes are searched below its folder and `packages`.
+    `root` is the parsed main file at `path`; meshes and includes are searched below its folder and `packages`. If
+    `ground` is True, the plane z = 0 is added to the world, with the contact parameters that MuJoCo has by default.
     """
 
-    def __init__(self, root: Element, path: Path, packages: Sequence[str]):
+    def __init__(self, root: Element, path: Path, packages: Sequence[str], ground: bool = False):
         self.root = root
         self.files = MeshPaths(path, packages)
         self.included: set[str] = {os.path.realpath(path)}
         self._include(root, Path(), 0)
+        if ground:
+            self._add_ground()
         self._refuse_too_much()
         compilers = [element.attributes for element in root.all("compiler")]
         folders = [a.get("meshdir", a.get("assetdir")) for a in compilers]
@@ -68,6 +77,15 @@ class MjcfText:
             if element.tag in tags and all(key in own and value in ("", own[key]) for key, value in attributes.items()):
                 return element
         return self.root
+
+    def _add_ground(self) -> None:
+        """Add a geom, the plane z = 0, to the world; its attributes are independent of the model's defaults."""
+        name = GROUND
+        while self.find("geom", name=name) is not self.root:
+            name += "_"
+        world = Element("worldbody", {}, self.root.line, self.root.file, self.root)
+        world.children.append(Element("geom", {"name": name, **GROUND_GEOM}, world.line, world.file, world))
+        self.root.children.append(world)
 
     # --- includes ---
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from linkwork.errors import listed
+from linkwork.model.documents.base_reader import Options
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mujoco_compiler import Compiled
@@ -18,9 +19,8 @@ LISTED = {
     "tendon": "tendons",
     "sensor": "sensors",
     "camera": "cameras",
-    "pair": "contact pairs",
-    "exclude": "contact exclusions",
 }
+COLLIDING = {"pair": "contact pairs", "exclude": "contact exclusions"}  # ignored unless contacts are loaded
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "dcmotor", "adhesion"),
     *("muscle", "pid", "orientation"),
@@ -28,16 +28,17 @@ ACTUATORS = (
 COUPLING = "mimic=False leaves such joints independent"
 
 
-def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
+def gap_faults(c: Compiled, text: MjcfText, options: Options, unseen: Iterable[str]) -> Iterator[Fault]:
     """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
-    `c` is the model that MuJoCo compiled and `text` its MJCF text. `mimic` is the option of `load`. `unseen` lists
-    further features that the reader has ignored, for the warning.
+    `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `options` are
+    those of `load`.
     """
+    mimic = options.mimic
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)
         yield Fault(reason, str(at), remedy, "error", at.file, at.line)
-    found = [*_left_out(c, mimic), *unseen]
+    found = [*_left_out(c, options), *unseen]
     if found:
         reason = f"ignored, because not supported: {'; '.join(found)}"
         yield Fault(reason, str(text.root), "", "warning", text.root.file, text.root.line)
@@ -127,13 +128,14 @@ def _couples_joints(c: Compiled, k: int) -> bool:
     return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
 
 
-def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
+def _left_out(c: Compiled, options: Options) -> Iterator[str]:
     """Yield a text for each ignored MJCF feature that does not affect the passive motion, with a few names of objects.
 
-    `c` is the model that MuJoCo compiled; `mimic` is the option of `load`.
+    `c` is the model that MuJoCo compiled; `options` are those of `load`.
     """
+    mimic = options.mimic
     placed = {"tendon": dict(springs_of(c))}
-    for kind, words in LISTED.items():
+    for kind, words in (LISTED if options.contacts else LISTED | COLLIDING).items():
         if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:
             yield f"{words} {listed(names, FEW)}"
     bodies, joints, equalities = c.names("body"), c.names("joint"), c.names("equality")

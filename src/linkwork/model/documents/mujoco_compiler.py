@@ -90,6 +90,10 @@ class Compiled:
         """Return whether the model's <flag> element disables a feature, such as "GRAVITY" or "SPRING"."""
         return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
 
+    def enabled(self, flag: str) -> bool:
+        """Return whether the model's <flag> element enables an optional feature, such as "OVERRIDE"."""
+        return bool(self.model.opt.enableflags & int(getattr(self.mujoco.mjtEnableBit, f"mjENBL_{flag}")))
+
     @property
     def gravity(self) -> Array:
         """Gravitational acceleration of the model (3,) [m/s^2]; zero if the model disables gravity."""

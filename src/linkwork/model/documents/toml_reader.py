@@ -41,6 +41,9 @@ def read_document(path: Path, options: Options) -> Reading:
     if options.floating is not None:
         reason = "floating is for URDF only; in a document, use a joint of kind 'free' with the parent 'world'"
         raise ModelError(reason, file=str(path))
+    if options.contacts:
+        reason = "contacts is for MJCF and URDF only; a document lists its surfaces and contacts"
+        raise ModelError(reason, file=str(path))
     return read_text(read_bytes(path, MOST_BYTES), path, options)
 
 

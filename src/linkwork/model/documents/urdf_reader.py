@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import unknown_name
+from linkwork.errors import ModelError, unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
 from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
+from linkwork.model.documents.urdf_contacts import CollisionShape, add_ground_contacts, can_move
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.model.model_faults import Fault
+from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
 from linkwork.spatial.transform import snap
@@ -58,6 +60,9 @@ STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link with an invalid <i
 
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
     """Read a URDF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
+    if options.contacts is True:
+        reason = "contacts=True is for MJCF only, because a URDF has no floor; contacts='ground' adds the plane z = 0"
+        raise ModelError(reason, file=file)
     return _UrdfReader(root, path, file, options).read()
 
 
@@ -75,6 +80,9 @@ class _UrdfReader(Reader):
             child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
         }
         self.colors: dict[str, list[float] | None] = {}
+        self.collisions: list[CollisionShape] = []
+        self.parents: dict[str, tuple[str, bool]] = {}  # by child link: its parent link, and whether the joint is fixed
+        self.mass = 0.0  # [kg], of all links
         gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
@@ -91,6 +99,19 @@ class _UrdfReader(Reader):
         self.join_roots()
         for reason, remedy in self.meshes.doubts():
             self.warning(self.root, reason, remedy)
+        if self.options.contacts and not self.errors:
+            self.contacts()
+
+    def contacts(self) -> None:
+        """Add the plane z = 0, and contacts of the collision shapes of moving links with it, to the Builder."""
+        floating = bool(self.options.floating)
+        shapes = [one for one in self.collisions if can_move(one.link, self.parents, floating)]
+        names = {joint.attributes.get("name", "") for joint in self.root.all("joint")} | {ROOT_JOINT}
+        left_out = self.recording_faults(
+            self.root, lambda: add_ground_contacts(self.builder, shapes, self.mass, names), stand_in=[]
+        )
+        if left_out:
+            self.warning(self.root, f"contacts left out or approximated: {'; '.join(left_out)}")
 
     # --- faults ---
 
@@ -219,6 +240,7 @@ class _UrdfReader(Reader):
         inertial = self.inertial(node)
         if self.errors > before:
             inertial = STAND_IN
+        self.mass += inertial.mass
         # The Builder already has a world, to which one link "world" corresponds; a second one is an error
         if name != "world" or "body 'world'" in self.places:
             self.recording_faults(node, lambda: self.builder.body(name, *inertial))
@@ -252,6 +274,9 @@ class _UrdfReader(Reader):
         def act() -> None:
             shape = SHAPES[known[0].tag](self, known[0])
             self.builder.geometry(body, shape, **placement, role=role, color=color, name=name)
+            if role == "collision":
+                X = Transform(matrix_from_rpy(*placement["rpy"]), np.array(placement["at"]))
+                self.collisions.append(CollisionShape(body, shape, X, name or body))
 
         self.recording_faults(known[0], act)
 
@@ -296,6 +321,7 @@ class _UrdfReader(Reader):
         options = self.dynamics(node) | self.limits(node, type_)
         if child is None:
             return
+        self.parents.setdefault(child, (parent or "world", type_ == "fixed"))
         where, before = (kind, parent or "world", child), self.errors
         if name is not None:
             self.places.setdefault(f"joint {name!r}", node)

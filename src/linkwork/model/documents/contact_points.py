@@ -1,0 +1,95 @@
+"""Points and balls that represent a solid shape in contacts with surfaces.
+
+Against a plane, the points of spheres, capsules, boxes and convex hulls are exact: the point of the shape that is
+nearest to a plane is one of them. A cylinder is replaced by a prism. Against curved or bounded surfaces, a contact
+between the points, at an edge or a face of the shape, is not detected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.model.elements.contact import box_corners
+from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
+from linkwork.spatial.scalar import Array
+
+RIM_POINTS = 12  # around each end of a cylinder: the prism is at most 1 - cos(pi / 12) = 3.4 % of the radius smaller
+HULL_POINTS = 32  # the most vertices of a convex hull that become contacts
+MOST_PAIRS = 1000  # of a contact point and a surface: compiling a simulation takes about 0.1 s for each of them
+TOO_MANY = f"its contacts would be more than {MOST_PAIRS} pairs of a contact point and a surface, which is the limit"
+APPROXIMATED = "shapes with fewer corners than written:"  # in the list of what is left out
+
+
+class ContactPoints(NamedTuple):
+    """Points `at` (k, 3) [m] of a shape, in its frame, each with a ball of `radius` [m] about it; 0 means points.
+
+    `error` [m] is the largest distance of the shape from the convex hull of the points and balls.
+    """
+
+    at: Array
+    radius: float = 0.0
+    error: float = 0.0
+
+    def describe(self, name: str) -> str:
+        """Return a text that says how far the points of the shape `name` are from the shape itself."""
+        return f"{name} ({len(self.at)} points, up to {self.error:.2g} m inside)"
+
+
+def contact_points(shape: Shape) -> ContactPoints | None:
+    """Return the contact points of a shape, or None for a plane, which has none, and a mesh, which is only a path."""
+    make = _POINTS.get(type(shape))
+    return None if make is None else make(shape)
+
+
+def hull_points(vertices: Array) -> ContactPoints | None:
+    """Return at most HULL_POINTS vertices of the convex hull of `vertices` (n, 3) [m], or None if the hull is flat.
+
+    Vertices are chosen one after the other: each is the vertex farthest outside the hull of those chosen before.
+    """
+    from scipy.spatial import ConvexHull, QhullError  # imported here to keep `import linkwork` fast
+
+    try:
+        corners = vertices[ConvexHull(vertices).vertices]
+        if len(corners) <= HULL_POINTS:
+            return ContactPoints(corners)
+        chosen = _spread_out(corners)
+        while True:
+            planes = ConvexHull(corners[chosen]).equations  # outward normals and offsets of the facets
+            outside = (corners @ planes[:, :3].T + planes[:, 3]).max(axis=1)
+            if len(chosen) == HULL_POINTS or outside.max() <= 0.0:
+                return ContactPoints(corners[chosen], error=max(0.0, float(outside.max())))
+            chosen.append(int(outside.argmax()))
+    except (QhullError, ValueError):  # all vertices lie in one plane, or there are too few
+        return None
+
+
+def _spread_out(corners: Array) -> list[int]:
+    """Return the numbers of four of the `corners` (n, 3) [m] that span a large tetrahedron."""
+    first = int(np.argmax(corners @ np.array([1.0, 0.0, 0.0])))
+    away = corners - corners[first]
+    second = int(np.argmax((away**2).sum(axis=1)))
+    normals = np.cross(away, away[second])
+    third = int(np.argmax((normals**2).sum(axis=1)))
+    return [first, second, third, int(np.argmax(abs(away @ normals[third])))]
+
+
+def _rims(shape: Cylinder) -> ContactPoints:
+    angles = 2.0 * np.pi / RIM_POINTS * np.arange(RIM_POINTS)
+    x, y = shape.radius * np.cos(angles), shape.radius * np.sin(angles)
+    ends = [np.column_stack([x, y, np.full(RIM_POINTS, z)]) for z in (-0.5 * shape.length, 0.5 * shape.length)]
+    return ContactPoints(np.concatenate(ends), error=shape.radius * (1.0 - np.cos(np.pi / RIM_POINTS)))
+
+
+def _ends(shape: Capsule) -> ContactPoints:
+    return ContactPoints(np.array([[0.0, 0.0, z] for z in (-0.5 * shape.length, 0.5 * shape.length)]), shape.radius)
+
+
+_POINTS: dict[type, Callable[[Any], ContactPoints]] = {
+    Sphere: lambda shape: ContactPoints(np.zeros((1, 3)), shape.radius),
+    Capsule: _ends,
+    Box: lambda shape: ContactPoints(box_corners(shape.size)),
+    Cylinder: _rims,
+}

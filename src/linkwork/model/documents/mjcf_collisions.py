@@ -1,0 +1,134 @@
+"""The pairs of geoms that MuJoCo lets collide, and the contact parameters that MuJoCo combines from the two geoms.
+
+The rules are those of MuJoCo's `mj_collision` and `mj_contactParam`. Bodies without degrees of freedom are static.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.model.documents.mujoco_compiler import Compiled
+from linkwork.spatial.scalar import Array
+
+TINY = 1e-15  # MuJoCo's mjMINVAL
+BODY_BITS = 16  # MuJoCo writes two body numbers into one signature of an exclusion
+DYNAMIC = -1  # in place of the number of a <pair>: the pair of geoms collides because of contype and conaffinity
+
+
+class Collision(NamedTuple):
+    """Two geoms that can collide: their numbers, and the number of the `<pair>` that names them, or DYNAMIC."""
+
+    first: int
+    second: int
+    pair: int
+
+
+class ContactParameters(NamedTuple):
+    """Parameters of the contact between two geoms, as MuJoCo combines them.
+
+    `condim` is 1, 3, 4 or 6. `friction` (5,) has two sliding coefficients, the torsional one [m] and two rolling ones
+    [m]; `solref` (2,) and `solimp` (5,) have MuJoCo's meaning. `offsets` (2,) [m] are margin and gap.
+    """
+
+    condim: int
+    friction: Array
+    solref: Array
+    solimp: Array
+    offsets: Array
+
+
+def static_geoms(c: Compiled) -> Array:
+    """Return for each geom whether its body has no degrees of freedom, (ngeom,)."""
+    return (c.body_treeid < 0)[c.geom_bodyid]
+
+
+class Partners(NamedTuple):
+    """A geom, the later geoms `others` (k,) that it can collide with, and its `<pair>` numbers by the other geom."""
+
+    geom: int
+    others: Array
+    pairs: dict[int, int]
+
+    def collisions(self, which: Array) -> Iterator[Collision]:
+        """Yield the collisions of the geom with the `others` that the boolean array `which` (k,) selects."""
+        for other in self.others[which].tolist():
+            yield Collision(self.geom, other, self.pairs.get(other, DYNAMIC))
+
+
+def collisions(c: Compiled) -> Iterator[Partners]:
+    """Yield for each geom the later geoms that MuJoCo lets it collide with, if at least one of the two can move.
+
+    Geoms collide if `contype` of one and `conaffinity` of the other have a common bit, unless their bodies are welded
+    together, excluded, or parent and child; the world is not a parent in this sense. A `<pair>` collides in any case.
+    """
+    if c.disabled("CONTACT") or c.disabled("CONSTRAINT"):
+        return
+    static, body = static_geoms(c), c.geom_bodyid
+    weld = c.body_weldid[body]  # MuJoCo's number of the group of welded bodies, per geom
+    parent = c.body_weldid[c.body_parentid[weld]]
+    excluded = set(c.exclude_signature.tolist())
+    named = _named_pairs(c)
+    collides = (c.geom_contype != 0) | (c.geom_conaffinity != 0)
+    for g in range(c.ngeom):
+        rest = slice(g + 1, None)
+        bits = (c.geom_contype[g] & c.geom_conaffinity[rest]) | (c.geom_contype[rest] & c.geom_conaffinity[g])
+        found = (bits != 0) if collides[g] else np.zeros(c.ngeom - g - 1, dtype=bool)
+        if not c.disabled("FILTERPARENT"):
+            related = (weld[g] == parent[rest]) | (weld[rest] == parent[g])
+            found &= ~(related & (weld[g] != 0) & (weld[rest] != 0))
+        if excluded:
+            first, second = np.minimum(body[g], body[rest]), np.maximum(body[g], body[rest])
+            found &= ~np.isin((first << BODY_BITS) + second, list(excluded))
+        own = named.get(g, {})
+        found[[other - g - 1 for other in own]] = True
+        found &= (weld[g] != weld[rest]) & ~(static[g] & static[rest])
+        if found.any():
+            yield Partners(g, np.flatnonzero(found) + g + 1, own)
+
+
+def _named_pairs(c: Compiled) -> dict[int, dict[int, int]]:
+    """Return the numbers of the `<pair>` elements by their geom with the smaller and with the larger number."""
+    named: dict[int, dict[int, int]] = {}
+    for k, geoms in enumerate(zip(c.pair_geom1.tolist(), c.pair_geom2.tolist(), strict=True)):
+        named.setdefault(min(geoms), {}).setdefault(max(geoms), k)
+    return named
+
+
+def contact_parameters(c: Compiled, at: Collision) -> ContactParameters:
+    """Return the parameters of the contact of two geoms, as MuJoCo combines them.
+
+    The geom with the higher `priority` decides. With equal priorities, condim and the coefficients of friction are the
+    larger ones of both geoms, and solref and solimp are averaged with the weights `solmix`.
+    """
+    a, b, pair = at
+    if pair != DYNAMIC:
+        offsets = np.array([c.pair_margin[pair], c.pair_gap[pair]])
+        found = ContactParameters(
+            int(c.pair_dim[pair]), c.pair_friction[pair], c.pair_solref[pair], c.pair_solimp[pair], offsets
+        )
+    else:
+        offsets = np.array([max(c.geom_margin[a], c.geom_margin[b]), max(c.geom_gap[a], c.geom_gap[b])])
+        if c.geom_priority[a] != c.geom_priority[b]:
+            a = b = a if c.geom_priority[a] > c.geom_priority[b] else b
+        slide, twist, roll = np.maximum(c.geom_friction[a], c.geom_friction[b])
+        share = _share(float(c.geom_solmix[a]), float(c.geom_solmix[b]))
+        first, second = c.geom_solref[a], c.geom_solref[b]
+        mixed = share * first + (1.0 - share) * second
+        solref = mixed if first[0] > 0.0 and second[0] > 0.0 else np.minimum(first, second)
+        solimp = share * c.geom_solimp[a] + (1.0 - share) * c.geom_solimp[b]
+        condim = max(int(c.geom_condim[a]), int(c.geom_condim[b]))
+        found = ContactParameters(condim, np.array([slide, slide, twist, roll, roll]), solref, solimp, offsets)
+    if c.enabled("OVERRIDE"):
+        offsets = np.array([c.opt.o_margin, 0.0])
+        found = found._replace(friction=c.opt.o_friction, solref=c.opt.o_solref, solimp=c.opt.o_solimp, offsets=offsets)
+    return found
+
+
+def _share(first: float, second: float) -> float:
+    """Return the weight of the first of two geoms from their `solmix`."""
+    if first >= TINY and second >= TINY:
+        return first / (first + second)
+    return 0.5 if first < TINY and second < TINY else float(first >= TINY)
