@@ -51,11 +51,11 @@ class ConeForces(NamedTuple):
 
 
 def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> ConeForces:
-    """Return contact forces of least norm at `points` (n, 3) [m], each force within its friction cone.
+    """Return the contact forces of least norm that add up to the `wrench` (6,) [N, N m], within their friction cones.
 
-    The points and forces are in the base's frame. The ground pushes along the unit `normal` (3,); the tangential force
-    is at most `friction` times the normal force. `on` is 1 for points in contact, else 0. If no such forces add up to
-    the `wrench` (6,) [N, N m], their sum is as near to it as possible.
+    The forces act at `points` (n, 3) [m]; points, forces and wrench are in the base's frame. The ground pushes along
+    the unit `normal` (3,); the tangential force is at most `friction` times the normal force. `on` is 1 for points in
+    contact, else 0. If no such forces add up to the wrench, their sum is as near to it as possible.
 
     Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces are A^T y projected
     onto the cones, and A f = wrench where a convex function of y is minimal. This function plus the proximal term NEAR

@@ -158,8 +158,8 @@ class ConstraintMethods(DynamicsMethods):
 
         If more joints are actuated than the motion needs, the sum of weight * force^2 over these joints is minimal. The
         method takes one state, no batch. Springs, damping and friction are left out. If `passive(q, v)` is zero at all
-        joints that are not actuated, subtract it from `tau` to compensate these forces. A passive force at another
-        joint cannot be subtracted: that joint has no motor, and the actuated joints must do the same work instead.
+        joints that are not actuated, subtract it from `tau` to compensate these forces. This method cannot compensate
+        passive forces at joints that are not actuated.
 
         Parameters
         ----------
@@ -175,7 +175,8 @@ class ConstraintMethods(DynamicsMethods):
         Returns
         -------
         Actuation
-            `tau` (nv,) [N m, N], zero at joints that are not actuated, and the multipliers of the loops (nc,) [N, N m].
+            `tau` (nv,) [N m, N]: joint forces, zero at joints that are not actuated. `multipliers` (nc,) [N, N m]:
+            multipliers of the loops.
 
         Raises
         ------

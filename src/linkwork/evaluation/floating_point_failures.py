@@ -79,7 +79,10 @@ def explain_non_finite(
     member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
     with failures_named(quantity, member):
         function(*next(islice(states, member, None)))
-    raise NonFinite(f"{quantity} of member {member} is not finite: its values are too large or nearly singular")
+    raise NonFinite(
+        f"{quantity} of member {member} is not finite: "
+        "the inputs are too large, or the mass matrix is nearly singular; check q, v and the parameters"
+    )
 
 
 def _failed_joint_and_line(trace: TracebackType | None) -> tuple[str | None, str]:

@@ -56,9 +56,9 @@ class Storage:
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Return new arrays (*batch, count, ...) for `count` samples of each series, separate from the recording.
+        """Return new, uninitialized arrays (*batch, count, ...) for `count` samples of each series.
 
-        Not all of the samples need to be recorded.
+        They do not share memory with the recording. The caller may fill and append fewer than `count` samples.
         """
         shapes = {name: array.shape for name, array in self.arrays.items()}
         return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}

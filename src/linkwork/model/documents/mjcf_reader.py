@@ -23,8 +23,8 @@ from linkwork.model.documents.base_reader import GROUND, LARGEST, Options, Readi
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_contacts import collision_count, contacts_of
 from linkwork.model.documents.mjcf_geoms import geom_pose, kind_of_geom, pose, primitive
+from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.mjcf_springs import springs_of
-from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.documents.xml_parser import Element, shown

@@ -8,8 +8,8 @@ import numpy as np
 
 from linkwork.errors import listed
 from linkwork.model.documents.base_reader import Options
+from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.mjcf_springs import springs_of
-from linkwork.model.documents.mjcf_text import MjcfText
 from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.model.model_faults import Fault
 from linkwork.spatial.scalar import Array

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.documents.mjcf_text import MjcfText
+from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.xml_parser import shown
 from linkwork.spatial.scalar import Array
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from linkwork.errors import ModelError
-from linkwork.model.documents.toml_serialization import key_text
+from linkwork.model.documents.toml_values import key_text
 from linkwork.model.documents.xml_parser import UTF8_MARK, shown
 
 MOST_BYTES = 4 * 2**20  # takes seconds to read; a body and its joint have a few hundred bytes

@@ -24,7 +24,7 @@ from linkwork.model.documents import toml_schema as tables
 from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
-from linkwork.model.documents.toml_serialization import VERSION
+from linkwork.model.documents.toml_values import VERSION
 from linkwork.model.documents.xml_parser import read_bytes, shown
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.geometry import Mesh

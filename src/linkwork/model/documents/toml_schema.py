@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.documents.base_reader import LONGEST_NAME
-from linkwork.model.documents.toml_serialization import VERSION
+from linkwork.model.documents.toml_values import VERSION
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ClassKind, place
 from linkwork.model.geometry import ROLES, Shape

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
 from linkwork.model.documents.atomic_write import reason_of, write_whole
-from linkwork.model.documents.toml_serialization import VERSION, table_text
+from linkwork.model.documents.toml_values import VERSION, table_text
 from linkwork.model.elements import DOCUMENT_ORDER
 from linkwork.model.geometry import Geometry
 from linkwork.model.joints import JointKind, Weld

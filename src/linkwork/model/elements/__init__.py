@@ -63,7 +63,7 @@ def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concaten
 
     def add(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
         for name in derived & kwargs.keys():
-            raise TypeError(f"got an unexpected keyword argument {name!r}")
+            raise TypeError(f"{make.__name__}() got an unexpected keyword argument {name!r}")
         return self.add(make(*args, **kwargs))
 
     add.__doc__ = with_parameters_section(make.__doc__ or "", class_.definitions())

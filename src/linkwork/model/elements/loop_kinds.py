@@ -128,8 +128,9 @@ class Rack(ClosingKind):
     """Loop kind for `Builder.close`: a pinion on body a that rolls on a rack on body b.
 
     The joint frame on a is at the centre of the pinion. The pitch line of the rack is at the distance `radius` from
-    this centre, which is on the side axis x direction (cross product) of the line; the pinion therefore rotates in the
-    negative sense when it moves along `direction`. Other joints must keep the axes of both joint frames parallel and
+    the pinion's centre. The pinion's centre is on the side of the line to which the cross product axis x direction
+    points: with the defaults on the side of +y. The pinion therefore rotates in the negative sense when it moves along
+    `direction`. Other joints must keep the axes of both joint frames parallel and
     the pinion at its distance from the rack. The teeth mesh where the two joint frames coincide, and at every whole
     tooth from there.
 

@@ -192,7 +192,7 @@ class Midpoint:
         return moved._replace(work=moved.work - p @ mean)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Return the solution of the equations of a step.
+        """Solve the equations of a step for velocities and constraint impulses; return them with the state at its end.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """

@@ -34,7 +34,7 @@ class TransferPrinter:
         """Return the LLVM IR of the function `name` that copies states from an array to workspace slots.
 
         It copies `size` numbers per state to the slots from `first` on. The function is `void name(first block, count,
-        state, last, array, stride, offset)`.
+        state, last, array, stride, offset)`; the class docstring defines these arguments.
         """
         lanes = self._lanes()
         new, width = self.printer.new, self.width
