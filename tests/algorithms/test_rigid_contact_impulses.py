@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+import linkwork as lw
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rates
 from linkwork.algorithms.rigid_contact import (
     RigidContact,
     axes,
@@ -14,6 +16,7 @@ from linkwork.algorithms.rigid_contact import (
     solve_with_restitution,
     work,
 )
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.compiler.kernel import Kernel
 
 DOFS = 6
@@ -273,3 +276,27 @@ def test_penetration_is_removed_by_the_smallest_displacement() -> None:
     assert (parts >= -1e-9).all()
     assert np.abs(parts * (rows @ displacement - lack)).max() < 1e-9
     assert (separating_displacement(contacts, -np.ones(3)) == 0.0).all()
+
+
+def test_contact_rates_match_finite_differences() -> None:
+    rng = np.random.default_rng(8)
+    b = lw.Builder("two", gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        b.body(name, 1.0, com=(0.1, -0.05, 0.02), inertia=(0.01, 0.02, 0.025)).joint(name, lw.Free(), "world", name)
+    b.body("c", 1.0, com=(0.1, 0, 0), inertia=(0.01, 0.02, 0.025))
+    b.joint("c", lw.Ball(), "a", "c", at=(0.1, 0, 0)).touch("skin", "c", (0.05, 0.02, 0.01), radius=0.1)
+    b.surface("round", lw.Sphere(0.3), "b").surface("flat", lw.Plane(), "b", at=(0, 0.1, 0), rpy=(0.3, 0.2, 0.1))
+    m = b.build()
+    q, v, a = m.by_joint(lambda j: j.random(rng)), rng.normal(size=m.nv), rng.normal(size=m.nv)
+    met, _ = contact_kinematics(m, q, v)
+    own = [axes(at.normal) for at in met]
+    h = 1e-5
+    ahead, behind = (contact_kinematics(m, integrate(m, q, v * x + a * (0.5 * x * x)), v + a * x)[0] for x in (h, -h))
+    for k, found in enumerate(contact_rates(m, q, v, a, own)):
+        assert found.speeds == pytest.approx([*(own[k].T @ met[k].velocity), *(own[k].T @ met[k].turning)], abs=1e-13)
+        normal = (ahead[k].normal - behind[k].normal) / (2.0 * h)
+        for name, rates in (("velocity", found.rates[:3]), ("turning", found.rates[3:])):
+            one, other, now = (getattr(at, name) for at in (ahead[k], behind[k], met[k]))
+            along = (ahead[k].normal @ one - behind[k].normal @ other) / (2.0 * h)
+            across = own[k].T[1:] @ ((one - other) / (2.0 * h) - normal * (met[k].normal @ now))
+            assert rates == pytest.approx([along, *across], abs=1e-7)

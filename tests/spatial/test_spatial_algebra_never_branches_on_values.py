@@ -119,6 +119,7 @@ INERTIA: dict[str, list[Case]] = {
     "__add__": [(RigidInertia.__add__, (I, J)), (ArticulatedInertia.__add__, (P, J.articulated()))],
     "__matmul__": [(RigidInertia.__matmul__, (I, V)), *((ArticulatedInertia.__matmul__, (P, x)) for x in (V, U))],
     "gyroscopic": [(RigidInertia.gyroscopic, (I, V))],
+    "central": over(lambda x: x.central, I),
     "to_frame_a": [(RigidInertia.to_frame_a, (I, X)), (ArticulatedInertia.to_frame_a, (P, X))],
     "articulated": over(RigidInertia.articulated, I),
     "less": [(ArticulatedInertia.less, (P, P @ U, P @ U))],

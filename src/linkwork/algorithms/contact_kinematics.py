@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.kinematics import accelerations, kinematics, world_poses
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Motion, Transform
-from linkwork.spatial.scalar import Array, Number, cross
+from linkwork.spatial.scalar import Array, Number, cross, dot
 
 
 class ContactKinematics(NamedTuple):
@@ -60,6 +61,50 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
     drift = V.linear + cross(V.angular, centre)  # velocity of the centre
     rolling = (cross(V.angular, normal) - bend @ drift) * contact.radius
     return ContactKinematics(distance - contact.radius, normal, point, velocity, V.angular, rolling, bend, pose)
+
+
+class ContactRates(NamedTuple):
+    """Speeds (6,) of a contact along its contact axes, and their rates of change (6,), in [m/s, rad/s] and per second.
+
+    The first three are those of the velocity, normal first; the others those of the angular velocity.
+    """
+
+    speeds: Array
+    rates: Array
+
+
+def contact_rates(mechanism: Mechanism, q: Array, v: Array, a: Array, axes: Sequence[Array]) -> list[ContactRates]:
+    """Return the speeds of all contact pairs of a tree along contact axes, and the rates at which they change.
+
+    The tree is at q, with velocities v (nv,) and accelerations a (nv,). `axes` are the contact axes of each pair at q:
+    columns (3, 3) in the surface's axes, normal first. They turn with the normal, but not about it.
+    """
+    motion = kinematics(mechanism, q, v)
+    acc, poses = accelerations(mechanism, motion, a), world_poses(mechanism, motion.X)
+    each = zip(mechanism.contact_pairs, axes, strict=True)
+    return [_pair_rates(pair, own, poses, motion.twist, acc) for pair, own in each]
+
+
+def _pair_rates(
+    pair: Pair, axes: Array, poses: list[Transform], twists: list[Motion], acc: list[Motion]
+) -> ContactRates:
+    """Return speeds and rates of one contact pair, from the world poses, twists and accelerations of all bodies."""
+    at, on, under = _pair_kinematics(pair, poses, twists), pair.contact.at.body, pair.surface.place.body
+    base, u, w = _in_frame(at.pose, poses[under], twists[under]), at.velocity, at.turning
+    V = _in_frame(at.pose, poses[on], twists[on]) - base
+    # The axes in which the relative twist V has its components move with the surface
+    A = _in_frame(at.pose, poses[on], acc[on]) - _in_frame(at.pose, poses[under], acc[under]) - base.cross(V)
+    u_rate = A.linear + cross(A.angular, at.point) + cross(w, u + at.rolling)
+    n_rate = at.curvature @ (u + cross(w, at.normal) * pair.contact.radius)
+    turned = np.array([dot(n_rate, axis) for axis in axes.T[1:]])  # rate at which the normal turns to each tangent
+
+    def rates(x: Array, rate: Array) -> Array:
+        fixed, along = axes.T @ rate, axes.T @ x
+        return np.array([fixed[0] + dot(n_rate, x), *(fixed[1:] - turned * along[0])])
+
+    return ContactRates(
+        np.concatenate([axes.T @ u, axes.T @ w]), np.concatenate([rates(u, u_rate), rates(w, A.angular)])
+    )
 
 
 def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:

@@ -24,6 +24,7 @@ from linkwork.algorithms.constraints.bounded_constraints import (
     trace_of,
 )
 from linkwork.algorithms.constraints.bounded_impulse_solver import (
+    SETTLED,
     Block,
     ImpulseSolution,
     product,
@@ -33,7 +34,7 @@ from linkwork.algorithms.constraints.bounded_impulse_solver import (
 )
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial.anderson_acceleration import Search
-from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
@@ -46,7 +47,8 @@ class RigidContact(NamedTuple):
     """A rigid contact: Jacobian rows K (3, nv), normal first, their response W (nv, 3), friction coefficient mu.
 
     K v is the velocity [m/s] of the contact, and W p the change of the velocities due to an impulse p (3,) [N s].
-    `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact.
+    `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact. The
+    contact conditions are for the velocity K v + `drift` (3,) [m/s].
     """
 
     acts: Any
@@ -54,6 +56,7 @@ class RigidContact(NamedTuple):
     W: Array
     friction: Number
     bounce: Number
+    drift: Value = 0.0
 
     @property
     def remembered(self) -> bool:
@@ -140,20 +143,22 @@ def axes(n: Array) -> Array:
     return np.column_stack([n, first, np.array([b, sign + n[1] * n[1] * a, -n[1]])])
 
 
-def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> ImpulseSolution:
+def solve_with_restitution(
+    blocks: Sequence[Block], before: Array, v: Array, first: Array, settled: Number = SETTLED
+) -> ImpulseSolution:
     """Return the impulses and velocities after an impact, with restitution limited so that the impulses add no energy.
 
     The solution is that of `solve_impulses`; `before` (nv,) are the velocities before the impact. With friction at
     several contacts, or at one contact beside the centre of mass, Newton's law of restitution may increase the energy
     (Kane 1984). All impulses between those without and those with restitution satisfy the friction limits and let
     contacts separate; the function takes the largest of these that does no work. If other contacts, such as a wall
-    behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted. `blocks`, `v` and the
-    guess `first` are those of `solve_impulses`.
+    behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted. `blocks`, `v`, the
+    guess `first` and the tolerance `settled` are those of `solve_impulses`.
     """
-    full = solve_impulses(blocks, v, first)
+    full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
     guess = where(full.agreed == 1.0, full.p, first)
-    plain = solve_impulses([one.without_bounce for one in blocks], v, guess, too_much)
+    plain = solve_impulses([one.without_bounce for one in blocks], v, guess, too_much, settled)
     most = ImpulseSolution(*(where(full.agreed == 1.0, a, b) for a, b in zip(full, plain, strict=True)))
     won, least = work(blocks, most.p, before, most.v), work(blocks, plain.p, before, plain.v)
     change = most.p - plain.p

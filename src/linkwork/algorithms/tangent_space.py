@@ -5,12 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.spatial.scalar import Array, ldlt
+from linkwork.spatial.scalar import Array, Number, ldlt
 
 
 def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
     """Return the coordinates (nq,) reached from q (nq,) after unit time at the constant velocity dv (nv,)."""
     return mechanism.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v]))
+
+
+def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+    """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves on without forces.
+
+    Each joint moves its child as if the parent were at rest and nothing else were attached to the child; see
+    `JointKind.free_flight` for `mirrored`.
+    """
+    moved = {
+        j.name: j.kind.free_flight(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], h, mirrored)
+        for j in mechanism.leaders
+    }
+    return mechanism.by_joint(lambda j: moved[j.name][0]), mechanism.by_joint(lambda j: moved[j.name][1])
+
+
+def free_acceleration(mechanism: Mechanism, v: Array) -> Array:
+    """Return the rate (nv,) at which velocities v (nv,) change in `free_flight`."""
+    return mechanism.by_joint(lambda j: j.kind.free_acceleration(mechanism.bodies[j.o].inertia, v[j.v]))
 
 
 def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:

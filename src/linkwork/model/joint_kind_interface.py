@@ -17,6 +17,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.constraint_rows import Row
+from linkwork.spatial.inertia import RigidInertia
 from linkwork.spatial.rotation import exp_quaternion
 from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.transform import Transform, exp_transform, snap
@@ -104,6 +105,19 @@ class JointKind(ClosingKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         """Return the joint coordinates (nq,) reached from q with the constant velocity dv in unit time."""
         return q + dv
+
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+        """Return the coordinates (nq,) and velocities (nv,) after a time h [s] in which no force acts on the child.
+
+        The child has the given `inertia`, and the parent is at rest. Kinds whose velocities are components in axes that
+        rotate with the child conserve its momentum; by default the velocities are constant. If `mirrored`, the result
+        is the inverse of the free flight by -h: a free flight followed by a mirrored one has order two.
+        """
+        return self.integrate(q, v * h), v
+
+    def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
+        """Return the rate (nv,) at which the velocities v change in `free_flight`; zero by default."""
+        return np.zeros(self.nv)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """Return the constant joint velocity (nv,) that moves q0 to q1 in unit time; `integrate` is the inverse."""

@@ -22,6 +22,8 @@ from linkwork.model.constraint_rows import (
 )
 from linkwork.model.joint_kind_interface import Axis, AxisKind, JointKind, unit_axis
 from linkwork.model.joint_kind_interface import ClosingKind as ClosingKind
+from linkwork.spatial.free_rotation import FreeRotation
+from linkwork.spatial.inertia import RigidInertia
 from linkwork.spatial.rotation import (
     IDENTITY,
     B_b,
@@ -264,6 +266,13 @@ class Ball(JointKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         return normalized(product(q, exp_quaternion(dv)))
 
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+        turn, w = FreeRotation.of(inertia.rotational).step(v, h, mirrored)
+        return normalized(product(q, turn)), w
+
+    def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
+        return FreeRotation.of(inertia.rotational).acceleration(v)
+
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_quaternion(product(conjugate(q0), q1))
 
@@ -381,6 +390,19 @@ class Free(JointKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         step = exp_transform(Motion.of(dv))
         return np.concatenate([self.transform(q).point(step.p), Ball().integrate(q[3:], dv[3:])])
+
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+        c, central = inertia.central
+        turn, w = FreeRotation.of(central).step(v[3:], h, mirrored)
+        R, straight = matrix_from_quaternion(turn), v[:3] + cross(v[3:], c)  # velocity of the centre of mass
+        p = self.transform(q).point(straight * h + c - R @ c)
+        after = R.T @ straight - cross(w, c)
+        return np.concatenate([p, normalized(product(q[3:], turn))]), np.concatenate([after, w])
+
+    def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
+        c, central = inertia.central
+        w, turning = v[3:], FreeRotation.of(central).acceleration(v[3:])
+        return np.concatenate([-cross(w, v[:3] + cross(w, c)) - cross(turning, c), turning])
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array, Number, congruence, cross, dot, hat, symmetric
 from linkwork.spatial.vectors import Force, Motion
+from linkwork.tolerances import TINY
 
 if TYPE_CHECKING:
     from linkwork.spatial.transform import Transform
@@ -54,6 +55,13 @@ class RigidInertia:
         h, w = self.moment, V.angular
         wv = cross(w, V.linear)
         return Force(wv * self.mass + cross(w, cross(w, h)), cross(w, self.rotational @ w) + cross(h, wv))
+
+    @property
+    def central(self) -> tuple[Array, Array]:
+        """The centre of mass (3,) [m], and the inertia (3, 3) [kg m^2] about it; zero for a massless body."""
+        c, h, I = self.moment / (self.mass + TINY), self.moment, self.rotational
+        ch = dot(c, h)
+        return c, symmetric(lambda i, j: I[i, j] - (ch if i == j else 0.0) + h[i] * c[j])
 
     def to_frame_a(self, X: Transform) -> RigidInertia:
         """Return this inertia, given in frame b, expressed in frame a; X is X_ab.

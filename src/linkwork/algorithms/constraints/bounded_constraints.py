@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_ball, length
-from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.tolerances import TINY_SIZE
 
 EASY = 1e-9  # fraction of a block's mobility added for rows that are immobile or redundant
@@ -33,6 +33,7 @@ class Box:
     free: Sequence[Number]
     acts = True
     bounce = 0.0
+    drift = 0.0
     remembered = False
     same_units = False
 
@@ -138,7 +139,7 @@ class Ball:
 
     The length of the impulse is at most `coefficient` times the contact's normal impulse. K (d, nv) are the rows, and W
     (nv, d) the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row of
-    that block is the normal.
+    that block is the normal. The speeds of the rows are K v + `drift` (d,).
     """
 
     acts: Any
@@ -146,6 +147,7 @@ class Ball:
     W: Array
     coefficient: Number
     normal: int
+    drift: Value = 0.0
     bounce = 0.0
     remembered = True
     same_units = False

@@ -32,7 +32,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import Box, masked
 from linkwork.spatial.anderson_acceleration import Search
-from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
@@ -63,6 +63,11 @@ class Block(Protocol):
     @property
     def bounce(self) -> Number:
         """Smallest speed [m/s] of the first row after an impact: the separation speed due to restitution."""
+        ...
+
+    @property
+    def drift(self) -> Value:
+        """Constant part (d,) of the row speeds K v + drift, to which the conditions apply; 0 if there is none."""
         ...
 
     @property
@@ -143,6 +148,11 @@ def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
+def _row_speeds(block: Block, v: Array) -> Array:
+    """Return the speeds (d,) of a block's rows at velocities v (nv,), to which its conditions apply."""
+    return block.K @ v + block.drift
+
+
 class FactoredBlock(NamedTuple):
     """A block of constraint rows with its mobility G (d, d), the factors of G, and its response W (nv, d).
 
@@ -167,24 +177,24 @@ class Tolerance(NamedTuple):
     by: list[Number] | None
 
 
-def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
-    """Return the convergence tolerance of the impulse solver, from the round-off of speeds at velocities v (nv,).
+def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tolerance:
+    """Return the convergence tolerance of the impulse solver at velocities v (nv,): `settled` times the row speeds.
 
     The speeds are those along the rows of each block, plus those that impulses of other blocks may cause there. `known`
     are all blocks with their factors.
     """
     blocks = [one.block for one in known]
-    seen = [largest(one.K @ v) for one in blocks]
+    seen = [largest(_row_speeds(one, v)) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
     same_units = [k for k, one in enumerate(blocks) if one.same_units]
-    enough = largest(np.array([acting[k] for k in same_units])) * SETTLED
+    enough = largest(np.array([acting[k] for k in same_units])) * settled
     enough = enough + largest(np.array([seen[k] for k in same_units])) * ROUNDED
     if len(same_units) == len(blocks):
         return Tolerance(enough, None)
     got = _received_speeds(known, v)
-    enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY_SIZE
+    enough = enough + largest(np.array([got[k] for k in same_units])) * settled + TINY_SIZE
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
-    own = [(x + y) * SETTLED + z * ROUNDED + TINY_SIZE for x, y, z in zip(acting, got, terms, strict=True)]
+    own = [(x + y) * settled + z * ROUNDED + TINY_SIZE for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
@@ -197,7 +207,7 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
-        speeds = [abs(one.K @ v) + x for one, x in zip(blocks, got, strict=True)]
+        speeds = [abs(_row_speeds(one, v)) + x for one, x in zip(blocks, got, strict=True)]
         pushes = [where(one.acts, one.stopping(G, u), u * 0.0) for (one, G, *_), u in zip(known, speeds, strict=True)]
         got = []
         for one, row in zip(blocks, effects, strict=True):
@@ -236,16 +246,18 @@ class StickingElimination:
         return found
 
 
-def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> ImpulseSolution:
+def solve_impulses(
+    blocks: Sequence[Block], v: Array, first: Array, needed: Any = True, settled: Number = SETTLED
+) -> ImpulseSolution:
     """Return the impulses of all blocks that satisfy the conditions of every block, and the velocities after them.
 
     v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
-    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. If one
-    of the blocks is a `Box` (clutches, brakes and ratchets), it must be the first.
+    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. A box,
+    if there is one, must be the first block. `settled` is the convergence tolerance, relative to the row speeds.
     """
     known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
-    enough, by = _tolerance(known, v)
+    enough, by = _tolerance(known, v, settled)
     boxed = StickingElimination(known) if isinstance(blocks[0], Box) else None
 
     def pushed(impulses: Array) -> Array:
@@ -254,7 +266,7 @@ def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any 
 
     def residual(k: int, p: Sequence[Array], speeds: Array) -> Number:
         one = blocks[k]
-        return where(one.acts, one.residual(known[k].G, p[k], one.K @ speeds, one.limit(p)), 0.0)
+        return where(one.acts, one.residual(known[k].G, p[k], _row_speeds(one, speeds), one.limit(p)), 0.0)
 
     def scaled(k: int, found: Number) -> Number:
         return found if by is None else found * by[k]
@@ -309,7 +321,7 @@ def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, ca
     `Block.improved`.
     """
     block = one.block
-    better = block.improved(one.G, one.factors, p[k], block.K @ speeds, block.limit(p), caution)
+    better = block.improved(one.G, one.factors, p[k], _row_speeds(block, speeds), block.limit(p), caution)
     better = where(block.acts, better, p[k])
     change = better - p[k]
     p[k] = better

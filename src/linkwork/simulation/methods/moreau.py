@@ -1,9 +1,13 @@
 """Moreau's time-stepping for rigid contacts that bounce, slide and stick, without springs and dampers.
 
-A step moves to its middle with the old velocities. There it finds the touching contacts, and solves for the new
-velocities from all forces and contact impulses together. Then it moves to its end with the new velocities. Impacts are
-thus late by one step at most: remaining penetration is removed without changing velocities. Between impacts this is the
-leapfrog method, of second order.
+A step moves to its middle in free flight: every free body and every body on a ball joint conserves its own momentum,
+all other joints keep their velocities. There it finds the touching contacts, and solves for the new velocities from all
+other forces and contact impulses together. Then it moves to its end in free flight. Impacts are thus late by one step
+at most: remaining penetration is removed without changing velocities.
+
+Between impacts the method has order two. Velocity-dependent forces use the mean of the velocities before and after the
+impulses, found in two passes. Contact conditions hold for the velocities at the end of the step, because in free flight
+the velocity of a contact point changes. Friction of a contact that continues to slide opposes its mean slip.
 
 Clutches, brakes and ratchets that can slip are bounded rows beside the contacts. With a capacity c, the impulse in a
 step h is at most c h, and they slip where it reaches this bound. Their events are not located: the step finds which of
@@ -20,9 +24,9 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
-from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
+from linkwork.algorithms.constraints.bounded_impulse_solver import SETTLED, Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rates, contact_rows
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import matrix_factors
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
@@ -38,7 +42,7 @@ from linkwork.algorithms.rigid_contact import (
     solve_with_restitution,
     work,
 )
-from linkwork.algorithms.tangent_space import integrate
+from linkwork.algorithms.tangent_space import free_acceleration, free_flight, integrate
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
@@ -53,75 +57,87 @@ from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface below which a contact touches it
 HELD = 1.0 - 1e-9  # fraction of its bound below which a contact sticks, or a clutch holds
+FIRST_SETTLED = 1e-10  # as SETTLED, for the first of two passes; it finds which contacts stick
+TERMS = 7  # values per contact that change between the passes of a step: coefficient of friction, drifts of six rows
 FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """Make one step h [s] of Moreau's method from the state `now`: half a step, impulses, half a step.
 
-    The order is 1 with impacts, 2 without. Velocity-dependent forces use the mean of the velocities before and after
-    the step, found in two passes. `held` (nv,) are the joint forces of a sampled controller.
+    `held` (nv,) are the joint forces of a sampled controller.
     """
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
     boxes = [_box(system.mechanism, middle)] if bounded else []
-    there = _mid_step_contacts(m, middle, len(boxes))
-    blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
+    there = _mid_step_contacts(m, middle, now.contact_memory[:, 0], len(boxes))
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
 
-    def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
-        free = middle.free(v)
-        found = solve_with_restitution(blocks, now.v, free, p) if bounces else solve_impulses(blocks, free, p)
-        return tuple(found._replace(iterations=iterations + found.iterations))
+    def blocks_with(terms: Array) -> list[Block]:
+        each = zip(there, terms, strict=True)
+        return [*boxes, *(block for one, row in each for block in one.with_terms(row).blocks)]
 
-    found = ImpulseSolution(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
-    p = split_by_block(blocks, found.p)
-    power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
-    q = integrate(m, middle.q, found.v * (0.5 * h))
+    def once(k: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number, _: Array) -> Leaves:
+        terms = _pass_terms(m, middle, there, k == 0, v)
+        blocks, free, settled = blocks_with(terms), middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
+        if bounces:
+            found = solve_with_restitution(blocks, middle.v, free, p, settled)
+        else:
+            found = solve_impulses(blocks, free, p, settled=settled)
+        return (*found._replace(iterations=iterations + found.iterations), terms)
+
+    *found, terms = repeat(2, once, middle.v, guess, 0.0, 0.0, 0.0, np.zeros((len(there), TERMS)))
+    found, blocks = ImpulseSolution(*found), blocks_with(terms)
+    there, p = [one.with_terms(row) for one, row in zip(there, terms, strict=True)], split_by_block(blocks, found.p)
+    power = free.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
     push_out = _push_out(
-        free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
+        free, middle.q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
     )
-    done = power * h + work(blocks, found.p, now.v, found.v) + push_out.work
+    q, v = free_flight(m, push_out.q, found.v, 0.5 * h, mirrored=True)
+    done = power * h + work(blocks, found.p, middle.v, found.v) + push_out.work
     touch = [
         _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
-    moved = now._replace(q=push_out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
+    moved = now._replace(q=q, v=v, work=now.work + done, contact_memory=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
-    return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
+    slips = [_slipped(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]
+    return (slips[0] if slips else moved), True
 
 
 @dataclass(frozen=True, eq=False)
 class Middle:
     """The system at the middle of a step h [s]: all quantities that do not depend on the velocities at the end.
 
-    `q` (nq,) are the coordinates at mid-step. `solve` maps impulses (nv,) [N s, N m s] to velocities (nv,), with
-    dampers included. `project` removes velocity components (nv,) that violate loops.
+    `q` (nq,) are the coordinates at mid-step, and `v` (nv,) the velocities there, before all impulses. `solve` maps
+    impulses (nv,) [N s, N m s] to velocities (nv,), with dampers included. `project` removes velocity components (nv,)
+    that violate loops.
     """
 
     system: System
     t: Number
-    now: StepState
     h: Number
     held: Array
     q: Array
+    v: Array
     solve: Callable[[Array], Array]
     project: Callable[[Array], Array]
 
     def loads(self, v: Array) -> Loads:
-        """Return the external loads at mid-step, if the velocities at the end of the step are v (nv,)."""
-        return self.system.loads(self.t + 0.5 * self.h, self.q, (self.now.v + v) * 0.5, self.held)
+        """Return the external loads at mid-step, if the velocities after the impulses are v (nv,)."""
+        return self.system.loads(self.t + 0.5 * self.h, self.q, (self.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
-        """Return the velocities (nv,) at the end of the step without contact impulses.
+        """Return the velocities (nv,) at mid-step after the impulses of all forces, without contact impulses.
 
-        Velocity-dependent forces are evaluated as if the velocities at the end were v (nv,).
+        Velocity-dependent forces are evaluated as if these velocities were v (nv,). `free_flight` has already changed
+        the velocities by the gyroscopic terms of single bodies; the remaining ones act here.
         """
-        system, last, m = self.system, self.now.v, self.system.mechanism
-        loads = self.loads(v)
-        needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)
+        system, last, m = self.system, self.v, self.system.mechanism
+        loads, mean = self.loads(v), (last + v) * 0.5
+        needed = system.needed(self.q, mean, free_acceleration(m, mean), loads)
         found = last + self.solve(system.joint_forces(self.q, last, loads) - needed) * self.h
         # The mean velocity satisfies the loops, which preserves the order of the step
         return self.project(last + found) - last
@@ -133,25 +149,33 @@ class Middle:
 
 def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -> Middle:
     m = system.mechanism
-    q = integrate(m, now.q, now.v * (0.5 * h))
-    (speed,) = to_tree(m, ("v",), (now.v,))
+    q, v = free_flight(m, now.q, now.v, 0.5 * h, mirrored=False)
+    (speed,) = to_tree(m, ("v",), (v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = matrix_factors(m, M).solve
     return Middle(
-        system, t, now, h, held, q, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
+        system, t, h, held, q, v, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
     )
 
 
 class MidStepContact(NamedTuple):
-    """A contact pair at mid-step: `distance` [m], contact axes (3, 3) in the world, and impulse blocks.
+    """A contact pair at mid-step: `distance` [m], contact axes in the surface's frame and in the world, impulse blocks.
 
-    A block is a group of rows for the impulse solver. `facing` is the block of the contact force; `rolling` and
-    `spinning` are blocks of friction torques, or None. `number` is the number of its first block in the list of all
-    blocks.
+    Both kinds of axes are columns (3, 3), normal first. `slides` is whether the contact slid in the last step;
+    `approach` [m/s] and `slip` (2,) [m/s] are its velocity before the impulses, and contacts that approach at most at
+    the speed `slow` [m/s] do not bounce. A block is a group of rows for the impulse solver. `facing`
+    is the block of the contact force; `rolling` and `spinning` are blocks of friction torques, or None. `number` is the
+    number of its first block in the list of all blocks.
     """
 
+    contact: ContactLaw
     distance: Number
+    own: Array
     axes: Array
+    slides: Condition
+    approach: Number
+    slip: Array
+    slow: Number
     facing: RigidContact
     number: int
     rolling: Ball | None
@@ -172,25 +196,52 @@ class MidStepContact(NamedTuple):
         spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
         return np.concatenate([spin, roll])
 
+    def speeds(self, v: Array) -> Array:
+        """Return the relative velocity (3,) [m/s] in contact axes at the end of the step, for velocities v (nv,)."""
+        return self.facing.K @ v + self.facing.drift
 
-def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
+    def terms(self, first: Condition, slip: Array, drift: Array) -> Array:
+        """Return the terms (7,) of a pass of the step: coefficient of friction, and the drifts of six rows.
+
+        A contact that slid in the last step has the dynamic coefficient until its slip stops or reverses. All other
+        contacts, also those that have just closed, stick if the static coefficient is large enough for that, and
+        otherwise slide with the dynamic one. The first pass finds which of them stick: `slip` (2,) [m/s] is the slip
+        velocity after it, and that before the impulses in the first pass. `drift` (6,) [m/s, rad/s] is the change of
+        the row speeds until the end of the step. Friction of a contact that continues to slide opposes its mean slip.
+        """
+        static, dynamic = self.contact.friction
+        halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
+        turns_back = slip[0] * self.slip[0] + slip[1] * self.slip[1] <= 0.0
+        rests = halts | (where(self.slides, where(turns_back, 1.0, 0.0), where(first, 1.0, 0.0)) == 1.0)
+        to_mean = where(self.slides, (self.slip - slip) * 0.5, np.zeros(2))
+        along = where(rests, drift[1:3], to_mean)
+        return np.array([where(rests, static, dynamic), drift[0], *along, *drift[3:]])
+
+    def with_terms(self, terms: Array) -> MidStepContact:
+        """Return the contact with the coefficient of friction and the drifts of its rows from `terms` (7,)."""
+        impact = self.approach + terms[1]  # speed of approach at the start of the step
+        bounce = where(impact > self.slow, self.contact.restitution * impact, 0.0)
+        return self._replace(
+            facing=self.facing._replace(friction=terms[0], drift=terms[1:4], bounce=bounce),
+            rolling=None if self.rolling is None else replace(self.rolling, drift=terms[5:7]),
+            spinning=None if self.spinning is None else replace(self.spinning, drift=terms[4:5]),
+        )
+
+
+def _mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) -> list[MidStepContact]:
     """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on.
 
-    `middle` is the system at mid-step.
+    `states` (n,) are the state numbers of the contacts at the end of the last step.
     """
-    position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
+    position, speed = to_tree(m, ("q", "v"), (middle.q, middle.v))
     met, poses = contact_kinematics(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
-    for pair, at, state in zip(m.contact_pairs, met, middle.now.contact_memory[:, 0], strict=True):
+    for pair, at, state in zip(m.contact_pairs, met, states, strict=True):
         own, contact = axes(at.normal), pair.contact
         rows = contact_rows(m.tree, poses, S, pair, at)
         K = reduced("jacobian", m, own.T @ rows[:3])
         W = np.column_stack([middle.response(row) for row in K])
-        approach = -dot(at.normal, at.velocity)
-        bounce = where(approach > slow, contact.restitution * approach, 0.0)
-        static, dynamic = contact.friction
-        friction = where(state == STICKING, static, dynamic)
-        facing = RigidContact(at.distance <= NEAR, K, W, friction, bounce)
+        facing = RigidContact(at.distance <= NEAR, K, W, 0.0, 0.0)
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
             if may_be_nonzero(coefficient):
@@ -199,9 +250,30 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidSte
                 balls.append(Ball(facing.acts, turn, moves, coefficient, number))
             else:
                 balls.append(None)
-        found.append(MidStepContact(at.distance, at.pose.R @ own, facing, number, *balls))
-        number += len(found[-1].blocks)
+        speeds = own.T @ at.velocity
+        one = MidStepContact(
+            contact, at.distance, own, at.pose.R @ own, state == SLIDING, -speeds[0], speeds[1:], slow, facing, number,
+            *balls,
+        )  # fmt: skip
+        found.append(one)
+        number += len(one.blocks)
     return found
+
+
+def _pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first: Condition, v: Array) -> Array:
+    """Return the terms (n, 7) of all contacts for a pass of the step: coefficient of friction, drifts of six rows.
+
+    The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
+    mid-step to the end in free flight, from the velocities v (nv,) after the last pass: three for the force, then
+    spinning and rolling. It is zero in the `first` pass. Redundant contacts that stick remain compatible, because the
+    velocities after the first pass satisfy their conditions.
+    """
+    position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
+    met = contact_rates(m.tree, position, speed, rate, [one.own for one in there])
+    half = where(first, 0.0, 0.5 * middle.h)
+    return np.array(
+        [one.terms(first, speeds[1:3], rates * half) for one, (speeds, rates) in zip(there, met, strict=True)]
+    )
 
 
 def _remembered(there: list[MidStepContact], stored: Array, h: Number) -> list[Array]:
@@ -249,15 +321,17 @@ def _at_bound(box: Box, slip: Array) -> Array:
     return np.array(found)
 
 
-def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array) -> StepState:
+def _slipped(
+    system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array, speeds: Array
+) -> StepState:
     """Return the state with updated slip directions at the end of a step from t [s] to t + h.
 
-    `p` (k,) are the impulses of the bounded constraints in the step. The log gets a line for each constraint that began
-    to slip or to hold. `moved` is the state at the end of the step, `held` (nv,) are the joint forces of a sampled
-    controller, and `box` has the rows of the bounded constraints.
+    `p` (k,) are the impulses of the bounded constraints in the step, and `speeds` (k,) their slip speeds after it. The
+    log gets a line for each constraint that began to slip or to hold. `moved` is the state at the end of the step,
+    `held` (nv,) are the joint forces of a sampled controller, and `box` has the rows of the bounded constraints.
     """
     m, found = system.mechanism, []
-    for k, (impulse, w, (low, high)) in enumerate(zip(p, box.K @ moved.v, box.bounds(), strict=True)):
+    for k, (impulse, w, (low, high)) in enumerate(zip(p, speeds, box.bounds(), strict=True)):
         ahead = (impulse <= low * HELD) & (w > STICKING_SPEED)
         behind = (impulse >= high * HELD) & (w < -STICKING_SPEED)
         found.append(where(box.engaged[k], where(ahead, 1.0, where(behind, -1.0, 0.0)), 0.0))
@@ -304,9 +378,9 @@ def _push_out_distances(
     """
     distances, slow = [], _slow(m, h)
     for one in there:
-        speed = one.facing.K[0] @ v
-        depth = -(one.distance + speed * (0.5 * h)) - slow * h
-        rests = (one.force(p)[0] > 0.0) & (speed <= slow)
+        ends, drift = one.speeds(v)[0], one.facing.drift[0]
+        depth = -(one.distance + (ends - drift * 0.5) * (0.5 * h)) - slow * h
+        rests = (one.force(p)[0] > 0.0) & (ends <= slow)
         distances.append(where(rests, depth, minimum(depth, 0.0)))
     return distances
 
@@ -348,7 +422,7 @@ def _contact_state(
     the time at its end.
     """
     p = one.force(impulses)
-    limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v
+    limit, u = one.facing.friction * p[0] * HELD, one.speeds(v)
     slides = (p[1] * p[1] + p[2] * p[2] >= limit * limit) & (u[1] * u[1] + u[2] * u[2] > STICKING_SPEED**2)
     number = where(p[0] > 0.0, where(slides, SLIDING, STICKING), APART)
     torque = one.axes @ one.torque(impulses) / h if has_torques(before) else ()
