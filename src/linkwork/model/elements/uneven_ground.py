@@ -30,9 +30,10 @@ SLACK = 1e-10  # increase of the squared distance by round-off that does not cou
 ASIDE = 0.6  # other starting points: their distance to the vertical projection, relative to the height of the point
 CONVEX = 1e-6  # smallest determinant of Newton's matrix, relative to that of a flat ground of the same slope
 # --- foot points on a HeightField ---
+START = 0.25  # Newton's method starts at this part of a cell or its mirror image, whichever is nearer
 SEARCHES = 5  # iterations of Newton's method with bisection for the foot point on one cell
 BEYOND = 1e-9  # angle [rad] between normal and line to the foot point above which the foot point is on an edge
-ON_EDGE = 1e-12  # distance to an edge, relative to the size of a cell, below which the normal is that of the cell
+ON_EDGE = 1e-14  # the same for the distance along the cell, relative to the size of the height field: round-off
 RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; the time grows with its square
 
 
@@ -198,7 +199,9 @@ class HeightField:
 
         most = (2 * reach[0] + 1) * (2 * reach[1] + 1)
         (_, _, i, j, s, t), _, _ = iterate(most, visit, 0.0, HUGE, np.floor(ax), np.floor(ay), 0.0, 0.0)
-        return self._patch(i, j).near(s, t, (ax - i) * width[0], (ay - j) * width[1], p[2], above)
+        return self._patch(i, j).near(
+            s, t, (ax - i) * width[0], (ay - j) * width[1], p[2], above, ON_EDGE * max(self.size)
+        )
 
     def _in_cells(self, x: Number, y: Number) -> tuple[Number, Number]:
         """Return x and y [m] as distances to the first grid point, in cells."""
@@ -234,11 +237,13 @@ class _Patch(NamedTuple):
         """Return s and t of the foot point of a point x, y, z [m], and the squared distance between both [m^2].
 
         For a given s, the foot point on the straight line along t has a closed form. The squared distance to it, as a
-        function of s, is minimized by Newton's method. Bisection replaces steps that leave the bracket.
+        function of s, is minimized by Newton's method. It can have two minima in a cell with a large twist, so the
+        search begins at the nearer of two lines. Bisection replaces steps that leave the bracket.
         """
         wx, wy = self.width
         low, high = 0.0 * x, 0.0 * x + 1.0
-        s = minimum(maximum(x / wx, 0.0), 1.0)
+        a, b = START, 1.0 - START
+        s = where(self._squared(a, x, y, z) < self._squared(b, x, y, z), a + low, b + low)
         for _ in range(SEARCHES):
             t = self._along(s, y, z)
             rise_s, rise_t = self.along_x + self.twist * t, self.along_y + self.twist * s
@@ -253,9 +258,12 @@ class _Patch(NamedTuple):
             middle = 0.5 * (low + high)
             below, beyond = where(low > 0.0, middle, 0.0), where(high < 1.0, middle, 1.0)
             s = where(step < low, below, where(step > high, beyond, step))
-        t = self._along(s, y, z)
-        apart = self._apart(s, t, x, y, z)
-        return s, t, dot(apart, apart)
+        return s, self._along(s, y, z), self._squared(s, x, y, z)
+
+    def _squared(self, s: Number, x: Number, y: Number, z: Number) -> Number:
+        """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s."""
+        apart = self._apart(s, self._along(s, y, z), x, y, z)
+        return dot(apart, apart)
 
     def _along(self, s: Number, y: Number, z: Number) -> Number:
         """Return t of the foot point on the line of constant s, for a point at y and z [m]."""
@@ -267,11 +275,12 @@ class _Patch(NamedTuple):
         """Return the vector (3,) [m] from the point of the cell at s and t to the point x, y, z [m]."""
         return np.array([x - s * self.width[0], y - t * self.width[1], z - self.height(s, t)])
 
-    def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number) -> Near:
-        """Return distance and normal of the point x, y, z [m] with the foot point s, t; it is at `above` [m] over it.
+    def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
+        """Return distance and normal of the point x, y, z [m], which has the foot point s, t.
 
         If the foot point is on an edge or a corner of the cell and the line to it is not along the normal of the cell,
-        the distance is that to the edge or corner.
+        the distance is that to the edge or corner. The point is at `above` [m] over the ground; `round_off` [m] is the
+        error of coordinates.
         """
         apart, none = self._apart(s, t, x, y, z), 0.0 * s
         wx, wy = self.width
@@ -283,8 +292,8 @@ class _Patch(NamedTuple):
         # Lines of constant t and s through the foot point: tangents, and whether the line to the point leans along them
         tangents = [np.array([1.0, none, slopes[0]]), np.array([none, 1.0, slopes[1]])]
         tangents = [tangent / np.sqrt(dot(tangent, tangent)) for tangent in tangents]
-        leans = [abs(dot(apart, tangent)) > BEYOND * length for tangent in tangents]
-        edge = (leans[0] | leans[1]) & (squared > (ON_EDGE * min(wx, wy)) ** 2)
+        leans = [abs(dot(apart, tangent)) > BEYOND * length + round_off for tangent in tangents]
+        edge = (leans[0] | leans[1]) & (squared > 0.0)
         distance = where(above < 0.0, -length, length)
         normal = apart / distance
         bend = np.eye(3) - np.outer(normal, normal)
@@ -331,7 +340,7 @@ class Ground:
         """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
 
         Newton's method minimizes the squared distance, with the step halved while the distance does not decrease. It
-        starts at the nearest of five points: the vertical projection, and four others that are needed in narrow valleys.
+        starts at the nearest of five points: the vertical projection, and four others for narrow valleys.
         """
         x, y, z = p
         size = ROUND_OFF * ROUND_OFF * dot(p, p)
@@ -357,7 +366,7 @@ class Ground:
         start, least = np.array([0.0 * x, 0.0 * x]), dot(first, first)
         for dx, dy in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
             offset = np.array([dx * aside, dy * aside])
-            other = apart(*offset, self.function(x + offset[0], y + offset[1]))
+            other = apart(offset[0], offset[1], self.function(x + offset[0], y + offset[1]))
             squared = dot(other, other)
             nearer = squared < least
             start, least = where(nearer, offset, start), where(nearer, squared, least)
@@ -369,10 +378,8 @@ class Ground:
     def _second_order(self, x: Number, y: Number) -> SecondOrder:
         """Return height, slopes (2,) and curvature (2, 2) [1/m] at x, y [m]; derivatives that are not finite are 0."""
         value, *derivatives = second_order(self.function, x, y)
-        slopes, curvature = (
-            np.array([where(abs(d) < HUGE, d, 0.0) for d in np.ravel(one)]).reshape(np.shape(one)) for one in derivatives
-        )
-        return SecondOrder(value, slopes, curvature)
+        finite = [np.array([where(abs(d) < HUGE, d, 0.0) for d in np.ravel(one)]) for one in derivatives]
+        return SecondOrder(value, finite[0], finite[1].reshape(2, 2))
 
 
 SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts with it are not supported yet
