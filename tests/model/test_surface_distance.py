@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.elements.uneven_ground import NUDGE, SurfaceShape
+from linkwork.model.elements.uneven_ground import SurfaceShape
 
 BOX, CYLINDER = lw.Box((0.6, 0.8, 1.0)), lw.Cylinder(0.3, 0.8)
 
@@ -37,23 +37,16 @@ def test_normal_is_the_gradient_of_the_distance(name: str) -> None:
             [(shape.near(p + d).distance - shape.near(p - d).distance) / (2 * e) for d in e * np.eye(3)]
         )
         assert near.normal @ near.normal == pytest.approx(1.0, abs=1e-12)
-        if name in (
-            "height terrain",
-            "ground",
-        ):  # whose distance is along the normal of the ground below, not the nearest
-            continue
         assert gradient == pytest.approx(near.normal, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_bend_is_the_derivative_of_the_normal(name: str) -> None:
     shape, rng, e = SHAPES[name], np.random.default_rng(1), 1e-6
-    close = 1e-6 if name != "ground" else 1e-5  # differences of differences, by NUDGE
-    assert NUDGE == 1e-4
     for _ in range(60):
         p = rng.uniform(-0.55, 0.55, 3)
         rates = np.array([(shape.near(p + d).normal - shape.near(p - d).normal) / (2 * e) for d in e * np.eye(3)]).T
-        assert shape.near(p).bend == pytest.approx(rates, abs=close)
+        assert shape.near(p).bend == pytest.approx(rates, abs=1e-6)
 
 
 def surface_points(inside: Callable[[np.ndarray], np.ndarray], cells: int = 60) -> np.ndarray:
@@ -83,10 +76,12 @@ def test_height_field_matches_its_data_and_extends_beyond_its_edges() -> None:
     terrain = lw.HeightField((1.0, 2.0), HEIGHTS)
     for i, x in enumerate((-0.5, 0.5)):
         for j, y in enumerate((-1.0, 0.0, 1.0)):
-            near = terrain.near(np.array([x, y, 0.3]))
-            assert near.distance == pytest.approx((0.3 - HEIGHTS[i][j]) * near.normal[2])
-    edge, beyond = (terrain.near(np.array([0.5, y, 0.4])) for y in (1.0, 1.7))
-    assert beyond.distance == edge.distance
+            assert terrain.height(x, y) == HEIGHTS[i][j]
+            assert terrain.near(np.array([x, y, HEIGHTS[i][j]])).distance == 0.0
+    assert terrain.height(0.0, 0.5) == pytest.approx(np.mean([HEIGHTS[i][j] for i in (0, 1) for j in (1, 2)]))
+    for beyond in (1.0, 7.3):
+        assert terrain.height(0.5, 1.0 + beyond) == HEIGHTS[1][2]
+        assert terrain.near(np.array([0.5 + beyond, 1.0 + beyond, 0.4])).distance == 0.4 - HEIGHTS[1][2]
     with pytest.raises(lw.ModelError, match=r"heights must be an array \(nx, ny\)"):
         lw.HeightField((1, 1), [[0.0, 1.0], [2.0]])
     with pytest.raises(lw.ModelError, match="2 finite numbers > 0"):

@@ -53,7 +53,7 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
     on, under = contact.at.body, surface.place.body
     pose = poses[under] @ surface.place.pose
     centre = pose.R.T @ (poses[on].point(contact.at.pose.p) - pose.p)
-    distance, normal, bend = surface.shape.near(centre)
+    distance, normal, bend = surface.near(centre, contact.radius)
     # Twist of the contact's body relative to the surface, in its axes and about its origin
     V = _in_frame(pose, poses[on], twists[on]) - _in_frame(pose, poses[under], twists[under])
     point = centre - normal * contact.radius

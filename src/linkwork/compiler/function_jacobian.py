@@ -17,8 +17,9 @@ from linkwork.compiler.graph import needed
 from linkwork.compiler.traced_loops import flat, inputs
 from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
-from linkwork.spatial.scalar import Array
-from linkwork.spatial.traceable_loops import traced_by
+from linkwork.spatial.function_derivatives import SecondOrder, second_order_for
+from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.traceable_loops import traced_by, unrolled
 
 
 def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., Array]:
@@ -70,6 +71,21 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
         return inlining.close(_jacobian(value, fresh) if short else np.zeros(2 * fresh.shape))
 
     return derivative
+
+
+@second_order_for.register
+def _second_order(kind: Traced, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
+    """Return value, slopes (2,) and second derivatives (2, 2) of function(x, y) by automatic differentiation.
+
+    It is the implementation of `spatial.function_derivatives.second_order` for traced numbers; `kind` is one of them.
+    """
+
+    def value(at: Array) -> Any:
+        return function(at[0], at[1])
+
+    at, slopes = np.array([x, y], dtype=object), jacobian(value)
+    with unrolled():
+        return SecondOrder(value(at), slopes(at), jacobian(slopes)(at))
 
 
 class _NoLoops:

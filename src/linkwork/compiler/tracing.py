@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import linkwork.compiler.function_jacobian  # noqa: F401 - registers derivatives of functions of traced numbers
 from linkwork.compiler.graph import Graph, pruned
 from linkwork.compiler.kernel_shapes import Count, Rows, Shape
 from linkwork.compiler.traced_loops import LoopTracer, Series, TracedTable, inputs

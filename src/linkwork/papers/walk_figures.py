@@ -131,8 +131,8 @@ def side_figure(run: lw.Run, ranges: Sequence[tuple[float, float]]) -> Figure:
 def ground_height(m: lw.Mechanism, x: float, y: float = 0.0) -> float:
     """Return the height of the ground [m] at world coordinates x, y [m]."""
     surface = m.surfaces["ground"]
-    near = surface.shape.near(np.array([x, y, 0.0]) - surface.place.pose.p)
-    return float(-near.distance / near.normal[2])
+    at = np.array([x, y, 0.0]) - surface.place.pose.p
+    return float(surface.shape.height(*at[:2]) - at[2]) if isinstance(surface.shape, lw.HeightField) else -at[2]
 
 
 def _new(down: int, size: tuple[float, float], **options: Any) -> tuple[Figure, list[Axes]]:

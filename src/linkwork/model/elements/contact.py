@@ -173,13 +173,16 @@ class Contact(Element, section="contacts"):
         return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if no surface is on another body, and for each named surface on the contact's own body."""
+        """Yield a fault if no surface is on another body, and for each surface on its body or with too small cells."""
         if not self.against:
             yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
         for name in self.against:
             if mechanism.surfaces[name].place.body == self.at.body:
                 reason = f"against: the surface {name!r} is on the body of the contact"
                 yield Fault(reason, self.label, "name surfaces of other bodies")
+            if self.radius > (most := mechanism.surfaces[name].largest_radius):
+                reason = f"its radius of {self.radius:g} m is too large for the cells of the height field {name!r}"
+                yield Fault(reason, self.label, f"use a radius of at most {most:g} m, or a grid with larger cells")
 
     def describe(self) -> tuple[str, str]:
         """Return two texts for listings: stiffness and friction of the contact, and its body and surfaces."""

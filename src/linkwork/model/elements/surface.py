@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Self, get_args
@@ -10,8 +11,9 @@ from linkwork.model.bodies import Place
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place
 from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape, checked_surface
-from linkwork.model.geometry import Plane, Shape
+from linkwork.model.geometry import Near, Plane, Shape
 from linkwork.model.toml_value_conversion import written_name
+from linkwork.spatial.scalar import Array
 
 
 @cache
@@ -42,6 +44,18 @@ class Surface(Element, section="surfaces"):
     def functions(self) -> tuple[Callable[..., Any], ...]:
         """The height function of a surface with the shape Ground; empty for other shapes."""
         return (self.shape.function,) if isinstance(self.shape, Ground) else ()
+
+    @property
+    def largest_radius(self) -> float:
+        """Radius [m] of the largest ball that can touch the surface; infinite, but for height fields."""
+        return self.shape.largest_radius if isinstance(self.shape, HeightField) else math.inf
+
+    def near(self, p: Array, radius: float) -> Near:
+        """Return distance and normal of a point p (3,) [m] in the surface's frame: the centre of a ball, or a point.
+
+        Distances up to `radius` [m], the radius of the ball, are exact.
+        """
+        return self.shape.near(p, radius) if isinstance(self.shape, HeightField) else self.shape.near(p)
 
     @classmethod
     def stand_in(cls, name: str) -> Self:

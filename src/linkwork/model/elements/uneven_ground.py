@@ -1,42 +1,117 @@
-"""Shapes of uneven ground: heights on a grid, or height as a function of x and y."""
+"""Shapes of uneven ground: heights on a grid, or height as a function of x and y.
+
+The distance of a point is that to the nearest point of the ground, its foot point. A ball that touches the ground is
+then pushed along the line from the foot point to its centre, and the force of its contact spring is conservative.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.geometry import Near, Shape, plain_numbers
-from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
+from linkwork.spatial.function_derivatives import SecondOrder, second_order
+from linkwork.spatial.scalar import Array, Condition, Number, dot, lookup, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import HUGE, TINY
 
-NUDGE = 1e-4  # [m], step size of the finite differences of a height function
 Two = Sequence[float]  # two numbers; stored as a tuple
 Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
 
+# --- foot points on a Ground ---
+MOST = 24  # iterations of Newton's method for a foot point; 3 to 5 are usual
+CLOSE = 1e-8  # step relative to the distance at which Newton's method stops, before one last step: error 1e-16
+ROUND_OFF = 1e-15  # the same relative to the size of the coordinates
+SLACK = 1e-10  # increase of the squared distance by round-off that does not count, also when coordinates are large
+ASIDE = 0.6  # other starting points: their distance to the vertical projection, relative to the height of the point
+CONVEX = 1e-6  # smallest determinant of Newton's matrix, relative to that of a flat ground of the same slope
+# --- foot points on a HeightField ---
+START = 0.25  # Newton's method starts at this part of a cell or its mirror image, whichever is nearer
+SEARCHES = 5  # iterations of Newton's method with bisection for the foot point on one cell
+BEYOND = 1e-9  # angle [rad] between normal and line to the foot point above which the foot point is on an edge
+ON_EDGE = 1e-14  # the same for the distance along the cell, relative to the size of the height field: round-off
+RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; the time grows with its square
 
-def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
-    """Return distance and normal of the point p (3,) [m] relative to the ground below it, as a `Near` record.
 
-    The ground has the height `height` [m], `slopes` (2,) and `curvature` (2, 2) [1/m] at p's x and y.
+class _Newton(NamedTuple):
+    """Newton's matrix for the foot point on a surface of height h(x, y), and its inverse.
+
+    Half the squared distance of a point at `above` [m] over the surface has the second derivatives
+    H = I + s s^T - above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, as
+    above the centre of curvature of a valley, `convex` is false and the inverse is that of I + s s^T. `matrix` and
+    `inverse` (3,) have the entries xx, xy, yy.
     """
-    steep = np.array([-slopes[0], -slopes[1], 1.0])
-    length = np.sqrt(1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1])
-    normal = steep / length
-    columns = []
+
+    matrix: tuple[Number, Number, Number]
+    inverse: tuple[Number, Number, Number]
+    convex: Condition
+
+    @staticmethod
+    def of(above: Number, slopes: Array, curvature: Array) -> _Newton:
+        """Return the matrix for a point at `above` [m] over a surface with `slopes` (2,) and `curvature` (2, 2)."""
+        (p, q), K = slopes, curvature
+        flat = (1.0 + p * p, p * q, 1.0 + q * q)
+        full = (flat[0] - above * K[0][0], flat[1] - above * K[0][1], flat[2] - above * K[1][1])
+        det = full[0] * full[2] - full[1] * full[1]
+        convex = (det > CONVEX * (1.0 + p * p + q * q)) & (full[0] + full[2] > 0.0)
+        xx, xy, yy = (where(convex, a, b) for a, b in zip(full, flat, strict=True))
+        det = where(convex, det, 1.0 + p * p + q * q)
+        return _Newton(full, (yy / det, -xy / det, xx / det), convex)
+
+    def solve(self, x: Number, y: Number) -> Array:
+        """Return H^-1 (x, y), of shape (2,)."""
+        xx, xy, yy = self.inverse
+        return np.array([xx * x + xy * y, xy * x + yy * y])
+
+    def step(self, x: Number, y: Number, size: Number) -> Array:
+        """Return the step (2,) [m] towards the foot point; (x, y) [m] is minus the gradient.
+
+        If H is not positive definite, a part along its negative direction, of length `size` [m] times the root of
+        -2 times the eigenvalue, leaves the ridge between two foot points, where the gradient is zero.
+        """
+        (xx, xy, yy), newton = self.matrix, self.solve(x, y)
+        half = 0.5 * (xx - yy)
+        root = np.sqrt(half * half + xy * xy)
+        value = minimum(0.5 * (xx + yy) - root, 0.0)
+        # Eigenvector: of the two rows of H - value I, the one without cancellation
+        direction = where(half > 0.0, np.array([xy, -half - root]), np.array([half - root, xy]))
+        length = np.sqrt(direction[0] * direction[0] + direction[1] * direction[1] + TINY)
+        side = where(direction[0] * x + direction[1] * y < 0.0, -1.0, 1.0)
+        aside = direction * (side * size * np.sqrt(-2.0 * value) / length)
+        return where(self.convex, newton, newton + aside)
+
+
+def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
+    """Return distance and normal of a point whose foot point is inside a smooth part of the surface.
+
+    `apart` (3,) [m] is the vector from the foot point to the point. The height of the surface has `slopes` (2,) and the
+    second derivatives `curvature` (2, 2) [1/m] at the foot point. The bend is that of the parallel surface through the
+    point: the derivative of the normal by the foot point, times that of the foot point by the point.
+    """
+    p, q = slopes
+    length = np.sqrt(1.0 + p * p + q * q)
+    normal = np.array([-p, -q, 1.0]) / length
+    newton = _Newton.of(apart[2], slopes, curvature)
+    turns = []
     for k in range(2):
         turn = np.array([-curvature[0][k], -curvature[1][k], 0.0])
-        columns.append((turn - normal * (normal @ turn)) / length)
-    return Near((p[2] - height) / length, normal, np.array([*columns, np.zeros(3)]).T)
+        turns.append((turn - normal * dot(normal, turn)) / length)
+    columns = (newton.solve(*along) for along in ((1.0, 0.0), (0.0, 1.0), (p, q)))
+    bend = np.array([turns[0] * x + turns[1] * y for x, y in columns]).T
+    return Near(dot(apart, normal), normal, bend)
 
 
 @dataclass(frozen=True)
 class HeightField:
     """Shape for `Builder.surface`: ground with heights on a regular grid.
 
-    Heights between grid points are bilinear. Beyond an edge, the height is that at the edge. The solid is below.
+    Heights between grid points are bilinear. Beyond an edge, the height is that at the edge. The solid is below. A ball
+    touches the ground at the nearest point. At an edge between two cells, the normal points from the edge to the centre
+    of the ball, so that a ball rolls over a ridge without a change of energy.
 
     Parameters
     ----------
@@ -69,29 +144,163 @@ class HeightField:
         rows: Any = heights.tolist()
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
-    def near(self, p: Array) -> Near:
-        """Return the height [m] of the point p (3,) [m] above the ground, and the ground's normal.
+    @property
+    def cell(self) -> Array:
+        """Size (2,) [m] of a cell of the grid along x and y."""
+        return np.array(self.size) / (np.array(np.shape(self.heights)) - 1)
 
-        The result also has the derivative of the normal with respect to p.
+    @property
+    def lean(self) -> Array:
+        """Largest sine (2,) of the angle between normals and the z axis in the planes xz and yz.
+
+        A foot point at the distance d is not farther than d times these numbers along x and y. The slope of a bilinear
+        cell is largest on its edges.
         """
         table = np.array(self.heights)
-        cells = np.array(table.shape) - 1
-        index, part, width = [], [], np.array(self.size) / cells
-        for x, count, size, step in zip(p[:2], cells, self.size, width, strict=True):
-            along = minimum(maximum((x + 0.5 * size) / step, 0.0), float(count))
-            cell = minimum(np.floor(along), count - 1.0)
-            index.append(cell)
-            part.append(along - cell)
-        corners = [
-            [lookup(table.ravel(), (index[0] + i) * table.shape[1] + (index[1] + j) + 0.5) for j in (0, 1)]
-            for i in (0, 1)
-        ]
-        (a, b), (c, d) = corners
-        s, t = part
-        twist = a - b - c + d
-        slopes = np.array([((c - a) + twist * t) / width[0], ((b - a) + twist * s) / width[1]])
-        mixed = twist / (width[0] * width[1])
-        return _over(p, a + (c - a) * s + (b - a) * t + twist * s * t, slopes, np.array([[0.0, mixed], [mixed, 0.0]]))
+        slopes = np.array([np.abs(np.diff(table, axis=k)).max() / self.cell[k] for k in (0, 1)])
+        return slopes / np.hypot(1.0, slopes)
+
+    @property
+    def largest_radius(self) -> float:
+        """Radius [m] of the largest ball that can touch the ground: its foot point is at most 16 cells aside."""
+        return float(RADIUS_IN_CELLS * (self.cell / np.maximum(self.lean, TINY)).min())
+
+    def height(self, x: Number, y: Number) -> Number:
+        """Return the height of the ground [m] at x and y [m], in the frame of the shape."""
+        ax, ay = self._in_cells(x, y)
+        i, j = np.floor(ax), np.floor(ay)
+        return self._patch(i, j).height(ax - i, ay - j)
+
+    def near(self, p: Array, radius: float = 0.0) -> Near:
+        """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
+
+        The foot point is the nearest point in the cell below p and in its neighbours: one on each side, or more if
+        the foot point of a ball of the given `radius` [m] can be farther aside. Larger distances, inside or outside,
+        may be overestimated.
+        """
+        width, lean = self.cell, self.lean
+        reach = [max(1, int(np.ceil(radius * lean[k] / width[k]))) for k in (0, 1)]  # cells on each side
+        ax, ay = self._in_cells(p[0], p[1])
+        above = p[2] - self.height(p[0], p[1])
+        lows, counts = [], []
+        for a, cells, most in zip((ax, ay), reach, lean / width, strict=True):
+            aside, middle = minimum(abs(above) * most, float(cells)), np.floor(a)
+            lows.append(maximum(np.floor(a - aside), middle - cells))
+            counts.append(minimum(np.floor(a + aside), middle + cells) - lows[-1] + 1.0)
+
+        def visit(k: Number, least: Number, *best: Number) -> tuple[tuple[Number, ...], Condition]:
+            """Search the foot point in cell number k; return the state with the nearest foot point of all cells."""
+            column = np.floor((k + 0.5) / counts[1])
+            i, j = lows[0] + column, lows[1] + (k - column * counts[1])
+            s, t, squared = self._patch(i, j).foot((ax - i) * width[0], (ay - j) * width[1], p[2])
+            nearer = squared < least
+            state = [where(nearer, new, old) for new, old in zip((squared, i, j, s, t), (least, *best), strict=True)]
+            return (k + 1.0, *state), k + 1.0 >= counts[0] * counts[1]
+
+        most = (2 * reach[0] + 1) * (2 * reach[1] + 1)
+        (_, _, i, j, s, t), _, _ = iterate(most, visit, 0.0, HUGE, np.floor(ax), np.floor(ay), 0.0, 0.0)
+        return self._patch(i, j).near(
+            s, t, (ax - i) * width[0], (ay - j) * width[1], p[2], above, ON_EDGE * max(self.size)
+        )
+
+    def _in_cells(self, x: Number, y: Number) -> tuple[Number, Number]:
+        """Return x and y [m] as distances to the first grid point, in cells."""
+        (sx, sy), (wx, wy) = self.size, self.cell
+        return (x + 0.5 * sx) / wx, (y + 0.5 * sy) / wy
+
+    def _patch(self, i: Number, j: Number) -> _Patch:
+        """Return the cell between the grid points i, i + 1 and j, j + 1; beyond the grid it is as at the edge."""
+        table = np.array(self.heights)
+        nx, ny = table.shape
+        x, y = ([minimum(maximum(a + k, 0.0), n - 1.0) for k in (0, 1)] for a, n in ((i, nx), (j, ny)))
+        (a, b), (c, d) = ([lookup(table.ravel(), u * ny + v + 0.5) for v in y] for u in x)
+        return _Patch(self.cell, a, c - a, b - a, (a - b) - (c - d))
+
+
+class _Patch(NamedTuple):
+    """A cell of a height field, with height corner + along_x s + along_y t + twist s t [m] at 0 <= s, t <= 1.
+
+    `width` (2,) [m] is the size of the cell. Positions x, y [m] are relative to the corner s = t = 0.
+    """
+
+    width: Array
+    corner: Number
+    along_x: Number
+    along_y: Number
+    twist: Number
+
+    def height(self, s: Number, t: Number) -> Number:
+        """Return the height [m] at s and t."""
+        return self.corner + self.along_x * s + (self.along_y + self.twist * s) * t
+
+    def foot(self, x: Number, y: Number, z: Number) -> tuple[Number, Number, Number]:
+        """Return s and t of the foot point of a point x, y, z [m], and the squared distance between both [m^2].
+
+        For a given s, the foot point on the straight line along t has a closed form. The squared distance to it, as a
+        function of s, is minimized by Newton's method. It can have two minima in a cell with a large twist, so the
+        search begins at the nearer of two lines. Bisection replaces steps that leave the bracket.
+        """
+        wx, wy = self.width
+        low, high = 0.0 * x, 0.0 * x + 1.0
+        a, b = START, 1.0 - START
+        s = where(self._squared(a, x, y, z) < self._squared(b, x, y, z), a + low, b + low)
+        for _ in range(SEARCHES):
+            t = self._along(s, y, z)
+            rise_s, rise_t = self.along_x + self.twist * t, self.along_y + self.twist * s
+            over = z - self.height(s, t)
+            slope = -((x - s * wx) * wx + over * rise_s)  # derivative of half the squared distance by s
+            coupling, long = rise_s * rise_t - over * self.twist, wy * wy + rise_t * rise_t
+            steep = wx * wx + rise_s * rise_s
+            curve = steep - where((t > 0.0) & (t < 1.0), coupling * coupling / long, 0.0)
+            low, high = where(slope < 0.0, s, low), where(slope < 0.0, high, s)
+            convex = curve > CONVEX * steep
+            step = s - slope / where(convex, curve, steep)
+            middle = 0.5 * (low + high)
+            below, beyond = where(low > 0.0, middle, 0.0), where(high < 1.0, middle, 1.0)
+            s = where(step < low, below, where(step > high, beyond, step))
+        return s, self._along(s, y, z), self._squared(s, x, y, z)
+
+    def _squared(self, s: Number, x: Number, y: Number, z: Number) -> Number:
+        """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s."""
+        apart = self._apart(s, self._along(s, y, z), x, y, z)
+        return dot(apart, apart)
+
+    def _along(self, s: Number, y: Number, z: Number) -> Number:
+        """Return t of the foot point on the line of constant s, for a point at y and z [m]."""
+        wy, rise = self.width[1], self.along_y + self.twist * s
+        t = (y * wy + (z - (self.corner + self.along_x * s)) * rise) / (wy * wy + rise * rise)
+        return minimum(maximum(t, 0.0), 1.0)
+
+    def _apart(self, s: Number, t: Number, x: Number, y: Number, z: Number) -> Array:
+        """Return the vector (3,) [m] from the point of the cell at s and t to the point x, y, z [m]."""
+        return np.array([x - s * self.width[0], y - t * self.width[1], z - self.height(s, t)])
+
+    def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
+        """Return distance and normal of the point x, y, z [m], which has the foot point s, t.
+
+        If the foot point is on an edge or a corner of the cell and the line to it is not along the normal of the cell,
+        the distance is that to the edge or corner. The point is at `above` [m] over the ground; `round_off` [m] is the
+        error of coordinates.
+        """
+        apart, none = self._apart(s, t, x, y, z), 0.0 * s
+        wx, wy = self.width
+        slopes = np.array([(self.along_x + self.twist * t) / wx, (self.along_y + self.twist * s) / wy])
+        mixed = self.twist / (wx * wy)
+        face = _above_face(apart, slopes, np.array([[none, mixed], [mixed, none]]))
+        squared = dot(apart, apart)
+        length = np.sqrt(where(squared > 0.0, squared, 1.0))
+        # Lines of constant t and s through the foot point: tangents, and whether the line to the point leans along them
+        tangents = [np.array([1.0, none, slopes[0]]), np.array([none, 1.0, slopes[1]])]
+        tangents = [tangent / np.sqrt(dot(tangent, tangent)) for tangent in tangents]
+        leans = [abs(dot(apart, tangent)) > BEYOND * length + round_off for tangent in tangents]
+        edge = (leans[0] | leans[1]) & (squared > 0.0)
+        distance = where(above < 0.0, -length, length)
+        normal = apart / distance
+        bend = np.eye(3) - np.outer(normal, normal)
+        for lean, tangent in zip(leans, tangents, strict=True):
+            bend = bend - np.outer(tangent, tangent) * where(lean, 0.0, 1.0)
+        outer = Near(distance, normal, bend / distance)
+        return Near(*(where(edge, a, b) for a, b in zip(outer, face, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +308,11 @@ class Ground:
     """Shape for `Builder.surface`: ground whose height is a function of x and y. The solid is below.
 
     The function is written in NumPy and is traced and compiled, as controllers are: it must not branch on values. Its
-    slopes are finite differences. A mechanism with a Ground cannot be saved to a document, and a run with it cannot be
-    saved to a file.
+    derivatives are exact: linkwork differentiates the compiled function. A derivative that is not finite counts as 0.
+    The function should be smooth over the radius of the balls that touch it; a `HeightField` may have edges. A ball
+    touches the ground at the nearest point, which Newton's method finds. If the ground is more curved than the ball,
+    there can be several; the ball then touches one of them. A mechanism with a Ground cannot be saved to a document,
+    and a run with it cannot be saved to a file.
 
     Parameters
     ----------
@@ -125,16 +337,49 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the height [m] of the point p (3,) [m] above the ground, and the ground's normal.
+        """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
 
-        The result also has the derivative of the normal with respect to p.
+        Newton's method minimizes the squared distance, with the step halved while the distance does not decrease. It
+        starts at the nearest of five points: the vertical projection, and four others for narrow valleys.
         """
-        x, y, e = p[0], p[1], NUDGE
-        f = {(i, j): self.function(x + i * e, y + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
-        slopes = np.array([f[1, 0] - f[-1, 0], f[0, 1] - f[0, -1]]) / (2.0 * e)
-        xx, yy = (f[1, 0] - 2.0 * f[0, 0] + f[-1, 0]) / e**2, (f[0, 1] - 2.0 * f[0, 0] + f[0, -1]) / e**2
-        xy = (f[1, 1] - f[1, -1] - f[-1, 1] + f[-1, -1]) / (4.0 * e**2)
-        return _over(p, f[0, 0], slopes, np.array([[xx, xy], [xy, yy]]))
+        x, y, z = p
+        size = ROUND_OFF * ROUND_OFF * dot(p, p)
+
+        def apart(dx: Number, dy: Number, height: Number) -> Array:
+            return np.array([-dx, -dy, z - height])
+
+        def visit(best: Array, step: Array, least: Number) -> tuple[tuple[Array, Array, Number], Condition]:
+            """Evaluate the ground at offset `best` + `step` (2,) [m] from p; return the next offset and step."""
+            u, v = best + step
+            ground = self._second_order(x + u, y + v)
+            over = z - ground.value
+            squared = u * u + v * v + over * over
+            nearer = squared <= least * (1.0 + SLACK) + size / SLACK
+            newton = _Newton.of(over, ground.slopes, ground.curvature)
+            onward = newton.step(over * ground.slopes[0] - u, over * ground.slopes[1] - v, abs(over))
+            best, step = where(nearer, np.array([u, v]), best), where(nearer, onward, 0.5 * step)
+            done = step[0] * step[0] + step[1] * step[1] <= CLOSE * CLOSE * squared + size
+            return (best, step, where(nearer, squared, least)), done
+
+        first = apart(0.0, 0.0, self.function(x, y))
+        aside = ASIDE * abs(first[2])
+        start, least = np.array([0.0 * x, 0.0 * x]), dot(first, first)
+        for dx, dy in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+            offset = np.array([dx * aside, dy * aside])
+            other = apart(offset[0], offset[1], self.function(x + offset[0], y + offset[1]))
+            squared = dot(other, other)
+            nearer = squared < least
+            start, least = where(nearer, offset, start), where(nearer, squared, least)
+        (best, step, _), _, done = iterate(MOST, visit, start, np.array([0.0 * x, 0.0 * x]), HUGE)
+        u, v = where(done, best + step, best)
+        ground = self._second_order(x + u, y + v)
+        return _above_face(apart(u, v, ground.value), ground.slopes, ground.curvature)
+
+    def _second_order(self, x: Number, y: Number) -> SecondOrder:
+        """Return height, slopes (2,) and curvature (2, 2) [1/m] at x, y [m]; derivatives that are not finite are 0."""
+        value, *derivatives = second_order(self.function, x, y)
+        finite = [np.array([where(abs(d) < HUGE, d, 0.0) for d in np.ravel(one)]) for one in derivatives]
+        return SecondOrder(value, finite[0], finite[1].reshape(2, 2))
 
 
 SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts with it are not supported yet
