@@ -238,7 +238,7 @@ def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean
     """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []
-    return Walk(m, [*engaged(m), *switches], duration, lift=0.65)
+    return Walk(m, [*engaged(m), *switches], duration, lift=0.75)
 
 
 def tilt(q: Array) -> Array:

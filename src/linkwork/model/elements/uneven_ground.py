@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,20 +145,23 @@ class HeightField:
         rows: Any = heights.tolist()
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
-    @property
+    @cached_property
+    def _table(self) -> Array:
+        return np.array(self.heights)
+
+    @cached_property
     def cell(self) -> Array:
         """Size (2,) [m] of a cell of the grid along x and y."""
-        return np.array(self.size) / (np.array(np.shape(self.heights)) - 1)
+        return np.array(self.size) / (np.array(self._table.shape) - 1)
 
-    @property
+    @cached_property
     def lean(self) -> Array:
         """Largest sine (2,) of the angle between normals and the z axis in the planes xz and yz.
 
         A foot point at the distance d is not farther than d times these numbers along x and y. The slope of a bilinear
         cell is largest on its edges.
         """
-        table = np.array(self.heights)
-        slopes = np.array([np.abs(np.diff(table, axis=k)).max() / self.cell[k] for k in (0, 1)])
+        slopes = np.array([np.abs(np.diff(self._table, axis=k)).max() / self.cell[k] for k in (0, 1)])
         return slopes / np.hypot(1.0, slopes)
 
     @property
@@ -210,8 +214,7 @@ class HeightField:
 
     def _patch(self, i: Number, j: Number) -> _Patch:
         """Return the cell between the grid points i, i + 1 and j, j + 1; beyond the grid it is as at the edge."""
-        table = np.array(self.heights)
-        nx, ny = table.shape
+        table, (nx, ny) = self._table, self._table.shape
         x, y = ([minimum(maximum(a + k, 0.0), n - 1.0) for k in (0, 1)] for a, n in ((i, nx), (j, ny)))
         (a, b), (c, d) = ([lookup(table.ravel(), u * ny + v + 0.5) for v in y] for u in x)
         return _Patch(self.cell, a, c - a, b - a, (a - b) - (c - d))
