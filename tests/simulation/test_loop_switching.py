@@ -169,7 +169,10 @@ def test_dynamics_take_closed_flags_per_state():
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ([(0.1, "open")], r"entry 0 of the schedule must be \(time \[s\] or guard function, verb, name of an element\)"),
+        (
+            [(0.1, "open")],
+            r"entry 0 of the schedule must be \(time \[s\] or guard function, verb, name of an elem",
+        ),
         ([(-1.0, "open", "closing pin")], r"the time \[s\] must be finite and >= 0"),
         ([(0.1, "opne", "closing pin")], "opne"),
         ([(0.1, "open", "closing pine")], "there is no loop 'closing pine'"),
