@@ -21,7 +21,10 @@ def flywheels(clutch: float = 2.0, brake: float = 0.5, pawl: float = 3.0) -> lw.
     return b.ratchet("pawl", "a", capacity=pawl).build()
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "variational", "energy-momentum", "dop853"])
+SLOW = [pytest.param(method, marks=pytest.mark.slow) for method in ("semi-implicit", "variational", "rattle")]
+
+
+@pytest.mark.parametrize("method", ["rk4", *SLOW[:2], "energy-momentum", "dop853"])
 def test_capacities_can_vary_per_member(method: str) -> None:
     m, v0, run = flywheels(), np.array([3.0, 1.0]), {"duration": 1.0, "dt": 0.01, "method": method}
     given: dict[str, Any] = {"clutch.capacity": CAPACITIES, "brake.capacity": 0.4, "pawl.capacity": CAPACITIES + 1.0}
@@ -70,7 +73,7 @@ def starts() -> np.ndarray:
     return np.array([lw.compile(m).assemble([0.3, 0.5, -1.0]) for m in built])
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "rattle"])
+@pytest.mark.parametrize("method", ["rk4", *SLOW[::2]])
 def test_placements_can_vary_per_member(method: str) -> None:
     m, q0, run = linkage(), starts(), {"duration": 0.2, "dt": 0.002, "method": method}
     batch = lw.simulate(m, q0, parameters={NAMES[key]: x for key, x in PLACES.items()}, **run)

@@ -81,7 +81,7 @@ def test_examples_with_loops_do_not_depend_on_placement(name: str, seed: int, fa
     ("seed", "far"),
     [pytest.param(1, 0.0, marks=pytest.mark.slow), (2, 1.0), pytest.param(3, 1e3, marks=pytest.mark.slow)],
 )
-@pytest.mark.parametrize("method", ["variational", "midpoint", "energy-momentum"])
+@pytest.mark.parametrize("method", [pytest.param("variational", marks=pytest.mark.slow), "midpoint", "energy-momentum"])
 def test_step_derivatives_do_not_depend_on_placement(seed: int, far: float, method: str) -> None:
     """The step equations have redundant rows, whose round-off must not matter."""
     A, B = lw.Simulator(four_bar(0, 0.0), ORDINARY, V, 2e-3, method).step_derivatives(TAU)
