@@ -290,10 +290,10 @@ def test_document_round_trip_keeps_surfaces_and_contacts(tmp_path: Path) -> None
 # --- hostile values ---
 
 HOSTILE = {
-    "friction is no number": (free("b", 'size="0.1" friction="nan 0 0"'), "friction of the contact with 'floor'"),
+    "friction is not a number": (free("b", 'size="0.1" friction="nan 0 0"'), "friction of the contact with 'floor'"),
     "negative friction": (free("b", 'size="0.1" friction="-1 0 0" priority="1"'), "finite and >= 0"),
     "infinite solref": (free("b", 'size="0.1" solref="inf 1" priority="1"'), "solref"),
-    "solimp is no number": (free("b", 'size="0.1" solimp="nan 1 1" priority="1"'), "solimp"),
+    "solimp is not a number": (free("b", 'size="0.1" solimp="nan 1 1" priority="1"'), "solimp"),
     "infinite stiffness": (free("b", 'size="0.1" solref="0.1 1e-200" priority="1"'), "stiffness"),
     "too many contacts": (
         "<replicate count='130' offset='9 0 0'>" + free("b", 'type="box" size="1 1 1"') + "</replicate>",

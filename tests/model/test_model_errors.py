@@ -160,7 +160,7 @@ MORE: dict[str, Case] = {
     ),
     "clutch of an empty sum": clutch("b must name at least one joint", b={}),
     "clutch of a factor of zero": clutch("a: the factor of 'hinge' must not be 0", a={"hinge": 0.0}),
-    "clutch of a factor that is no number": clutch("a: the factor of 'hinge' must be numbers", a={"hinge": "one"}),
+    "clutch with a factor that is not a number": clutch("a: the factor of 'hinge' must be numbers", a={"hinge": "one"}),
     "clutch of a sum with an unknown joint": clutch("joint b: there is no joint 'axl'", b={"hinge": 1, "axl": 1}),
     "clutch of a sum with a ball": clutch("joint b: 'swivel' is a Ball joint", b={"hinge": 1, "swivel": 1}),
     "clutch of the same sums": clutch(

@@ -313,7 +313,7 @@ def test_every_fault_is_reported_once(tmp_path: Path) -> None:
         )
     )
     found = [(fault.line, fault.severity) for fault in find_faults(path)]
-    moments = 6  # one is no number, five are missing
+    moments = 6  # one is not a number, five are missing
     errors = [2] * (1 + moments) + [4, 5, 6, 7]
     assert sorted(found) == sorted([(1, "warning"), (5, "warning"), *((line, "error") for line in errors)])
     lines = [fault.line or 0 for fault in find_faults(path)]

@@ -206,7 +206,7 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
 def _numbers(element: Element, key: str) -> list[float]:
     """Return the numbers in the attribute `key` of an XML element.
 
-    Words that are no numbers are skipped: MuJoCo reports them.
+    Words that are not numbers are skipped; MuJoCo reports them as errors.
     """
     found: list[float] = []
     for word in element.attributes.get(key, "").split():
