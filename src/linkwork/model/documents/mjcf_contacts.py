@@ -191,7 +191,7 @@ class _Contacts:
         if given.condim >= TORSIONAL and not points.radius:
             self.leave("torsional and rolling friction of geoms that are not spheres or capsules:", name)
         if not isinstance(self.surfaces[surface], Plane) and len(points.at) > 1:
-            self.leave("contacts between the corners or ends of geoms and a surface that is no plane:", name)
+            self.leave("contacts between the corners or ends of geoms and a surface that is not a plane:", name)
         self.limit(len(points.at) - 1, geom)
         return given
 
