@@ -2,7 +2,7 @@
 
 A node is a tuple (operation, operand, ...). Operands are indices of earlier nodes, so nodes are in order of evaluation.
 `("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over another graph, a `Value` of
-a loop, or a `Lookup` in a table.
+a loop, a `Lookup` in a table, or a `ReadRow` or `WriteRow` of memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from linkwork.compiler.kernel_shapes import Count
+from linkwork.compiler.row_array_operations import ReadRow, WriteRow
 from linkwork.spatial.random_numbers import pair
 
 Node = tuple[Any, ...]
@@ -54,6 +55,7 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
+    "any": lambda a: a,  # in any SIMD lane
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
 PLAIN = frozenset({"add", "sub", "mul"})  # simplification rules apply to these only if an operand is REDUCIBLE
@@ -63,7 +65,7 @@ FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LO
 ARITY = (
     dict.fromkeys(UNARY, 1)
     | dict.fromkeys((*BINARY, *COMPARISONS), 2)
-    | {"and": 2, "or": 2, "not": 1, "select": 3}
+    | {"and": 2, "or": 2, "not": 1, "any": 1, "select": 3}
     | dict.fromkeys((*FUSED, *RANDOM), 3)
 )
 TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations with a truth value
@@ -173,7 +175,7 @@ class Graph:
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
-    def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
+    def apply(self, operation: str | Loop | Value | Lookup | ReadRow | WriteRow, *operands: int) -> int:
         """Return the node of an operation on given operand nodes, after simplification and constant folding."""
         if operation in PLAIN:  # the most frequent case: no rule applies
             a, b = operands
@@ -404,6 +406,12 @@ def verify(graph: Graph) -> None:
             assert len(operands) == 1, (number, node)
             assert operation.rows > 0, (number, node)
             assert 0 <= operation.column < operation.size, (number, node)
+        elif isinstance(operation, ReadRow):
+            assert len(operands) == 2, (number, node)
+            assert 0 <= operation.column < operation.region.size, (number, node)
+        elif isinstance(operation, WriteRow):
+            assert operation.first + len(operands) - 3 <= operation.region.size, (number, node)
+            wanted = [k == 1 for k in range(len(operands))]
         elif operation != "const":
             assert len(operands) == ARITY[operation], (number, node)
             wanted = [True, False, False] if operation == "select" else wanted

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from linkwork.compiler.graph import Graph, Loop, Value
 from linkwork.compiler.graph_partitioning import chunks
+from linkwork.compiler.row_array_operations import ReadRow, Region, WriteRow
 
 # Graphs with at least so many nodes share code between chunks: straight-line code of this length does not fit the
 # first-level caches. Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take
@@ -75,6 +76,7 @@ class Workspace:
     grouped: bool
     total: int = 0
     free: list[tuple[int, int]] = field(default_factory=list)  # ranges of slots: begin and end
+    regions: dict[Region, int] = field(default_factory=dict)  # first slot of each row array
 
     def region(self, size: int) -> int:
         """Append `size` new slots to the workspace and return the first one."""
@@ -106,12 +108,14 @@ class Plan(NamedTuple):
 
     The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, chunks with
     equal operations share code; results of a chunk that are last used in the same step are then in adjacent slots.
+    `regions` has the first slot of each row array.
     """
 
     steps: list[Step]
     outputs: list[int]
     total: int
     shares_chunks: bool
+    regions: dict[Region, int]
 
 
 def plan(graph: Graph) -> Plan:
@@ -120,7 +124,7 @@ def plan(graph: Graph) -> Plan:
     workspace = Workspace(grouped=share)
     first = workspace.region(graph.ninputs)
     steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace)
-    return Plan(steps, outputs, workspace.total, share)
+    return Plan(steps, outputs, workspace.total, share, workspace.regions)
 
 
 def _length(graph: Graph) -> int:
@@ -143,6 +147,9 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
     `inputs` are the slots of the graph's inputs; `workspace` allocates slots for computed values.
     """
+    for operation in (node[0] for node in graph.nodes if isinstance(node[0], (ReadRow, WriteRow))):
+        if operation.region not in workspace.regions:
+            workspace.regions[operation.region] = workspace.region(operation.region.count * operation.region.size)
     groups = _operation_groups(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
     last_use = _last_uses(graph, groups, home)
@@ -240,6 +247,6 @@ def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int
     for number, k in enumerate(first):
         value = graph.value(k)
         begin.append((slots[k] if value is None else float(value), state + number))
-    update: list[tuple[int | float, int]] = [(slot, state + k) for k, slot in enumerate(following)]
+    update: list[tuple[int | float, int]] = [(x, state + k) for k, x in enumerate(following) if x != state + k]
     watched = None if loop.watch is None else state + loop.watch
     return [Moves(begin), LoopStep(loop, steps, Moves(update), rows, recorded, watched)]

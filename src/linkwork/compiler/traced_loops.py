@@ -16,7 +16,9 @@ import numpy as np
 
 from linkwork.compiler.graph import Loop, Table, Value
 from linkwork.compiler.kernel_shapes import Count, Rows, Shape
+from linkwork.compiler.row_array_operations import Region
 from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
+from linkwork.compiler.traced_row_arrays import TracedRows, numbers_in_state, shape_in_state
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import where
 
@@ -42,10 +44,24 @@ class Series(NamedTuple):
 
 
 class LoopTracer:
-    """Converts the loops of a traced function to loop operations of its graph."""
+    """Converts the loops of a traced function to loop operations of its graph.
+
+    `mask` is the condition under which a lane is inside the innermost loop that ends separately for each lane; it is
+    true outside of such loops. `latest` has the latest version of each row array, by the number of its region.
+    """
 
     def __init__(self, graph: Scope):
         self.scope, self.series = graph, list[Series]()
+        self.mask: Any = True
+        self.latest: dict[int, TracedRows] = {}
+
+    def row_array(self, count: int, size: int) -> TracedRows:
+        """Return a new row array; implements `spatial.row_arrays.row_array`."""
+        return self.new_rows(count, size, shared=False)
+
+    def new_rows(self, count: int, size: int, shared: bool) -> TracedRows:
+        """Return a new row array of `count` rows; with `shared`, its numbers are the same in all SIMD lanes."""
+        return TracedRows(self, Region(len(self.latest), count, size, shared), 0.0)
 
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
@@ -56,6 +72,7 @@ class LoopTracer:
         """
         loop = _OpenLoop(self, count, (0.0, *state), each)
         k, *now = loop.now
+        self.scope.uniform.add(k.number)
         new, row = body(k, *now, *loop.rows)
         (_, *last), series = loop.close((k + 1.0, *_like(state, new)), row)
         return tuple(last), series
@@ -67,13 +84,37 @@ class LoopTracer:
         """
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")
-        loop = _OpenLoop(self, most, (1.0, 0.0, *state), (), watch=0)
+        outer = self.mask
+        loop = _OpenLoop(self, most, (where(outer, 1.0, 0.0), 0.0, *state), (), watch=0)
         going, iterations, *now = loop.now
-        new, done = body(*now)
         still = going == 1.0
-        frozen = [where(still, a, b) for a, b in zip(_like(state, new), now, strict=True)]
+        self.mask = still
+        new, done = body(*now)
+        self.mask = outer
+        frozen = self.frozen(still, _like(state, new), now)
         (going, iterations, *last), _ = loop.close((where(done, 0.0, going), iterations + going, *frozen), ())
         return tuple(last), iterations, going == 0.0
+
+    def while_going(
+        self, most: int, body: Callable[..., tuple[Sequence[Any], Any]], start: Any, state: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Trace a loop of at most `most` iterations of state, going = body(*state), while going in any lane.
+
+        `start` is whether the loop begins. All lanes make all iterations.
+        """
+        loop = _OpenLoop(self, most, (where(start, 1.0, 0.0), *state), (), watch=0)
+        _, *now = loop.now
+        new, going = body(*now)
+        (_, *last), _ = loop.close((where(going, 1.0, 0.0), *_like(state, tuple(new))), ())
+        return tuple(last)
+
+    @staticmethod
+    def frozen(still: Any, new: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+        """Return the state of a loop after an iteration: `new` in lanes where `still` is true, else `now`.
+
+        Row arrays are returned as they are: writes to them have the condition `mask`.
+        """
+        return [a if isinstance(a, TracedRows) else where(still, a, b) for a, b in zip(new, now, strict=True)]
 
     def new_series(self, count: int | Count, row: Shape) -> Series:
         """Add a kernel result with one row of shape `row` for each of `count` iterations of a loop; return it."""
@@ -103,9 +144,13 @@ class _OpenLoop:
         watch: int | None = None,
     ):
         self.tracer, self.count, self.first, self.watch = tracer, count, first, watch
+        self.begin = numbers_in_state(first)
         self.around = tracer.scope
         self.inside = tracer.scope = Scope(self.around)
-        self.now = [inputs(self.inside, np.shape(x)) for x in first]
+        self.now = [
+            x.again(inputs(self.inside, ())) if isinstance(x, TracedRows) else inputs(self.inside, np.shape(x))
+            for x in first
+        ]
         self.tables = [self._table(table) for table in each]
         self.rows = [inputs(self.inside, table.rows.row) for table in self.tables]
 
@@ -116,15 +161,16 @@ class _OpenLoop:
         """
         around, inside = self.around, self.inside
         self.tracer.scope, inside.open = around, False
-        numbers = flat(self.first)
-        inside.outputs = [operand(inside, x) for x in (*flat(new), *flat(recorded))]
+        numbers = self.begin
+        inside.outputs = [operand(inside, x) for x in (*numbers_in_state(new), *flat(recorded))]
         series = tuple(self.tracer.new_series(self.count, np.shape(x)) for x in recorded)
         tables = tuple(Table(table.argument, math.prod(table.rows.row)) for table in self.tables)
         loop = Loop(inside, len(numbers), self.count, tables, tuple(one.number for one in series), self.watch)
         node = around.apply(loop, *(operand(around, x) for x in numbers), *inside.taken)
         values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(numbers))])
-        last = [_shaped([next(values) for _ in range(math.prod(np.shape(x)))], np.shape(x)) for x in self.first]
-        return tuple(last), series
+        last = [_shaped([next(values) for _ in range(math.prod(shape))], shape) for shape in map(shape_in_state, new)]
+        arrays = zip(new, last, strict=True)
+        return tuple(a.again(x) if isinstance(a, TracedRows) else x for a, x in arrays), series
 
     def _table(self, table: Any) -> TracedTable:
         if not isinstance(table, TracedTable) or table.rows.count != self.count:
@@ -137,8 +183,8 @@ class _OpenLoop:
 
 def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
     """Return `new` as the next state of a loop; raise NotTraceable if its shapes differ from those of `state`."""
-    if not isinstance(new, tuple) or [np.shape(x) for x in new] != [np.shape(x) for x in state]:
-        before, after = ([np.shape(x) for x in each] for each in (state, new if isinstance(new, tuple) else (new,)))
+    if not isinstance(new, tuple) or [*map(shape_in_state, new)] != [*map(shape_in_state, state)]:
+        before, after = ([*map(shape_in_state, each)] for each in (state, new if isinstance(new, tuple) else (new,)))
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
     return new
 

@@ -40,6 +40,7 @@ class Scope(Graph):
         self.around, self.open = around, True
         self.depth: int = around.depth + 1 if around else 0
         self.taken: dict[int, int] = {}
+        self.uniform: set[int] = set()  # nodes that are known to have the same value in all SIMD lanes
 
     def take(self, owner: Scope, number: int) -> int:
         """Return the node by which this scope uses node `number` of the enclosing scope `owner`."""
@@ -55,6 +56,11 @@ class Scope(Graph):
                 scope.taken[number] = scope.input()
             number = scope.taken[number]
         return number
+
+
+    def outside_node(self, number: int) -> int | None:
+        """Return the node of the enclosing scope that input node `number` stands for; None if it is another input."""
+        return next((outer for outer, inner in self.taken.items() if inner == number), None)
 
 
 class Condition:
@@ -371,6 +377,11 @@ def _condition(operation: str, *values: Any) -> Any:
     number = graph.apply(operation, *map(operand, repeat(graph), values))
     value = graph.value(number)
     return Condition(graph, number) if value is None else value
+
+
+def any_lane(condition: Any) -> Any:
+    """Return whether a condition is true in any SIMD lane; a result must not depend on it, only what is skipped."""
+    return _condition("any", condition) if isinstance(condition, Condition) else condition
 
 
 def _refuse(what: str, instead: str) -> NoReturn:

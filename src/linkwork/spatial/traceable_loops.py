@@ -28,8 +28,17 @@ class Tracer(Protocol):
         """Trace a loop with a stopping condition; arguments and results are those of the module's `iterate`."""
         ...
 
+    def row_array(self, count: int, size: int) -> Any:
+        """Return a new array whose rows are read and written at computed indices; see `spatial.row_arrays`."""
+        ...
+
 
 _tracer: ContextVar[Tracer | None] = ContextVar("tracer of loops", default=None)
+
+
+def active_tracer() -> Tracer | None:
+    """Return the tracer that handles loops now; None if functions run on plain numbers, or loops are unrolled."""
+    return _tracer.get()
 
 
 @contextmanager

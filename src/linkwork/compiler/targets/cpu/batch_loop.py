@@ -59,7 +59,7 @@ class _BatchLoop:
         self.plan, self.arguments, self.results = program
         self.width = width
         self.panel = self._panel()
-        self.printer = ChunkPrinter(self.plan.total, width, self.panel)
+        self.printer = ChunkPrinter(self.plan.total, width, self.panel, self.plan.regions)
         self.transfer = TransferPrinter(self.printer)
         self.functions: list[str] = []
         self.calls = self._chunks()

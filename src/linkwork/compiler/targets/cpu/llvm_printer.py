@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
 
 from linkwork.compiler.code_deduplication import SharedChunk, SlotAddress
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
 from linkwork.compiler.kernel_plan import Moves
+from linkwork.compiler.row_array_operations import ReadRow, Region, WriteRow
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -45,8 +46,9 @@ class ChunkPrinter:
     the workspaces are contiguous.
     """
 
-    def __init__(self, total: int, width: int, panel: int):
+    def __init__(self, total: int, width: int, panel: int, regions: Mapping[Region, int] | None = None):
         self.total, self.width, self.panel = total, width, panel
+        self.regions = regions or {}  # first slot of each row array
         self.real = "double" if width == 1 else f"<{width} x double>"
         self.truth = "i1" if width == 1 else f"<{width} x i1>"
         self.suffix = "f64" if width == 1 else f"v{width}f64"
@@ -80,6 +82,7 @@ class ChunkPrinter:
         self.values: dict[int, str] = {}  # names of the values that are available in the chunk
         self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function with two results
         self.rows: dict[tuple[int, int], list[str]] = {}  # table row of each lane for an index
+        self.places: dict[tuple[int, Region], str] = {}  # address of the row of a region for an index
         inside = set(chunk.nodes)
         for k in chunk.nodes:
             for operand in self.graph.operands(k):
@@ -276,6 +279,11 @@ done:
         values, real = [self.values[operand] for operand in operands], self.real
         if isinstance(operation, Lookup):
             result = self._lookup(operation, operands[0], values[0])
+        elif isinstance(operation, ReadRow):
+            at = self._row_address(operation.region, operands[0], values[0], operation.column)
+            result = self.new(f"load {real}, ptr {at}, align {8 * self.width}")
+        elif isinstance(operation, WriteRow):
+            result = self._write_row(operation, operands[2], values)
         elif operation in BINARY_INSTRUCTIONS:
             result = self.new(f"{BINARY_INSTRUCTIONS[operation]} {real} {values[0]}, {values[1]}")
         elif operation in FUSED:
@@ -292,6 +300,8 @@ done:
             result = self.new(f'call {real} @"{name}"({arguments})')
         elif operation in COMPARISONS:
             result = self.new(f"fcmp {COMPARE[operation]} {real} {values[0]}, {values[1]}")
+        elif operation == "any":
+            result = self._in_any_lane(values[0])
         elif operation in LOGIC:
             second = self.constant(True) if operation == "not" else values[1]
             instruction = {"and": "and", "or": "or", "not": "xor"}[operation]
@@ -346,10 +356,51 @@ done:
             vector = self.new(f"insertelement {self.real} {vector}, double {value}, i32 {lane}")
         return vector
 
-    def _lanes_of_index(self, index: str, rows: int) -> list[str]:
+    def _row_address(self, region: Region, operand: int, index: str, column: int) -> str:
+        """Append the IR that computes the address of a number of a row array; return the name of the pointer.
+
+        `operand` is the node of the row's index and `index` its IR value; the index of the first lane counts.
+        """
+        if (operand, region) not in self.places:
+            row = self._lanes_of_index(index, region.count, first_only=True)[0]
+            offset = self.new(f"mul i64 {row}, {region.size * self.width}")
+            begin = self._address(self.regions[region])
+            self.places[operand, region] = self.new(f"getelementptr inbounds double, ptr {begin}, i64 {offset}")
+        at = self.places[operand, region]
+        return self.new(f"getelementptr inbounds double, ptr {at}, i64 {column * self.width}")
+
+    def _write_row(self, write: WriteRow, operand: int, values: list[str]) -> str:
+        """Append the IR that writes numbers to a row of a row array; return the IR value of its new version.
+
+        `operand` is the node of the row's index. `values` are the IR values of the operands.
+        """
+        _, condition, index, *numbers = values
+        for column, number in enumerate(numbers, start=write.first):
+            at = self._row_address(write.region, operand, index, column)
+            new = number
+            if condition != self.constant(True):
+                old = self.new(f"load {self.real}, ptr {at}, align {8 * self.width}")
+                new = self.new(f"select {self.truth} {condition}, {self.real} {number}, {self.real} {old}")
+            self.lines.append(f"  store {self.real} {new}, ptr {at}, align {8 * self.width}, !noalias {OUTSIDE}")
+        return self.constant(0.0)
+
+    def _in_any_lane(self, condition: str) -> str:
+        """Append the IR that computes whether a condition is true in any lane; return it as a vector of truth values."""
+        if self.width == 1:
+            return condition
+        reduce = f"llvm.vector.reduce.or.v{self.width}i1"
+        self.declared[reduce] = f"declare i1 @{reduce}({self.truth})"
+        found = self.new(f"call i1 @{reduce}({self.truth} {condition})")
+        one = self.new(f"insertelement {self.truth} poison, i1 {found}, i32 0")
+        return self.new(
+            f"shufflevector {self.truth} {one}, {self.truth} poison, <{self.width} x i32> zeroinitializer"
+        )
+
+    def _lanes_of_index(self, index: str, rows: int, first_only: bool = False) -> list[str]:
         """Append the IR that converts a vector of indices to table rows; return the row of each lane.
 
-        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false.
+        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false. With `first_only`,
+        only the row of the first lane is returned.
         """
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):
@@ -360,5 +411,6 @@ done:
         floored = self.new(f"fptosi {self.real} {bounded} to {whole}")
         lanes = [floored]
         if self.width > 1:
-            lanes = [self.new(f"extractelement {whole} {floored}, i32 {lane}") for lane in range(self.width)]
+            count = 1 if first_only else self.width
+            lanes = [self.new(f"extractelement {whole} {floored}, i32 {lane}") for lane in range(count)]
         return [self.new(f"zext i32 {lane} to i64") for lane in lanes]

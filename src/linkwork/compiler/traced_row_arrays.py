@@ -1,0 +1,160 @@
+"""Traced row arrays: the arrays of `spatial.row_arrays` as memory regions of a kernel.
+
+Members of a batch run in SIMD lanes, and a loop runs as long as any lane needs it. A write therefore has a condition:
+it keeps the numbers of lanes whose own loop is over (`LoopTracer.mask`). A visit runs the body for rows that any lane
+has selected, and changes only the lanes that have selected the row; the result of a member does not depend on others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.compiler.graph import Lookup
+from linkwork.compiler.row_array_operations import ReadRow, Region, WriteRow
+from linkwork.compiler.traced_number import Scope, Traced, any_lane, operand, wrap
+from linkwork.errors import NotTraceable
+from linkwork.spatial.scalar import Array, Number, where
+
+if TYPE_CHECKING:
+    from linkwork.compiler.traced_loops import LoopTracer
+
+
+class TracedRows:
+    """A version of a row array in a trace; `version` is the number that orders reads and writes."""
+
+    def __init__(self, tracer: LoopTracer, region: Region, version: Number):
+        self._tracer, self.region, self.version = tracer, region, version
+        tracer.latest[region.number] = self
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return self.region.count
+
+    @property
+    def size(self) -> int:
+        """Numbers per row."""
+        return self.region.size
+
+    def at(self, index: Number) -> Array:
+        """Return row `index` as an array (size,) of traced numbers."""
+        scope = self._tracer.scope
+        place, version = self._index(index), operand(scope, self._current())
+        row = np.empty(self.size, dtype=object)
+        row[:] = [
+            wrap(scope, scope.apply(ReadRow(self.region, column), place, version)) for column in range(self.size)
+        ]
+        return row
+
+    def put(self, index: Number, row: Sequence[Number] | Array, first: int = 0, when: Any = True) -> TracedRows:
+        """Return the array after numbers are written to row `index`, from column `first` on, if `when` is true."""
+        mask = self._tracer.mask
+        return self.written(index, row, first, when if mask is True else mask & when)
+
+    def written(self, index: Number, row: Sequence[Number] | Array, first: int, when: Any) -> TracedRows:
+        """Return the array after a write with the condition `when` alone, also in lanes whose loop is over."""
+        numbers = list(np.ravel(np.asarray(row, dtype=object)))
+        if first + len(numbers) > self.size:
+            raise NotTraceable(f"a row of {self.size} numbers cannot hold {len(numbers)} numbers from column {first}")
+        scope = self._tracer.scope
+        operands = [operand(scope, x) for x in (self._current(), when, index, *numbers)]
+        self._index(index)
+        version = scope.apply(WriteRow(self.region, first), *operands)
+        return TracedRows(self._tracer, self.region, Traced(scope, version))
+
+    def again(self, version: Number) -> TracedRows:
+        """Return the same array at another version, at the begin or end of a loop."""
+        return TracedRows(self._tracer, self.region, version)
+
+    def selection(self) -> TracedSelection:
+        """Return the selection of the rows whose first number is not zero; see `spatial.row_arrays.selected_rows`."""
+        return TracedSelection(self._tracer, self)
+
+    def _current(self) -> Number:
+        if self._tracer.latest[self.region.number] is not self:
+            raise NotTraceable("a row array was used after a later version of it was written; pass it on in the state")
+        return self.version
+
+    def _index(self, index: Number) -> int:
+        scope = self._tracer.scope
+        number = operand(scope, index)
+        if not is_uniform(scope, number):
+            raise NotTraceable(
+                "the index of a row array must be the counter of a loop, or follow from it and constants, so that it "
+                "is the same for all members of a batch"
+            )
+        return number
+
+
+class TracedSelection:
+    """Rows that the loop of a visit runs over, in a trace: those that any SIMD lane has selected.
+
+    `rows` lists them, and `length` is their number; both are the same in all lanes.
+    """
+
+    def __init__(self, tracer: LoopTracer, flags: TracedRows):
+        self._tracer, self._flags = tracer, flags
+        rows = tracer.new_rows(flags.count, 1, shared=True)
+
+        def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
+            tracer.scope.uniform.add(length.number)
+            wanted = (flags.at(k)[0] != 0.0) & tracer.mask
+            found = any_lane(wanted)
+            return length + where(found, 1.0, 0.0), rows.written(length, [k], 0, found)
+
+        (self._length, self._rows), _ = tracer.record(
+            flags.count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ()
+        )
+
+    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
+        """Return the state after state = body(k, *state) for each selected row k, in increasing order."""
+        tracer, length = self._tracer, self._length
+        outer = tracer.mask
+
+        def each(i: Number, *now: Any) -> tuple[tuple[Any, ...], Any]:
+            tracer.scope.uniform.add(i.number)
+            k = self._rows.at(i)[0]
+            tracer.mask = (self._flags.at(k)[0] != 0.0) & (i < length) & outer
+            changed = body(k, *now)
+            tracer.mask, own = outer, tracer.mask
+            return (i + 1.0, *tracer.frozen(own, changed, now)), i + 1.0 < length
+
+        return tracer.while_going(self._flags.count, each, 0.0 < length, (0.0, *state))[1:]
+
+
+def is_uniform(scope: Scope, number: int) -> bool:
+    """Return whether node `number` of a scope certainly has the same value in all SIMD lanes."""
+    if number in scope.uniform:
+        return True
+    node = scope.nodes[number]
+    operation = node[0]
+    if operation == "const":
+        return True
+    if operation == "input":
+        outer = scope.outside_node(number)
+        return outer is not None and scope.around is not None and is_uniform(scope.around, outer)
+    if isinstance(operation, ReadRow):
+        return operation.region.shared and is_uniform(scope, node[1])
+    if operation == "any" or (isinstance(operation, (str, Lookup)) and all(is_uniform(scope, k) for k in node[1:])):
+        scope.uniform.add(number)
+        return True
+    return False
+
+
+def shape_in_state(value: Any) -> tuple[int, ...]:
+    """Return the shape of the numbers that a value has in the state of a loop: () for the version of a row array."""
+    return () if isinstance(value, TracedRows) else np.shape(value)
+
+
+def numbers_in_state(values: Sequence[Any]) -> list[Any]:
+    """Return all numbers of a loop's state as one list; a row array is represented by its version."""
+    found: list[Any] = []
+    for value in values:
+        whole = value.version if isinstance(value, TracedRows) else value
+        found += list(np.ravel(np.asarray(whole, dtype=object))) if math.prod(np.shape(whole)) else []
+    return found
+

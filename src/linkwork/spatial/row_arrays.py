@@ -1,0 +1,103 @@
+"""Arrays whose rows a loop reads and writes at computed indices, and loops over selected rows.
+
+NumPy's arrays of traced numbers have fixed indices: a trace of a loop over many similar things, such as pairs of
+bodies, would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes them at an index
+that it computes, so that one text of the loop's body serves all rows:
+
+    flags = row_array(n, 1)                       # rows are undefined until they are written
+    (flags,) = repeat(n, lambda k, flags: (flags.put(k, [near(k)]),), flags)
+    near = selected_rows(flags)                   # the rows whose first number is not zero
+    (total,) = near.visit(lambda k, total: (total + force(k),), 0.0)
+
+`put` returns the changed array; the array before must not be used any more. A loop that writes to a row array has it
+in its state. An index must be the same for all members of a batch: a loop's counter, the argument k of a visit, or a
+number computed from these and constant tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array, Condition, Number
+from linkwork.spatial.traceable_loops import active_tracer
+
+
+class RowArray(Protocol):
+    """An array of `count` rows of `size` numbers; see the module's docstring."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Numbers per row."""
+        ...
+
+    def at(self, index: Number, /) -> Array:
+        """Return row `index` as an array (size,)."""
+        ...
+
+    def put(self, index: Number, row: Sequence[Number] | Array, /, first: int = 0, when: Condition = True) -> Any:
+        """Return the array after numbers are written to row `index`, from column `first` on, if `when` is true."""
+        ...
+
+
+class Selection(Protocol):
+    """Rows of a row array that a loop visits."""
+
+    def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any) -> tuple[Any, ...]:
+        """Return the state after state = body(k, *state) for each selected row k, in increasing order."""
+        ...
+
+
+def row_array(count: int, size: int) -> RowArray:
+    """Return a new row array with `count` rows of `size` numbers, which are undefined until they are written."""
+    tracer = active_tracer()
+    return _PlainRows(count, size) if tracer is None else tracer.row_array(count, size)
+
+
+def selected_rows(flags: RowArray) -> Selection:
+    """Return the selection of the rows of `flags` whose first number is not zero."""
+    choose = getattr(flags, "selection", None)
+    if choose is not None:
+        return choose()
+    return _PlainSelection([k for k in range(flags.count) if flags.at(k)[0] != 0.0])
+
+
+class _PlainRows:
+    """A row array of floats. Like a traced one it has one valid version: `put` changes the numbers in place."""
+
+    def __init__(self, count: int, size: int, table: Array | None = None):
+        self.count, self.size = count, size
+        self._table: Array | None = np.full((count, size), np.nan, dtype=object) if table is None else table
+
+    def _rows(self) -> Array:
+        assert self._table is not None, "a row array was used after a later version of it was written"
+        return self._table
+
+    def at(self, index: Number) -> Array:
+        row = self._rows()[int(index)]
+        return row.astype(float) if all(isinstance(x, (float, np.floating)) for x in row) else row.copy()
+
+    def put(self, index: Number, row: Any, first: int = 0, when: Any = True) -> _PlainRows:
+        table, self._table = self._rows(), None
+        if when:
+            table[int(index), first : first + len(row)] = row
+        return _PlainRows(self.count, self.size, table)
+
+
+class _PlainSelection:
+    """Selected rows of a row array of floats."""
+
+    def __init__(self, rows: list[int]):
+        self._rows = rows
+
+    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
+        for k in self._rows:
+            state = body(k, *state)
+        return state
