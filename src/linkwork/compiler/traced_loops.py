@@ -77,7 +77,9 @@ class LoopTracer:
         (_, *last), series = loop.close((k + 1.0, *_like(state, new)), row)
         return tuple(last), series
 
-    def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
+    def iterate(
+        self, most: int, body: Callable[..., Any], state: Sequence[Any], start: Any = True
+    ) -> tuple[tuple[Any, ...], Any, Any]:
         """Trace a bounded while-loop; implements `spatial.traceable_loops.iterate`.
 
         The loop's state has two more numbers: `going` (1 or 0) and the iteration count.
@@ -85,7 +87,7 @@ class LoopTracer:
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")
         outer = self.mask
-        loop = _OpenLoop(self, most, (where(outer, 1.0, 0.0), 0.0, *state), (), watch=0)
+        loop = _OpenLoop(self, most, (where(start & outer, 1.0, 0.0), 0.0, *state), (), watch=0)
         going, iterations, *now = loop.now
         still = going == 1.0
         self.mask = still

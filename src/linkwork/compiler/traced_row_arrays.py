@@ -110,14 +110,14 @@ class TracedSelection:
             flags.count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ()
         )
 
-    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
-        """Return the state after state = body(k, *state) for each selected row k, in increasing order."""
+    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
+        """Return the state after state = body(k, *state) for each selected row k, in increasing or decreasing order."""
         tracer, length = self._tracer, self._length
         outer = tracer.mask
 
         def each(i: Number, *now: Any) -> tuple[tuple[Any, ...], Any]:
             tracer.scope.uniform.add(i.number)
-            k = self._rows.at(i)[0]
+            k = self._rows.at(length - 1.0 - i if backward else i)[0]
             tracer.mask = (self._flags.at(k)[0] != 0.0) & (i < length) & outer
             changed = body(k, *now)
             tracer.mask, own = outer, tracer.mask

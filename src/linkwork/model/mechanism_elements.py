@@ -14,6 +14,7 @@ from linkwork.model.elements.force import Force, LineForce
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_be_engaged
 from linkwork.model.named_collections import Named, Sections
+from linkwork.model.solids import POINTS, SolidPair, solid_pairs
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
@@ -99,6 +100,22 @@ class ElementViews:
     def contact_pairs(self) -> tuple[Pair, ...]:
         """All pairs of a contact and a surface that can touch, in the order of contacts."""
         return contact_pairs(cast("Mechanism", self))
+
+    @cached_property
+    def solid_pairs(self) -> tuple[SolidPair, ...]:
+        """All pairs of solids that can touch: those of each collision, in the order of collisions."""
+        return solid_pairs(cast("Mechanism", self))
+
+    @cached_property
+    def contact_names(self) -> tuple[str, ...]:
+        """The names of all contacts: of the contact pairs, then of the four contact points of each pair of solids."""
+        solids = [f"{pair.name} {k}" for pair in self.solid_pairs for k in range(1, POINTS + 1)]
+        return (*(pair.name for pair in self.contact_pairs), *solids)
+
+    @property
+    def touches(self) -> bool:
+        """Whether the mechanism has contacts."""
+        return bool(self.contact_pairs or self.solid_pairs)
 
     def constraint_of_row(self, row: int) -> str:
         """Return the label of the constraint to which constraint row `row` (of `nh`) belongs."""

@@ -16,7 +16,9 @@ number computed from these and constant tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,9 +52,40 @@ class RowArray(Protocol):
 class Selection(Protocol):
     """Rows of a row array that a loop visits."""
 
-    def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any) -> tuple[Any, ...]:
-        """Return the state after state = body(k, *state) for each selected row k, in increasing order."""
+    def visit(
+        self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False
+    ) -> tuple[Any, ...]:
+        """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
+
+        With `backward`, the order is decreasing.
+        """
         ...
+
+
+class RowLayout:
+    """The places of several arrays in a row: the first has the shape shapes[0], and so on."""
+
+    def __init__(self, *shapes: tuple[int, ...]):
+        self._shapes = shapes
+        self._ends = (0, *accumulate(math.prod(shape) for shape in shapes))
+
+    @property
+    def size(self) -> int:
+        """Numbers per row."""
+        return self._ends[-1]
+
+    def first(self, part: int) -> int:
+        """Return the column at which array number `part` begins."""
+        return self._ends[part]
+
+    def row(self, *parts: Any) -> list[Any]:
+        """Return the row with the given arrays, as a list of numbers."""
+        return [x for part in parts for x in np.ravel(np.asarray(part, dtype=object))]
+
+    def parts(self, row: Array) -> list[Any]:
+        """Return the arrays in a row; for the shape () it is a number."""
+        places = zip(pairwise(self._ends), self._shapes, strict=True)
+        return [row[begin:end].reshape(shape) if shape else row[begin] for (begin, end), shape in places]
 
 
 def row_array(count: int, size: int) -> RowArray:
@@ -97,7 +130,7 @@ class _PlainSelection:
     def __init__(self, rows: list[int]):
         self._rows = rows
 
-    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
-        for k in self._rows:
+    def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
+        for k in reversed(self._rows) if backward else self._rows:
             state = body(k, *state)
         return state

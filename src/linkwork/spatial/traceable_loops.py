@@ -85,16 +85,18 @@ def record(
     return state, tuple(np.array(series) for series in zip(*rows, strict=True))
 
 
-def iterate(most: int, body: Callable[..., tuple[State, Any]], *state: Any) -> tuple[State, Any, Any]:
+def iterate(
+    most: int, body: Callable[..., tuple[State, Any]], *state: Any, start: Any = True
+) -> tuple[State, Any, Any]:
     """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
 
     In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
-    never done and stops after `most` iterations.
+    never done and stops after `most` iterations. If the condition `start` is false, there is no iteration.
     """
     tracer = _tracer.get()
     if tracer is not None:
-        return tracer.iterate(most, body, state)
-    count, done = 0, False
+        return tracer.iterate(most, body, state, start)
+    count, done = 0, not start
     while count < most and not done:
         state, done = body(*state)
         count += 1

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from linkwork.model.elements.brake import Brake, locks, with_locks
 from linkwork.model.elements.clutch import Clutch
+from linkwork.model.elements.collision import Collision
 from linkwork.model.elements.contact import Contact
 from linkwork.model.elements.coupling import Coupling
 from linkwork.model.elements.differential import Differential
@@ -23,16 +24,16 @@ from linkwork.model.elements.spring import Spring
 from linkwork.model.elements.surface import Surface, surface
 
 __all__ = [
-    "Brake", "Clutch", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop", "Ratchet", "Spring",
+    "Brake", "Clutch", "Collision", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop", "Ratchet", "Spring",
     "Surface", "Transmission", "Verbs", "locks", "with_locks",
 ]  # fmt: skip
 
 # KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow
 KINDS = (
-    Loop, Drive, Clutch, Brake, Ratchet, Latch, Transmission, Differential, Coupling, Surface, Contact, Spring
+    Loop, Drive, Clutch, Brake, Ratchet, Latch, Transmission, Differential, Coupling, Surface, Contact, Collision, Spring
 )  # fmt: skip
 DOCUMENT_ORDER = (
-    Loop, Drive, Clutch, Ratchet, Brake, Latch, Differential, Transmission, Coupling, Surface, Contact, Spring
+    Loop, Drive, Clutch, Ratchet, Brake, Latch, Differential, Transmission, Coupling, Surface, Contact, Collision, Spring
 )  # fmt: skip
 arrange(KINDS)
 
@@ -97,6 +98,7 @@ class Verbs:
     couple = verb(Coupling, Coupling)
     surface = verb(surface, Surface)
     touch = verb(Contact, Contact)
+    collide = verb(Collision, Collision)
     spring = verb(Spring, Spring)
 
 

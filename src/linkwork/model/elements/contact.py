@@ -11,31 +11,25 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.bodies import Place
-from linkwork.model.builder_argument_checks import above_zero, numbers_of
+from linkwork.model.builder_argument_checks import numbers_of
 from linkwork.model.builder_specifications import Draft, Layout, unknown_faults
+from linkwork.model.elements import contact_force_law as force_law
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import (
     ZERO,
     body_name,
-    finite,
-    fraction,
-    friction_coefficients,
     key,
     names,
     not_negative,
     point,
-    positive,
 )
 from linkwork.model.elements.surface import Surface
 from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameter_rules import NOT_NEGATIVE
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
-
-REST_SPEED = 1e-3  # [m/s], the default
 
 
 class Contact(Element, section="contacts"):
@@ -66,48 +60,20 @@ class Contact(Element, section="contacts"):
         names, "Surfaces that the contact can touch; by default all surfaces of other bodies", default=(), kw_only=True
     )
     radius: Number = key(not_negative("m"), "Radius of the sphere; 0 means a point", default=0.0, kw_only=True)
-    stiffness: Number = key(
-        positive("N/m").with_rules(NOT_NEGATIVE),
-        "Stiffness along the normal; not needed for rigid contacts",
-        default=None, kw_only=True, parameter=True, usual=0.0,
-    )  # fmt: skip
-    damping: Number = key(not_negative("N s/m"), "Damping along the normal", default=0.0, kw_only=True, parameter=True)
-    tangential_stiffness: Number = key(
-        finite("N/m").with_rules(NOT_NEGATIVE),
-        "Stiffness along the surface; by default that along the normal",
-        default=None, kw_only=True, parameter=True, same_as="stiffness",
-    )  # fmt: skip
-    tangential_damping: Number = key(
-        not_negative("N s/m"),
-        "Damping along the surface; by default that along the normal",
-        default=None, kw_only=True, parameter=True, same_as="damping",
-    )  # fmt: skip
-    friction: Any = key(
-        friction_coefficients,
-        "Static and dynamic friction coefficients; one number sets both",
-        default=0.0, kw_only=True, parameter=True,
-    )  # fmt: skip
-    rest_speed: Number = key(
-        positive("m/s").with_rules(NOT_NEGATIVE),
-        "Sliding speed below which the contact sticks",
-        default=REST_SPEED, kw_only=True, parameter=True,
-    )  # fmt: skip
+    stiffness: Number = force_law.stiffness()
+    damping: Number = force_law.damping()
+    tangential_stiffness: Number = force_law.tangential_stiffness()
+    tangential_damping: Number = force_law.tangential_damping()
+    friction: Any = force_law.friction()
+    rest_speed: Number = force_law.rest_speed()
     rolling: Number = key(
         not_negative("m"), "Rolling resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
     )
     spinning: Number = key(
         not_negative("m"), "Spinning resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
     )
-    restitution: Number = key(
-        fraction(),
-        "Normal speed after an impact divided by that before, from 0 to 1; for rigid contacts only",
-        default=0.0, kw_only=True, parameter=True,
-    )  # fmt: skip
-    dissipation: Number | None = key(
-        not_negative("s/m"),
-        "Dissipation of the Hunt-Crossley normal force; the stiffness is then in N/m^1.5",
-        default=None, kw_only=True,
-    )  # fmt: skip
+    restitution: Number = force_law.restitution()
+    dissipation: Number | None = force_law.dissipation()
 
     acts_in_motion_only = True
 
@@ -124,28 +90,15 @@ class Contact(Element, section="contacts"):
         checked again, they count as omitted.
         """
         if isinstance(self.at, Place) and not self.stiffness:
-            given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)
-            return super(Contact, given).checked()
+            return super(Contact, self._with(force_law.OMITTED)).checked()
         return super().checked()
 
     def completed(self) -> Self:
         """Return the contact with default values filled in; raise a ModelError if keys contradict each other."""
         along, losses = self.tangential_stiffness, self.tangential_damping
-        if not self.stiffness and (self.damping or self.dissipation is not None or along or losses):
-            raise ModelError(
-                "damping, dissipation, tangential_stiffness and tangential_damping need a stiffness; "
-                "omit them for a contact that is rigid only",
-                self.label,
-            )
-        if self.dissipation is not None and (self.damping or along is None):
-            reason = "a contact with dissipation must have a tangential_stiffness and must not have damping"
-            raise ModelError(reason, self.label)
         if (self.rolling or self.spinning) and not self.radius:
             raise ModelError("rolling and spinning resistance need a sphere; give a radius > 0", self.label)
-        hard = self.stiffness or 0.0
-        along = above_zero(hard if along is None else along, "tangential_stiffness", self.label) if hard else 0.0
-        losses = self.damping if losses is None else losses
-        return self._with({"stiffness": hard, "tangential_stiffness": along, "tangential_damping": losses})
+        return self._with(force_law.completed(self))
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault for each unknown body or surface of the contact, and for an ambiguous name.

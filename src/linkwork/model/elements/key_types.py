@@ -323,6 +323,20 @@ class _Names(Kind):
 names = _Names(list[Name], "a list of names", python="str or sequence of str")
 
 
+class _NamePairs(Kind):
+    def checked(self, value: Any, key: str, element: str) -> tuple[tuple[str, str], ...]:
+        found = list(value) if np.iterable(value) and not isinstance(value, str) else [value]
+        if not all(isinstance(pair, (tuple, list)) and list(map(type, pair)) == [str, str] for pair in found):
+            raise ModelError(f'{key} must be pairs of names, as in [("arm", "hand")]; got {value!r}', element)
+        return tuple((a, b) for a, b in found)
+
+    def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
+        return {key: [list(pair) for pair in value]}
+
+
+name_pairs = _NamePairs(list[list[Name]], "a list of pairs of names", python="sequence of pairs of str")
+
+
 class _Choice(Kind):
     choices: tuple[str, ...] = ()
 

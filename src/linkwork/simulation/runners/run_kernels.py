@@ -134,6 +134,9 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
         for one in items:
             if one.acts_in_motion_only:
                 yield one.fingerprint
+    for pair in mechanism.solid_pairs:
+        for solid in (pair.first, pair.second):
+            yield from (str(solid.body), solid.pose.R.tobytes(), solid.pose.p.tobytes(), repr(solid.shape))
 
 
 @cache

@@ -1,0 +1,105 @@
+"""Detection of touching solids: their contact points, for all pairs of a mechanism in loops over pairs of one kind.
+
+A broad phase compares the distance of two solids with their sizes; the contact points are computed only for pairs that
+may touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.pair_tables import PairGroup
+from linkwork.model.solids import POINTS
+from linkwork.spatial import Motion, Transform
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.traceable_loops import repeat
+
+BODY = RowLayout((3, 3), (3,), (3,), (3,))  # pose of a body in the world, its velocity at its origin, in world axes
+PATCH = RowLayout((POINTS, 3), (POINTS,), (POINTS, 3))  # contact points, distances, normals, in the world
+
+
+class BodyMotion(NamedTuple):
+    """Pose of a body in the world, and its velocity (3,) [m/s] at its origin and angular velocity, in world axes."""
+
+    pose: Transform
+    linear: Array
+    angular: Array
+
+    @staticmethod
+    def read(bodies: RowArray, row: Number) -> BodyMotion:
+        """Return the motion of the body in a row of `bodies`."""
+        R, p, linear, angular = BODY.parts(bodies.at(row))
+        return BodyMotion(Transform(R, p), linear, angular)
+
+
+class WorldPatch(NamedTuple):
+    """Contact points (4, 3) [m] of solids A and B, their distances (4,) [m] and normals (4, 3) from B to A, in the world.
+
+    Points that do not exist have a large distance.
+    """
+
+    points: Array
+    distances: Array
+    normals: Array
+
+    @staticmethod
+    def read(patches: RowArray, k: Number) -> WorldPatch:
+        """Return the contact points of pair k."""
+        return WorldPatch(*PATCH.parts(patches.at(k)))
+
+
+class Touching(NamedTuple):
+    """The pairs of solids that touch: `flags` (one row per pair) are 1 for them, `patches` has their contact points."""
+
+    flags: RowArray
+    patches: RowArray
+
+
+def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequence[Motion]) -> RowArray:
+    """Return the row array of the motions of the bodies `numbers`, from the world poses and twists of all bodies."""
+    rows = row_array(len(numbers), BODY.size)
+    for row, number in enumerate(numbers):
+        X, V = poses[number], twists[number].rotated(poses[number].R)
+        rows = rows.put(float(row), BODY.row(X.R, X.p, V.linear, V.angular))
+    return rows
+
+
+def touching_pairs(groups: Sequence[PairGroup], bodies: RowArray, within: Number) -> Touching:
+    """Return the pairs of solids that have a contact point at a distance of at most `within` [m].
+
+    `bodies` has the motions of the bodies.
+    """
+    count = sum(len(group.numbers) for group in groups)
+    flags, patches = row_array(count, 1), row_array(count, PATCH.size)
+    for group in groups:
+        flags, patches = _touching_in_group(group, bodies, within, flags, patches)
+    return Touching(flags, patches)
+
+
+def _touching_in_group(
+    group: PairGroup, bodies: RowArray, within: Number, flags: RowArray, patches: RowArray
+) -> tuple[RowArray, RowArray]:
+    def broad(k: Number, near: RowArray, flags: RowArray) -> tuple[RowArray, RowArray]:
+        one = group.read(k)
+        A, B = (BodyMotion.read(bodies, row).pose @ on for row, on in ((one.row_a, one.on_a), (one.row_b, one.on_b)))
+        return near.put(k, [where(one.may_touch(A, B), 1.0, 0.0)]), flags.put(one.number, [0.0])
+
+    def narrow(k: Number, flags: RowArray, patches: RowArray) -> tuple[RowArray, RowArray]:
+        one = group.read(k)
+        A, B = (BodyMotion.read(bodies, row).pose @ on for row, on in ((one.row_a, one.on_a), (one.row_b, one.on_b)))
+        found = group.patch(one.a, one.b, B.inverse() @ A)
+        points = np.array([B.point(point) for point in found.points])
+        normals = np.array([B.R @ normal for normal in found.normals])
+        nearest = found.distances[0]
+        for distance in found.distances[1:]:
+            nearest = where(distance < nearest, distance, nearest)
+        flags = flags.put(one.number, [where(nearest <= within, 1.0, 0.0)])
+        return flags, patches.put(one.number, PATCH.row(points, found.distances, normals))
+
+    near, flags = repeat(len(group.numbers), broad, row_array(len(group.numbers), 1), flags)
+    flags, patches = selected_rows(near).visit(narrow, flags, patches)
+    return flags, patches

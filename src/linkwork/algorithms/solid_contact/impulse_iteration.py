@@ -1,0 +1,231 @@
+"""Impulses of all touching pairs of solids in rigid contact, by nonlinear Gauss-Seidel iteration.
+
+One iteration visits all touching pairs forward and backward, and finds the impulses of each with the others fixed.
+Between iterations, Anderson's method extrapolates the impulses (see `spatial.anderson_acceleration`). The moves that it
+compares are the changes of velocities in an iteration, because the impulses of redundant contacts are not unique.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.body_responses import BodyResponses
+from linkwork.algorithms.solid_contact.rigid_pairs import (
+    CONDITIONS,
+    FRAME,
+    ROWS,
+    PairConditions,
+    PairFrame,
+    RigidPair,
+    read_mobility,
+)
+from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE
+from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array
+from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, lookup, maximum, where
+from linkwork.spatial.traceable_loops import iterate, repeat
+from linkwork.tolerances import HUGE, TINY, TINY_SIZE
+
+ITERATIONS = 2400  # largest number of iterations
+SETTLED = 1e-12  # speed by which a pair may violate its conditions, relative to the largest speed of a point
+ROUNDED = 1e-14  # the same, relative to the largest speed of a body
+# Impulses of a pair: at present, at the end of the last iteration, extrapolated, and changes of the ends
+IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,), (DEPTH, ROWS))
+
+
+@dataclass(frozen=True, eq=False)
+class TouchingPairs:
+    """The touching pairs of solids in a step: all that their impulses depend on, in row arrays with one row per pair.
+
+    `selection` are the pairs that touch. `frames`, `conditions` and `mobilities` have the layouts FRAME, CONDITIONS and
+    MOBILITY. `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make
+    velocities comparable: the square roots of the diagonal of the mass matrix.
+    """
+
+    selection: Selection
+    frames: RowArray
+    conditions: RowArray
+    mobilities: RowArray
+    body_a: Array
+    body_b: Array
+    responses: BodyResponses
+    weights: Array
+
+    @property
+    def count(self) -> int:
+        """Number of pairs, touching or not."""
+        return self.frames.count
+
+    def frame(self, k: Number) -> PairFrame:
+        """Return the geometry of the contact points of pair k."""
+        return PairFrame(*FRAME.parts(self.frames.at(k)))
+
+    def pair(self, k: Number) -> RigidPair:
+        """Return pair k with the conditions and the mobility of its points."""
+        conditions = PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
+        return RigidPair(self.frame(k), conditions, read_mobility(self.mobilities, k))
+
+    def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
+        """Return the relative velocity (3,) and angular velocity (3,) of the bodies of pair k at its first point.
+
+        The third result is the largest speed of one of the bodies there.
+        """
+        ends = []
+        for table, offset in ((self.body_a, frame.to_a), (self.body_b, frame.to_b)):
+            row = lookup(table, k)[0]
+            J, _ = self.responses.of(row)
+            V = J @ v.at(self.responses.component_of(row))
+            ends.append((V[:3] + cross(V[3:], offset), V[3:]))
+        (a, turn_a), (b, turn_b) = ends
+        return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
+
+    def speeds(self, k: Number, frame: PairFrame, v: RowArray) -> Array:
+        """Return the speeds (12,) along the axes of the points of pair k at the velocities v."""
+        return frame.speeds(*self.relative_velocity(k, frame, v)[:2])
+
+    def pushed(self, k: Number, frame: PairFrame, p: Array, v: RowArray) -> RowArray:
+        """Return the velocities after the impulses p (12,) of the points of pair k, from the velocities v."""
+        force, torque = frame.wrench(p)
+        for table, offset, sign in ((self.body_a, frame.to_a, 1.0), (self.body_b, frame.to_b, -1.0)):
+            row = lookup(table, k)[0]
+            _, W = self.responses.of(row)
+            place = self.responses.component_of(row)
+            v = v.put(place, v.at(place) + W @ (np.concatenate([force, torque + cross(offset, force)]) * sign))
+        return v
+
+
+class PairImpulses(NamedTuple):
+    """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
+
+    `iterations` is their number, `left` [m/s] the largest violation of the contact conditions, and `agreed` is 1 if it
+    is within the tolerance.
+    """
+
+    v: Array
+    p: RowArray
+    iterations: Number
+    left: Number
+    agreed: Number
+
+
+class _Search(NamedTuple):
+    """State between iterations: impulses with the layout IMPULSES, and the moves of the velocities by component.
+
+    `moves` has the last move of each component and the changes of its moves. If `ahead` is 1, the next iteration starts
+    from the extrapolated impulses. `left` is the residual of the last iteration and `turn` their number.
+    """
+
+    impulses: RowArray
+    moves: RowArray
+    ahead: Number
+    left: Number
+    turn: Number
+
+
+def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number = SETTLED) -> PairImpulses:
+    """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
+
+    `free` (nv,) are the velocities without impulses, and `guess` a first guess of the impulses, one row (12,) per pair.
+    It is used only if it is better than none.
+    """
+    responses = pairs.responses
+    layout = RowLayout((responses.size,), (DEPTH, responses.size))
+    weights = responses.velocity_rows(pairs.weights)
+    components = len(responses.members)
+    enough, better = _tolerance_and_guess(pairs, free, guess, settled)
+
+    def begin(k: Number, impulses: RowArray) -> tuple[RowArray]:
+        p = guess.at(k) * better
+        return (impulses.put(k, IMPULSES.row(p, p, p, np.zeros((DEPTH, ROWS)))),)
+
+    (impulses,) = pairs.selection.visit(begin, row_array(pairs.count, IMPULSES.size))
+    (moves,) = repeat(
+        components, lambda c, moves: (moves.put(c, [0.0] * layout.size),), row_array(components + 1, layout.size)
+    )
+
+    def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
+        now = _Search(*state)
+        restart, caution = now.turn == QUICK, (now.turn >= QUICK) & (now.turn < QUICK + CAREFUL)
+
+        def start(k: Number, impulses: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
+            _, end, extrapolated, _ = IMPULSES.parts(impulses.at(k))
+            p = where(restart, np.zeros(ROWS), where(now.ahead == 1.0, extrapolated, end))
+            return impulses.put(k, p), pairs.pushed(k, pairs.frame(k), p, v)
+
+        def improve(k: Number, impulses: RowArray, v: RowArray, left: Number) -> tuple[RowArray, RowArray, Number]:
+            pair, before = pairs.pair(k), IMPULSES.parts(impulses.at(k))[0]
+            u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
+            after = pair.improved(before, u, where(caution, 1.0, 0.0))
+            left = maximum(left, pair.residual(before, u))
+            return impulses.put(k, after), pairs.pushed(k, pair.frame, after - before, v), left
+
+        impulses, v = pairs.selection.visit(start, now.impulses, responses.velocity_rows(free))
+        (before,) = repeat(
+            components, lambda c, copy: (copy.put(c, v.at(c)),), row_array(components + 1, responses.size)
+        )
+        impulses, v, left = pairs.selection.visit(improve, impulses, v, 0.0)
+        impulses, v, left = pairs.selection.visit(improve, impulses, v, left, backward=True)
+        forget = (left > WORSE * now.left) | restart
+
+        def compare(c: Number, moves: RowArray, products: Array, rest: Array) -> tuple[RowArray, Array, Array]:
+            last, history = layout.parts(moves.at(c))
+            move = (v.at(c) - before.at(c)) * weights.at(c)
+            history = where(forget, np.zeros(history.shape), np.concatenate([history[1:], [move - last]]))
+            return moves.put(c, layout.row(move, history)), products + history @ history.T, rest + history @ move
+
+        moves, products, rest = repeat(components, compare, now.moves, np.zeros((DEPTH, DEPTH)), np.zeros(DEPTH))
+        parts = ldlt(products + np.diag(np.diag(products) * DEPENDENT + TINY)).solve(rest)
+
+        def extrapolate(k: Number, impulses: RowArray, along: Number) -> tuple[RowArray, Number]:
+            p, end, _, history = IMPULSES.parts(impulses.at(k))
+            history = where(forget, np.zeros(history.shape), np.concatenate([history[1:], [p - end]]))
+            extrapolated = p - parts @ history
+            return impulses.put(k, IMPULSES.row(p, p, extrapolated, history)), along
+
+        impulses, _ = pairs.selection.visit(extrapolate, impulses, 0.0)
+        ahead = where(largest(parts) > 0.0, 1.0, 0.0)
+        turn = where(now.turn >= QUICK + CAREFUL - 1, 0.0, now.turn + 1.0)
+        return tuple(_Search(impulses, moves, ahead, left, turn)), left <= enough
+
+    state, iterations, _ = iterate(ITERATIONS, iteration, *_Search(impulses, moves, 0.0, HUGE, 0.0))
+    found = _Search(*state)
+
+    def finish(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
+        end = IMPULSES.parts(found.impulses.at(k))[1]
+        return p.put(k, end), pairs.pushed(k, pairs.frame(k), end, v)
+
+    p, v = pairs.selection.visit(finish, row_array(pairs.count, ROWS), responses.velocity_rows(free))
+    agreed = where(found.left <= enough, 1.0, 0.0)
+    return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed)
+
+
+def _tolerance_and_guess(
+    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number
+) -> tuple[Number, Number]:
+    """Return the convergence tolerance [m/s], and 1 if the guess of the impulses is better than none, else 0."""
+    responses = pairs.responses
+
+    def look(k: Number, fastest: Number, moving: Number, left: Number, v: RowArray) -> tuple[Any, ...]:
+        pair = pairs.pair(k)
+        *motion, speed = pairs.relative_velocity(k, pair.frame, v)
+        u = pair.frame.speeds(*motion) + pair.conditions.drift.reshape(ROWS)
+        acting = [where(pair.frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
+        left = maximum(left, pair.residual(np.zeros(ROWS), u))
+        seen = largest(np.array([*acting, *pair.conditions.bounce]))
+        return maximum(fastest, seen), maximum(moving, speed), left, v
+
+    def check(k: Number, left: Number, v: RowArray) -> tuple[Number, RowArray]:
+        pair = pairs.pair(k)
+        u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
+        return maximum(left, pair.residual(guess.at(k), u)), v
+
+    def push(k: Number, v: RowArray) -> tuple[RowArray]:
+        return (pairs.pushed(k, pairs.frame(k), guess.at(k), v),)
+
+    fastest, moving, without, _ = pairs.selection.visit(look, 0.0, 0.0, 0.0, responses.velocity_rows(free))
+    (v,) = pairs.selection.visit(push, responses.velocity_rows(free))
+    left, _ = pairs.selection.visit(check, 0.0, v)
+    enough = fastest * settled + moving * ROUNDED + TINY_SIZE
+    return enough, where(left < without, 1.0, 0.0)

@@ -1,0 +1,120 @@
+"""Constant tables of all pairs of solids of a mechanism, from which loops over pairs read their numbers.
+
+The pairs are grouped by the kinds of their two shapes: a loop over one group calls one contact function. In each pair
+the solid A is the one that the contact function expects first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.collision.pair_kinds import Patch, ordered, pair_kinds
+from linkwork.model.geometry import Box, Capsule, Cylinder, Plane, Sphere
+from linkwork.model.solids import Solid, SolidPair
+from linkwork.spatial import Transform
+from linkwork.spatial.row_arrays import RowLayout
+from linkwork.spatial.scalar import Array, Number, dot, lookup
+
+MARGIN = 1e-3  # fraction of the size of two solids within which their contact points are computed
+
+# Sizes of a shape as the contact functions take them, and the radius [m] of a ball about its origin that contains it
+SIZES: dict[type, Callable[[Any], list[float]]] = {
+    Sphere: lambda shape: [shape.radius],
+    Capsule: lambda shape: [shape.radius, 0.5 * shape.length],
+    Cylinder: lambda shape: [shape.radius, 0.5 * shape.length],
+    Box: lambda shape: [0.5 * length for length in shape.size],
+    Plane: lambda shape: [],
+}
+EXTENTS: dict[type, Callable[[Any], float]] = {
+    Sphere: lambda shape: shape.radius,
+    Capsule: lambda shape: shape.radius + 0.5 * shape.length,
+    Cylinder: lambda shape: math.hypot(shape.radius, 0.5 * shape.length),
+    Box: lambda shape: 0.5 * math.hypot(*shape.size),
+    Plane: lambda shape: math.inf,
+}
+
+
+class BodyRows:
+    """The bodies that have solids, in the order of the rows of row arrays with one row per body; `numbers` are theirs."""
+
+    def __init__(self, pairs: Sequence[SolidPair]):
+        self.numbers = sorted({solid.body for pair in pairs for solid in (pair.first, pair.second)})
+
+    def row(self, body: int) -> int:
+        """Return the row of a body."""
+        return self.numbers.index(body)
+
+
+class GroupPair(NamedTuple):
+    """One pair of solids A and B: index among all pairs, rows of the bodies, sizes, poses in the bodies, and reach.
+
+    Solids whose centres are more than `reach` [m] apart do not touch; for a plane it is the height above the plane.
+    """
+
+    number: Number
+    row_a: Number
+    row_b: Number
+    a: Array
+    b: Array
+    on_a: Transform
+    on_b: Transform
+    reach: Number
+
+    def may_touch(self, A: Transform, B: Transform) -> Number:
+        """Return whether the solids may touch, from their poses A and B in the world."""
+        apart = A.p - B.p
+        return dot(apart, B.R[:, 2] if len(self.b) == 0 else apart) <= self.reach * (
+            1.0 if len(self.b) == 0 else self.reach
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairGroup:
+    """Pairs of solids with the same two kinds of shapes, and the function `patch` that returns their contact points.
+
+    `numbers` are the indices of the pairs among all pairs of the mechanism. `table` has one row for each pair, with the
+    numbers of a `GroupPair` in the arrays of `layout`.
+    """
+
+    patch: Patch
+    numbers: tuple[int, ...]
+    table: Array
+    layout: RowLayout
+
+    def read(self, k: Number) -> GroupPair:
+        """Return the numbers of pair k of the group, which may be a traced number."""
+        number, rows, a, b, R_a, p_a, R_b, p_b, reach = self.layout.parts(lookup(self.table, k))
+        return GroupPair(number, *rows, a, b, Transform(R_a, p_a), Transform(R_b, p_b), reach)
+
+
+def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
+    """Return the groups of pairs of solids with the same kinds of shapes, in the order of their first pairs."""
+    members: dict[tuple[str, str], list[list[Any]]] = {}
+    for number, pair in enumerate(pairs):
+        kinds, swapped = ordered(_kind(pair.first), _kind(pair.second))
+        a, b = (pair.second, pair.first) if swapped else (pair.first, pair.second)
+        rows = [bodies.row(a.body), bodies.row(b.body)]
+        sizes = [SIZES[type(one.shape)](one.shape) for one in (a, b)]
+        parts = [number, rows, *sizes, a.pose.R, a.pose.p, b.pose.R, b.pose.p, _reach(a, b)]
+        members.setdefault(kinds, []).append(parts)
+    found: list[PairGroup] = []
+    for kinds, several in members.items():
+        layout = RowLayout(*map(np.shape, several[0]))
+        table = np.array([layout.row(*parts) for parts in several], dtype=float)
+        found.append(PairGroup(pair_kinds[kinds], tuple(parts[0] for parts in several), table, layout))
+    return found
+
+
+def _kind(solid: Solid) -> str:
+    return type(solid.shape).__name__.lower()
+
+
+def _reach(a: Solid, b: Solid) -> float:
+    """Return the distance [m] of the centres of two solids above which they are apart; for planes that to the plane."""
+    radii = [EXTENTS[type(solid.shape)](solid.shape) for solid in (a, b)]
+    return sum(radius for radius in radii if math.isfinite(radius)) * (1.0 + MARGIN)

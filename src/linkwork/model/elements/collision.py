@@ -1,0 +1,101 @@
+"""Collisions: contact between solids, the shapes that are fixed to bodies and to the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from linkwork.model.elements import contact_force_law as force_law
+from linkwork.model.elements.element import Element
+from linkwork.model.elements.key_types import key, name_pairs, names
+from linkwork.model.model_faults import Fault
+from linkwork.model.solids import pairs_of_collision, solid_faults
+from linkwork.spatial.scalar import Number
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
+
+MOST_PAIRS = 2000  # of two solids: each takes memory in every state, also while they are apart
+
+
+class Collision(Element, section="collisions"):
+    """Add contact between solids.
+
+    Solids are the collision shapes of bodies (`Builder.geometry` with role="collision") and the surfaces. By default
+    every solid can touch every other one, except for solids of the same body, of bodies that a joint or a loop connects
+    (unless one of them is the world), and of two bodies that are fixed to the world.
+
+    Two solids touch in up to four points. The force law is that of `Builder.touch`, at each of these points.
+
+    Examples
+    --------
+    >>> b = lw.Builder().surface("floor", lw.Plane())
+    >>> for name in ("lower", "upper"):
+    ...     b = b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).joint(f"{name} moves", lw.Free(), "world", name)
+    ...     b = b.geometry(name, lw.Box((1, 1, 1)), role="collision")
+    >>> m = b.collide("stack", friction=0.5).build()
+    >>> [f"{pair.first.name}, {pair.second.name}" for pair in m.solid_pairs]
+    ['lower, upper', 'lower, floor', 'upper, floor']
+
+    """
+
+    solids: Any = key(
+        names,
+        "Solids that can touch: names of bodies, of surfaces or of collision shapes; by default all",
+        default=(),
+    )
+    against: Any = key(names, "Solids that they can touch; by default each other", default=())
+    exclude: Any = key(name_pairs, "Pairs of solids that cannot touch", default=(), kw_only=True)
+    pairs: Any = key(
+        name_pairs, "Pairs of solids that can touch, instead of `solids` and `against`", default=(), kw_only=True
+    )
+    stiffness: Number = force_law.stiffness()
+    damping: Number = force_law.damping()
+    tangential_stiffness: Number = force_law.tangential_stiffness()
+    tangential_damping: Number = force_law.tangential_damping()
+    friction: Any = force_law.friction()
+    rest_speed: Number = force_law.rest_speed()
+    restitution: Number = force_law.restitution()
+    dissipation: Number | None = force_law.dissipation()
+
+    acts_in_motion_only = True
+    radius = rolling = spinning = 0.0  # a solid touches in points; `compliant_contact.ContactLaw` has these too
+
+    def checked(self) -> Self:
+        """Return the collision with all fields checked; raise a ModelError for an invalid value.
+
+        `completed` has replaced the omitted stiffness and damping of rigid contacts by zeros. If such a collision is
+        checked again, they count as omitted.
+        """
+        given = self if self.stiffness else replace(self, **force_law.OMITTED)
+        return super(Collision, given).checked() if self.stiffness == 0.0 else super().checked()
+
+    def completed(self) -> Self:
+        """Return the collision with default values filled in; raise a ModelError if keys contradict each other."""
+        return self._with(force_law.completed(self))
+
+    def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
+        """Yield a fault for each unknown name, for meshes, and if there are no pairs or too many."""
+        yield from (found := list(solid_faults(mechanism, self)))
+        if found:
+            return
+        count = len(pairs_of_collision(mechanism, self))
+        if not count:
+            reason = "there are no two solids that could touch"
+            remedy = 'give bodies collision shapes by Builder.geometry(..., role="collision"), or add surfaces'
+            yield Fault(reason, self.label, remedy)
+        if count > MOST_PAIRS:
+            reason = f"its {count} pairs of solids are more than {MOST_PAIRS}"
+            yield Fault(reason, self.label, "name the solids that can touch, or exclude pairs")
+
+    def document(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the collision's table in a TOML document, without empty lists, and the comments after its keys."""
+        table, notes = super().document()
+        return {name: value for name, value in table.items() if value != []}, notes
+
+    def describe(self) -> tuple[str, str]:
+        """Return two texts for listings: stiffness and friction of the contacts, and the solids."""
+        static, dynamic = self.friction
+        who = ", ".join(self.solids) or ("given pairs" if self.pairs else "all solids")
+        return f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}", who

@@ -1,0 +1,127 @@
+"""Solids of a mechanism: the collision shapes of its bodies and its surfaces, and the pairs of them that can touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from linkwork.errors import unknown_name
+from linkwork.model.geometry import Mesh
+from linkwork.model.model_faults import Fault
+from linkwork.spatial import Transform
+
+if TYPE_CHECKING:
+    from linkwork.model.elements.collision import Collision
+    from linkwork.model.elements.constraint import FrameConstraint
+    from linkwork.model.elements.surface import Surface
+    from linkwork.model.elements.uneven_ground import SurfaceShape
+    from linkwork.model.mechanism import Mechanism
+
+POINTS = 4  # contact points of a pair of solids
+WORLD = 0  # the world's body number
+
+
+class Solid(NamedTuple):
+    """A shape that is fixed to body number `body` with the given `pose` in its frame.
+
+    `names` are the names by which a collision can refer to it: its own, and that of the part to which it is fixed.
+    """
+
+    name: str
+    body: int
+    pose: Transform
+    shape: SurfaceShape
+    names: tuple[str, ...]
+
+
+class SolidPair(NamedTuple):
+    """Two solids that can touch, and the collision that defines the force law between them."""
+
+    first: Solid
+    second: Solid
+    collision: Collision
+
+    @property
+    def name(self) -> str:
+        """The name of the pair: the names of both solids."""
+        return f"{self.first.name} on {self.second.name}"
+
+
+def solids(mechanism: Mechanism) -> list[Solid]:
+    """Return all solids of a mechanism: the collision shapes of each body, then the surfaces."""
+    found: list[Solid] = []
+    for body in mechanism.bodies:
+        for part in body.parts:
+            shapes = [item for item in part.geometry if item.role == "collision"]
+            for number, item in enumerate(shapes, start=1):
+                short = part.name if len(shapes) == 1 else f"{part.name} {number}"
+                pose = (part.pose @ item.pose).snapped()
+                own = item.name or short
+                found.append(Solid(own, body.index, pose, item.shape, (own, short, part.name)))
+    for surface in cast("Sequence[Surface]", mechanism.surfaces):
+        names = (surface.name, surface.body)
+        found.append(Solid(surface.name, surface.place.body, surface.place.pose, surface.shape, names))
+    return found
+
+
+def solid_pairs(mechanism: Mechanism) -> tuple[SolidPair, ...]:
+    """Return all pairs of solids of a mechanism that can touch, collision after collision."""
+    found: list[SolidPair] = []
+    for collision in cast("Sequence[Collision]", mechanism.collisions):
+        found += pairs_of_collision(mechanism, collision)
+    return tuple(found)
+
+
+def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[SolidPair]:
+    """Return the pairs of solids of a mechanism that can touch because of one collision."""
+    known, apart = solids(mechanism), _connected(mechanism)
+    some = _selected(known, collision.solids)
+    others = _selected(known, collision.against) if collision.against else some
+    if collision.pairs:
+        both = [(a, b) for one, two in collision.pairs for a, b in _between(known, one, two)]
+    elif collision.against:
+        both = list(product(some, others))
+    else:
+        both = list(combinations(some, 2))
+    banned = {frozenset((id(a), id(b))) for one, two in collision.exclude for a, b in _between(known, one, two)}
+    found: dict[frozenset[int], SolidPair] = {}
+    for a, b in both:
+        key = frozenset((id(a), id(b)))
+        if a.body != b.body and key not in banned and (collision.pairs or frozenset((a.body, b.body)) not in apart):
+            found.setdefault(key, SolidPair(a, b, collision))
+    return list(found.values())
+
+
+def _between(known: Sequence[Solid], one: str, two: str) -> list[tuple[Solid, Solid]]:
+    return list(product(_selected(known, (one,)), _selected(known, (two,))))
+
+
+def solid_faults(mechanism: Mechanism, collision: Collision) -> Iterator[Fault]:
+    """Yield a fault for each unknown name in a collision, and for each mesh among its solids."""
+    known = solids(mechanism)
+    valid = {name for one in known for name in one.names}
+    given = [(role, name) for role in ("solids", "against") for name in getattr(collision, role)]
+    given += [(role, name) for role in ("exclude", "pairs") for pair in getattr(collision, role) for name in pair]
+    for role, name in given:
+        if name not in valid:
+            yield Fault(f"{role}: {unknown_name('solid', name, sorted(valid)).reason}", collision.label)
+    meshes = [one for one in _selected(known, collision.solids) if isinstance(one.shape, Mesh)]
+    for one in meshes:
+        yield Fault(f"its solid {one.name!r} is a mesh, which is for display only", collision.label, "use lw.Hull")
+
+
+def _selected(known: Sequence[Solid], names: Sequence[str]) -> list[Solid]:
+    """Return the solids that have one of the given names; all of them if there are no names."""
+    return [one for one in known if not names or not {*one.names}.isdisjoint(names)]
+
+
+def _connected(mechanism: Mechanism) -> set[frozenset[int]]:
+    """Return the pairs of body numbers that joints and loops connect, except for those with the world."""
+    found = {frozenset((joint.i, joint.o)) for joint in mechanism.joints}
+    found |= {frozenset(_ends(one)) for one in mechanism.frame_constraints}
+    return {pair for pair in found if WORLD not in pair}
+
+
+def _ends(loop: FrameConstraint) -> tuple[int, int]:
+    return loop.at.body, loop.to.body
