@@ -90,9 +90,9 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` with which a joint at the world can move freely, in a random position.
+    """Return the twists (6, k) about `centre` that a joint at the world allows without resistance.
 
-    `rng` draws the position of the joint.
+    The position of the joint is random, drawn from `rng`.
     """
     q = joint.kind.random(rng)
     X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
