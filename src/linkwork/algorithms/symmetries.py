@@ -229,7 +229,7 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 
 
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
-    """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, with those of rotors.
+    """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, including momenta of rotors.
 
     They are in [kg m^2/s] for rotations, in [kg m/s] for translations. They are conserved if the twists are symmetries.
     """

@@ -477,7 +477,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an event log; a `resumed` run with the same guards keeps which can fire."""
+    """Return the start state with an event log; in a `resumed` run, guards stay armed or not as they were."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + own + guards + len(problem.commands)

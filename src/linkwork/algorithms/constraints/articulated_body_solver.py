@@ -50,7 +50,7 @@ class OpenRows:
     mobility: Array
 
     def at(self, rows: RowNumbers) -> OpenRows:
-        """Return the same quantities for other row numbers `rows`, with zeros for rows that are not in `self.rows`."""
+        """Return the open rows for other row numbers `rows`, with zeros for rows that are not in `self.rows`."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
