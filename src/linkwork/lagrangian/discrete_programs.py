@@ -168,6 +168,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """Return the state that the first entries of `numbers` form, and the remaining entries."""
+    """Return the `State` made of the first entries of `numbers`, and the remaining entries."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

@@ -334,12 +334,12 @@ class _MjcfReader:
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Add a spring for each tendon that can become one; underscores keep its name distinct from joint names."""
+        """Add a spring for each tendon that acts as one; underscores keep its name distinct from joint names."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Add a drive for each actuator that can become one; list the others as unsupported."""
+        """Add a drive for each supported actuator; list the others as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             ratios: dict[str, Array] = {}
