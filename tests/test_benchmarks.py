@@ -80,7 +80,7 @@ def test_ladder_benchmarks_report_time_and_accuracy(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is not installed (the extra 'peers')")
-def test_structured_method_benchmarks_report_time_and_accuracy(tmp_path: Path) -> None:
+def test_structure_preserving_method_benchmarks_report_time_and_accuracy(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     ran = python(
         "-m", "benchmarks", "--quick", "--only", "pendulums: a run by steps of 10 ms, rk4", "--json", str(file)

@@ -122,7 +122,7 @@ def test_invalid_rod_lengths_are_rejected(length: Any) -> None:
         ({"teeth": 20.0}, "teeth must be a nonzero integer"),
         ({"to_teeth": True}, "to_teeth must be a nonzero integer"),
         ({"to_teeth": 10**7}, "of magnitude at most 1000000"),
-        ({"teeth": -40, "to_teeth": -40}, "two rings cannot mesh"),
+        ({"teeth": -40, "to_teeth": -40}, "two ring gears cannot mesh"),
         ({"teeth": 40, "to_teeth": -40}, "teeth of a ring must outnumber the teeth of the gear inside it"),
         ({"teeth": -30}, "teeth of a ring must outnumber"),
         ({"axis": (0, 0, 0)}, "axis must be three finite numbers"),

@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.formulations.limb_systems import limb_system
-from linkwork.examples import cockroach, footsteps
+from linkwork.examples import cockroach, gait_measures
 
 
 @cache
@@ -56,7 +56,7 @@ def test_cockroach_walks_without_slip_or_wobble() -> None:
     """Feet slip by less than a tenth of a stride, and the body keeps its height and orientation."""
     run = walked()
     since = 2 * cockroach.PERIOD
-    slips = footsteps.slips(run, since)
+    slips = gait_measures.slips(run, since)
     assert len(slips) > 40
     assert slips.max() < 0.1 * cockroach.STRIDE
     assert np.ptp(run.q[run.t > since, 2]) < 1.2 * cockroach.MM

@@ -10,7 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.compiler import kernel
-from linkwork.examples import footsteps, walker, walker_mechanism
+from linkwork.examples import gait_measures, walker, walker_mechanism
 from linkwork.examples import walker_gaits as gaits
 
 RECORDED = ("q", "v", "tau", "contact.state", "contact.force")
@@ -61,7 +61,7 @@ def test_walker_advances_one_stride_per_stance() -> None:
 def test_feet_in_stance_do_not_slip(name: str, most: float, usual: float) -> None:
     """At most some millimetres by springs and friction; in a turn the strokes of both frames are not parallel."""
     run = walked(name)
-    slips = footsteps.slips(run, WALKING)
+    slips = gait_measures.slips(run, WALKING)
     assert len(slips) > 8 * (run.t[-1] - WALKING) / gaits.PERIOD - 8
     assert slips.max() < most
     assert np.median(slips) < usual
@@ -87,9 +87,9 @@ def test_motor_power_matches_walking() -> None:
     rows = np.array([drive.row for drive in run.mechanism.drives])
     forces = np.linalg.lstsq(rows.T, run.tau[late].T, rcond=None)[0]
     assert np.allclose(rows.T @ forces, run.tau[late].T, rtol=0, atol=1e-10)  # nothing but drives acts on joints
-    assert 20.0 < footsteps.motor_power(run, WALKING).sum() < 40.0
-    assert 0.2 < footsteps.cost_of_transport(run, WALKING) < 0.4
-    still = footsteps.motor_power(run, WALKING)[run.mechanism.drives.index_of("yaw")]
+    assert 20.0 < gait_measures.motor_power(run, WALKING).sum() < 40.0
+    assert 0.2 < gait_measures.cost_of_transport(run, WALKING) < 0.4
+    still = gait_measures.motor_power(run, WALKING)[run.mechanism.drives.index_of("yaw")]
     assert still < 1e-9  # the brake holds it
 
 

@@ -423,7 +423,7 @@ def test_free_joint_with_armature_matches_mujoco(attributes: str, tmp_path: Path
     )
     path = written(tmp_path, text)
     m, messages = warned(path)
-    assert "free joints with armature or stiffness become three sliders and a ball: f" in messages[0]
+    assert "free joints with armature or stiffness become three prismatic joints and a ball joint: f" in messages[0]
     there, d, rng = MujocoReference(path), lw.compile(m, target="numpy"), np.random.default_rng(0)
     assert (m.nq, m.nv) == (there.model.nq, there.model.nv)
     assert m.joints.names == ("f/x", "f/y", "f/z", "f/ball", "h")

@@ -17,11 +17,11 @@ from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
-    """Return the squared sizes (nh, nv) of the terms that sum to each entry of the constraint matrix at q (nq,).
+    """Return, for each entry (nh, nv) of the constraint matrix at q (nq,), the sum of the squares of its terms.
 
     The nh rows are those of loops, then of clutches, brakes and other velocity constraints, all engaged. Terms may
-    cancel in the sum, so that the entry is only round-off; their sizes give the scale to recognize this. The mechanism
-    may have mimic joints.
+    cancel, so that the entry is only round-off; their size gives the scale to recognize this. The mechanism may have
+    mimic joints.
     """
     tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))

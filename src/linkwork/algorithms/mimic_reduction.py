@@ -72,7 +72,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """Return a result for the independent joints, such as forces (nv,), from the same result `found` of the tree.
+    """Return a result for the independent joints, such as forces (nv,), from the result `found` for all joints.
 
     `quantity` names the result, such as "mass_matrix". The tree has all joints, with mimic joints as independent
     joints.

@@ -152,7 +152,7 @@ class RotationRule(ABC):
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
 
         The rotation u (3,) [rad] is in the axes of the pose after the step. It changes v by (w + v^) u / 2 and w by -v
         . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
@@ -179,7 +179,7 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -211,7 +211,7 @@ class MeanVelocity(RotationRule):
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation of the pose after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -238,11 +238,11 @@ def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Numb
 
 
 def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Array:
-    """Return the derivative (6, 6) of a body's momentum before a step by a twist of its pose after the step.
+    """Return the derivative (6, 6) of a body's momentum before a step with respect to its pose after the step.
 
-    The body moves by the increment `moved` in the step h [s]. The twist is in the axes of the second pose. For a
-    discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and `inertia` is that of
-    the body.
+    The body moves by the increment `moved` in the step h [s]. Changes of the pose are twists in the axes of the second
+    pose. For a discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and `inertia`
+    is that of the body.
     """
     along = moved.rotation * (inertia.mass * (1.0 / h))
     C = hat(inertia.c)

@@ -90,9 +90,9 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` with which a joint at the world can move freely, in a random position.
+    """Return the twists (6, k) about `centre` that a joint at the world allows without resistance.
 
-    `rng` draws the position of the joint.
+    The position of the joint is random, drawn from `rng`.
     """
     q = joint.kind.random(rng)
     X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
@@ -229,7 +229,7 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 
 
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
-    """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, with those of rotors.
+    """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, including momenta of rotors.
 
     They are in [kg m^2/s] for rotations, in [kg m/s] for translations. They are conserved if the twists are symmetries.
     """

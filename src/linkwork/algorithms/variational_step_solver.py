@@ -41,7 +41,7 @@ class Position(NamedTuple):
 
 
 class CompliantRow(NamedTuple):
-    """A compliant constraint row between joints, such as a rotor's: it adds `left` right^T to the matrix K.
+    """A compliant constraint row between joints, such as a rotor's: it adds `left` right^T to Newton's matrix K.
 
     `left` and `right` are (nv,); `path` has the joints that the row acts on.
     """
@@ -226,7 +226,7 @@ class _OpenRows(NamedTuple):
     array: Array
 
     def at(self, rows: RowNumbers) -> _OpenRows:
-        """Return the same matrix for another set `rows` of row numbers, with zeros for additional rows."""
+        """Return the matrix of the body for another set `rows` of row numbers, with zeros for additional rows."""
         if rows == self.rows:
             return self
         count = len(self.rows)

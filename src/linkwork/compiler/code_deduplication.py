@@ -83,7 +83,7 @@ def form_of(chunk: Chunk) -> ChunkForm:
 
 
 def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
-    """Return the functions to compile for a plan, each with the list of chunks that it computes.
+    """Return the functions to compile for a kernel plan, each with the list of code chunks that it computes.
 
     If the plan does not share code (`plan.shares_chunks` is false), each chunk has a separate function.
     """

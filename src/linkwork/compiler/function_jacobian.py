@@ -51,7 +51,7 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """Return a function x (n,) -> (n, n), the derivative of `function` from (n,) to (n,), or zeros if it is long.
+    """Return the derivative of `function` from (n,) to (n,), as a function x -> (n, n); it is 0 if `function` is long.
 
     `function` is long if it has loops or more than `most` operations. Use this where the derivative is not essential:
     derivatives of long functions are expensive.
@@ -93,11 +93,11 @@ class _NoLoops:
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
-        raise NotTraceable("derivatives through a loop are not available")
+        raise NotTraceable("the result of a traced loop cannot be differentiated")
 
     def iterate(self, most: int, body: Any, state: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.iterate` cannot be differentiated."""
-        raise NotTraceable("derivatives through a loop are not available")
+        raise NotTraceable("the result of a traced loop cannot be differentiated")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:

@@ -167,7 +167,7 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """Return an object to compare later: it differs if the variable `value` has changed. None for unsupported types."""
+    """Return the content of a variable in a form that changes when `value` changes; None for unsupported types."""
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:

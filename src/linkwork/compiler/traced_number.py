@@ -43,7 +43,7 @@ class Scope(Graph):
         self.uniform: set[int] = set()  # nodes that are known to have the same value in all SIMD lanes
 
     def take(self, owner: Scope, number: int) -> int:
-        """Return the node by which this scope uses node `number` of the enclosing scope `owner`."""
+        """Return the node of this scope that represents node `number` of the enclosing scope `owner`."""
         inner: list[Scope] = []
         scope = self
         while scope is not owner:
@@ -336,7 +336,7 @@ def operand(graph: Scope, value: Any) -> int:
 
 
 def _taken_condition(graph: Scope, condition: Condition) -> int:
-    """Return the node in a loop body of a condition from outside the loop.
+    """Return the node, in a loop body, of a condition that was computed outside the loop.
 
     The condition becomes an input with the value 1 or 0, because the inputs of a graph are numbers.
     """

@@ -50,7 +50,7 @@ def trace(
     series = [value for value in values if isinstance(value, Series)]
     finals = [np.asarray(value, dtype=object) for value in values if not isinstance(value, Series)]
     if series != tracer.series or values[len(finals) :] != series:
-        raise NotTraceable("a function must return all series that its loops record, in order, after its other results")
+        raise NotTraceable("a function must return all arrays that its loops record, in order, after its other results")
     if results is not None:
         shapes = [*(np.shape(value) for value in finals), *(one.rows for one in series)]
         if not _same_sizes(shapes, results):

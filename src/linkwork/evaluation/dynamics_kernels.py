@@ -80,7 +80,7 @@ def has_kinds_of_users(mechanism: Mechanism) -> bool:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """Return the compiled kernel of `one`, a function of one state; a recently used kernel with this name is shared.
+    """Return the compiled kernel of the function `one` of one state, shared by equal mechanisms and names.
 
     Inputs have the shapes `shapes`, the output has the shape `result`.
     """

@@ -13,7 +13,7 @@ from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
 # modules without an example
-HELPERS = ("catalogue", "footsteps", "planar_linkage_formulas", "walker_gaits", "walker_mechanism")
+HELPERS = ("catalogue", "gait_measures", "planar_linkage_formulas", "walker_gaits", "walker_mechanism")
 
 
 class Claim(NamedTuple):

@@ -90,10 +90,10 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of a step for (x, p), and the admissible changes of the state before the step.
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, and two matrices.
 
-        The admissible changes are given by the two matrices of `LagrangianSystem.tangents`. `numbers` are the entries
-        of the `State` before the step, the step size h [s] and the values of the gains.
+        The two matrices, of `LagrangianSystem.tangents`, define the changes of the state before the step that satisfy
+        the constraints. `numbers` are the entries of the `State` before the step, the step size h [s] and the gains.
         """
         now, (h, *values) = _split(numbers)
         integrator = self.integrator(values)
@@ -168,6 +168,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """Return the state that the first entries of `numbers` form, and the remaining entries."""
+    """Return the `State` made of the first entries of `numbers`, and the remaining entries."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

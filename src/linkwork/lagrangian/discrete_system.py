@@ -215,7 +215,7 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of the steps that begin at the samples with these indices.
+            """Return the derivatives of the steps that begin at the `samples`, given by index.
 
             Two further results are the matrices of `LagrangianSystem.tangents` at these samples.
             """

@@ -94,10 +94,10 @@ class LagrangianSystem:
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Return two matrices that describe small changes (dx, dxdot) of a state with m constraints.
+        """Return the constraint matrix for small changes (dx, dxdot) of a state, and their map to momentum changes dp.
 
-        The first, (2m + l, 2n), has the constraint rows: changes satisfy the constraints if rows @ (dx, dxdot) = 0. The
-        second, (n, 2n), maps (dx, dxdot) to the change dp of the momentum. l is the number of nonholonomic rows.
+        The first matrix, (2m + l, 2n), is for m constraints and l nonholonomic rows: changes satisfy the constraints if
+        rows @ (dx, dxdot) = 0. The second, (n, 2n), maps (dx, dxdot) to dp.
         """
         G, m = self.rows(x), len(self.violation(x))
         turning = jacobian(lambda x: self.rows(x) @ xdot)(x) if len(G) else np.zeros((0, self.size))

@@ -106,7 +106,7 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced x (size,), xdot (size,) and gains, of unknown values.
+        """Return the result of `look(system, x, xdot)` for traced coordinates, velocities (size,) and gains.
 
         `look` inspects the graphs of the system's functions. `gains` are the shapes of the gains by name.
         """

@@ -80,7 +80,7 @@ class JointKind(ClosingKind):
 
     @cached_property
     def origin_on_axis(self) -> bool:
-        """Whether the origin of the child's frame can move only along the axis of rotation, for any rotation."""
+        """Whether the origin of the child's frame stays on every axis about which the joint can rotate."""
         S = self.subspace(self.neutral())
         across = [np.cross(a, b) for a in S.linear.T for b in S.angular.T]
         return bool(np.abs(across).max(initial=0.0) < PARALLEL)

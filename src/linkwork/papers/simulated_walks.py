@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import linkwork as lw
-from linkwork.examples import footsteps
+from linkwork.examples import gait_measures
 from linkwork.examples import walker_gaits as gaits
 
 RECORDED = ("q", "v", "tau", "contact.state", "contact.anchor")
@@ -65,10 +65,11 @@ class Walked(NamedTuple):
 
         All values are from the time WALKING on. GAIT_COLUMNS are the headings.
         """
-        late, slips = self.run.t >= WALKING, footsteps.slips(self.run, WALKING)
+        late, slips = self.run.t >= WALKING, gait_measures.slips(self.run, WALKING)
         path = np.linalg.norm(np.diff(self.run.q[late, :2], axis=0), axis=1).sum()
         low, high = 100.0 * self.run.q[late, 2].min(), 100.0 * self.run.q[late, 2].max()
-        power, cost = footsteps.motor_power(self.run, WALKING).sum(), footsteps.cost_of_transport(self.run, WALKING)
+        power = gait_measures.motor_power(self.run, WALKING).sum()
+        cost = gait_measures.cost_of_transport(self.run, WALKING)
         median, high_slip = (f"{1000.0 * np.quantile(slips, part):.1f} mm" for part in (0.5, 0.95))
         speed = f"{path / np.ptp(self.run.t[late]):.3f} m/s"
         return self.name, speed, median, high_slip, f"{low:.1f} to {high:.1f} cm", f"{power:.0f} W", f"{cost:.2f}"

@@ -127,7 +127,7 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """Return the mode values (m,) after the commands in a controller's `answer`; modes without a command stay."""
+        """Return the switchable parameters (m,) after a controller's commands in `answer`; others keep their values."""
         pairs = zip(self.switched, modes, strict=True)
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 

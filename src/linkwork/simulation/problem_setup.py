@@ -156,9 +156,10 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Return setup and problem, extended by the modes that the controller switches; it is then a sampled controller.
+    """Return setup and problem, extended by the parameters that the controller itself switches (its commands).
 
-    The controller is called once to find the names of the modes in its result.
+    The controller is called once to find the names of these parameters in its result. A controller with commands
+    becomes a sampled controller.
     """
     step = setup.dt or (setup.continued.dt if setup.continued is not None else 0.0)
     commands = try_once(problem, step)
@@ -476,7 +477,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an event log; a `resumed` run with the same guards keeps their arming states."""
+    """Return the start state with an event log; in a `resumed` run, guards stay armed or not as they were."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + own + guards + len(problem.commands)

@@ -127,7 +127,7 @@ class Sample:
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """Return `formula(self)`, which is computed once and cached for all series that use it."""
+        """Return an intermediate result `formula(self)`, cached for all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]

@@ -34,7 +34,7 @@ class SolverState(NamedTuple):
     """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
 
     `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
-    far. `residual` [m/s]: largest violation of the contact laws of rigid contacts so far.
+    far. `residual` [m/s]: largest violation of the conditions of rigid contacts so far.
     """
 
     iterations: Number = 0.0
@@ -47,8 +47,8 @@ class StepState(NamedTuple):
 
     `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
     pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
-    parameters that can be switched during the run; `armed` (g,), the arming state of latches and guards. `watched`
-    contains event functions and constraint forces during event location; it is empty otherwise.
+    parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
+    `watched` contains event functions and constraint forces during event location; it is empty otherwise.
     """
 
     q: Array

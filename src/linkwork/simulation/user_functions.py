@@ -147,7 +147,7 @@ SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected
 
 
 class Answer(NamedTuple):
-    """Result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), and commanded modes by name."""
+    """Result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), commanded parameters by name."""
 
     forces: Array
     memory: Array
@@ -256,7 +256,7 @@ class UserFunction:
         return Answer(forces, memory, wanted)
 
     def _mode(self, name: str, value: Condition | Value) -> Number:
-        """Return the commanded `value` of the mode `name` as a number; a condition becomes 1 or 0."""
+        """Return the commanded `value` of the switchable parameter `name` as a number; a condition becomes 1 or 0."""
         if isinstance(value, (bool, np.bool_)) or hasattr(value, "select"):
             return where(value, 1.0, 0.0)
         number = cast(Number, value)

@@ -45,7 +45,10 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Return the search state before the first iteration, which starts at x (k,); a move has `moves` entries."""
+        """Return the search state before the first iteration, which starts at x (k,).
+
+        `moves` is the number of entries of a move, the scaled change in an iteration.
+        """
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
@@ -55,7 +58,10 @@ class Search(NamedTuple):
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """Return the search state after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
+        """Return the search state after an iteration.
+
+        `end` (k,) is the result, `move` (j,) its scaled change from the start, and `left` the residual.
+        """
         worse, both = left > WORSE * self.left, QUICK + CAREFUL
         anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
         for first in (0, QUICK, both, both + QUICK):  # the mode starts: discard iterations of the other mode

@@ -21,7 +21,7 @@ from linkwork.tolerances import RANK, TINY_SIZE
 
 
 class FreeRotation(NamedTuple):
-    """Inertia (3, 3) [kg m^2] of a body that rotates without torque, and its inverse, whole and as a sum.
+    """Inertia (3, 3) [kg m^2] of a body that rotates without torque, and its inverse, as a matrix and a sum.
 
     The inverse (3, 3) is `sphere` 1 + sum d e e^T over the pairs (d, e) in `terms`, with d >= 0 and unit vectors e
     (3,).

@@ -32,7 +32,7 @@ class SecondOrder(NamedTuple):
 
 @singledispatch
 def second_order_for(kind: object, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
-    """Return value and derivatives of function(x, y); `kind` is a number whose type selects the implementation.
+    """Return value and derivatives of function(x, y); the type of the number `kind` selects the implementation.
 
     The derivatives are finite differences of order four: slopes (2,) and curvature (2, 2).
     """

@@ -50,7 +50,7 @@ class OpenRows:
     mobility: Array
 
     def at(self, rows: RowNumbers) -> OpenRows:
-        """Return the same quantities for other row numbers `rows`, with zeros for rows that are not in `self.rows`."""
+        """Return the open rows for other row numbers `rows`, with zeros for rows that are not in `self.rows`."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
@@ -169,18 +169,18 @@ def _eliminate(
 
 
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return two lists by body number: the rows that involve the body's joint, and the rows eliminated at the body.
+    """Return the numbers of the constraint and rotor rows that involve each joint, and those eliminated at each body.
 
-    Each entry is a tuple of constraint row numbers. The rows of loops, clutches and brakes are numbered first, then
-    those of rotors. `rigid_count` is the number of the former, or 0 to omit them.
+    Both are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and brakes are
+    numbered first, then those of rotors. `rigid_count` is the number of the former, or 0 to omit them.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return two lists by body number: the rows that involve the body's joint, and the rows eliminated at the body.
+    """Return the numbers of the rows of joint paths that involve each joint, and those eliminated at each body.
 
-    The rows are those of the joint paths `along`, numbered in their order; see `rows_by_joint_and_body`.
+    Both are lists as in `rows_by_joint_and_body`. The rows are numbered in the order of the paths `along`.
     """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]

@@ -178,10 +178,10 @@ class Tolerance(NamedTuple):
 
 
 def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tolerance:
-    """Return the convergence tolerance of the impulse solver at velocities v (nv,): `settled` times the row speeds.
+    """Return the convergence tolerance of the impulse solver at velocities v (nv,): a fraction of the row speeds.
 
-    The speeds are those along the rows of each block, plus those that impulses of other blocks may cause there. `known`
-    are all blocks with their factors.
+    The fraction is `settled`. The speeds are those along the rows of each block, plus those that impulses of other
+    blocks may cause there. `known` are all blocks with their factors.
     """
     blocks = [one.block for one in known]
     seen = [largest(_row_speeds(one, v)) for one in blocks]

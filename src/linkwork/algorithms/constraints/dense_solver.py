@@ -40,9 +40,9 @@ class DenseConstraints:
 
     @staticmethod
     def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
-        """Return constraints on the rates of rows `second` (k, nv), whose impulses act along rows `first` (k, nv).
+        """Return constraints whose impulses act along the rows `first` and change the rates of the rows `second`.
 
-        `solve` maps impulses (nv, k) to velocity changes (nv, k).
+        Both are (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
         """
         return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 

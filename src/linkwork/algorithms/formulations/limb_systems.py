@@ -146,14 +146,14 @@ def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
     inner = [*(j.o for j in between), WORLD]
     if body not in inner:
         raise LinkworkError(
-            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: that body is not "
-            f"inboard of it. Inboard bodies: {', '.join(mechanism.bodies[number].name for number in inner)}"
+            f"the rotation of joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: that body "
+            f"is not inboard of it. Inboard bodies: {', '.join(mechanism.bodies[number].name for number in inner)}"
         )
     for j in between[: inner.index(body)]:
         along = float(axis @ _axis(j)) if isinstance(j.kind, Revolute) else 0.0
         if abs(abs(along) - 1.0) > PARALLEL:
             raise LinkworkError(
-                f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: "
+                f"the rotation of joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: "
                 f"its axis is not parallel to that of joint {j.name!r} between them"
             )
         row[j.v] = np.sign(along)

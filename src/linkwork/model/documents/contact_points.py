@@ -39,7 +39,7 @@ class ContactPoints(NamedTuple):
 
 
 def contact_points(shape: Shape) -> ContactPoints | None:
-    """Return the contact points of a shape, or None for a plane, which has none, and a mesh, which is only a path."""
+    """Return the contact points of a shape; None for a plane or a mesh, which have none."""
     make = _POINTS.get(type(shape))
     return None if make is None else make(shape)
 

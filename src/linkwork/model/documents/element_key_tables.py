@@ -44,9 +44,10 @@ def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
 
 
 def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]:
-    """Yield a tuple (key, definition, is first, value, meaning) for each TOML key of the element kind `class_`.
+    """Yield each TOML key of the element kind `class_` with its definition, expected value and meaning.
 
-    A definition can have several keys; `is first` is True for the first of them.
+    An item is (key, definition, is first, value, meaning). A definition can have several keys; `is first` is True for
+    the first of them.
     """
     types: Keys = keys_of(class_)
     choice = class_key(class_)

@@ -46,7 +46,10 @@ def static_geoms(c: Compiled) -> Array:
 
 
 class Partners(NamedTuple):
-    """A geom, the later geoms `others` (k,) that it can collide with, and its `<pair>` numbers by the other geom."""
+    """A geom, and the geoms `others` (k,) with higher numbers that it can collide with.
+
+    `pairs` maps the number of another geom to the number of the `<pair>` that names both, if there is one.
+    """
 
     geom: int
     others: Array
@@ -59,7 +62,7 @@ class Partners(NamedTuple):
 
 
 def collisions(c: Compiled) -> Iterator[Partners]:
-    """Yield for each geom the later geoms that MuJoCo lets it collide with, if at least one of the two can move.
+    """Yield for each geom those with higher numbers that can collide with it in MuJoCo, if one of the two can move.
 
     Geoms collide if `contype` of one and `conaffinity` of the other have a common bit, unless their bodies are welded
     together, excluded, or parent and child; the world is not a parent in this sense. A `<pair>` collides in any case.

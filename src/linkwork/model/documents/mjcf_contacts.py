@@ -110,11 +110,11 @@ class _Contacts:
             raise ModelError(f"{TOO_MANY}; {remedy}", f"geom {self.names[geom]!r}")
 
     def leave(self, reason: str, name: str) -> None:
-        """Record that something of the geom `name` is left out."""
+        """Record the geom `name` as left out or approximated; a warning prints `reason`, followed by such names."""
         self.gone.setdefault(reason, {})[name] = None
 
     def left_out(self) -> list[str]:
-        """Return texts that say what is left out."""
+        """Return texts for a warning: the collisions and properties of geoms that are left out or approximated."""
         found = [f"{reason} {listed(names, FEW)}" for reason, names in self.gone.items()]
         if not self.solid_pairs:
             return found
@@ -152,7 +152,7 @@ class _Contacts:
     # --- contacts ---
 
     def touching(self, g: int) -> ContactPoints | None:
-        """Return the contact points of the moving geom g, in the geom's frame, or None if linkwork has none for it."""
+        """Return the cached `points_of` the moving geom g; record whether it is left out or approximated."""
         if g not in self.points:
             self.points[g] = found = self.points_of(g)
             if found is None:

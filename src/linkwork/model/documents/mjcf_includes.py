@@ -98,7 +98,7 @@ class MjcfText:
         children: list[Element] = []
         for child in element.children:
             if depth >= DEEPEST:
-                raise _refusal(child, f"elements are nested deeper than {DEEPEST} levels, includes included")
+                raise _refusal(child, f"elements and includes are nested deeper than {DEEPEST} levels")
             if child.tag == "include":
                 children += self._included(child, element, folder, depth)
             else:
@@ -139,7 +139,7 @@ class MjcfText:
                 return found
         if any(source in self.files.missing for source in sources):
             raise _refusal(
-                at, f"the file {shown(written)!r} does not exist", f"it is searched below {self.files.folder}"
+                at, f"the file {shown(written)!r} does not exist", f"linkwork searches for it in {self.files.folder}"
             )
         raise _refusal(
             at,

@@ -4,7 +4,7 @@ MuJoCo's compiler resolves defaults, includes, angles, frames and inertia from g
 values: a joint's `ref` becomes part of its placement. In MuJoCo a body can have several joints with different anchors.
 In linkwork every joint has its own child body, so massless bodies called `body/joint` are added between such joints,
 and after a joint whose anchor is not the body's origin. MuJoCo's armature of a free joint acts on velocities in world
-axes, linkwork's on velocities in body axes; a free joint with armature becomes three sliders and a ball joint.
+axes, linkwork's on velocities in body axes; a free joint with armature becomes three prismatic joints and a ball joint.
 """
 
 from __future__ import annotations
@@ -112,9 +112,8 @@ class _MjcfReader:
         c = self.compiled
         faults = [self.placed(Fault(f"MuJoCo: {shown(note, MOST_SAID)}", severity="warning")) for note in c.notes]
         if self.split:
-            reason = (
-                f"free joints with armature or stiffness become three sliders and a ball: {listed(self.split, FEW)}"
-            )
+            reason = "free joints with armature or stiffness become three prismatic joints and a ball joint"
+            reason = f"{reason}: {listed(self.split, FEW)}"
             faults.append(self.placed(Fault(reason, f"joint {self.split[0]!r}", severity="warning")))
         try:
             self.fill_builder()
@@ -335,12 +334,12 @@ class _MjcfReader:
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Add a spring for each tendon that can become one; underscores keep its name distinct from joint names."""
+        """Add a spring for each tendon that acts as one; underscores keep its name distinct from joint names."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Add a drive for each actuator that can become one; list the others as unsupported."""
+        """Add a drive for each supported actuator; list the others as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             ratios: dict[str, Array] = {}

@@ -252,7 +252,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, row=row, offset=offset)
 
     def describe(self) -> tuple[str, str]:
-        """Return two texts for listings: the gain and all other numbers that differ from defaults, and the ratios."""
+        """Return two cells of the element table: gain and all numbers that differ from defaults, and ratios."""
         parts = [f"gain {self.gain:g}"]
         parts += [f"gear {self.gear:g}"] if self.gear != 1.0 else []
         parts += [f"rotor {self.rotor_inertia:g}"] if self.rotor_inertia else []

@@ -211,7 +211,7 @@ class Element:
         return None
 
     def describe(self) -> tuple[str, str]:
-        """Return two texts for `linkwork check`: the numbers of the element, and the names that it refers to."""
+        """Return two cells of the element table of `linkwork check`: numbers, and names that the element refers to."""
         parts = self.document()[0]
         texts = [str(value) for value in parts.values() if isinstance(value, str)]
         numbers = [f"{name} {value}" for name, value in parts.items() if not isinstance(value, str)]

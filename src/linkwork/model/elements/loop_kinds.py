@@ -113,7 +113,7 @@ class Gear(ClosingKind):
         object.__setattr__(self, "phase", float(self.phase))
         pair = f"got teeth={self.teeth}, to_teeth={self.to_teeth}"
         if self.teeth < 0 and self.to_teeth < 0:
-            raise ModelError(f"teeth must be positive for at least one gear, since two rings cannot mesh; {pair}")
+            raise ModelError(f"teeth must be positive for at least one gear, since two ring gears cannot mesh; {pair}")
         if min(self.teeth, self.to_teeth) < 0 and self.teeth + self.to_teeth >= 0:
             raise ModelError(f"teeth of a ring must outnumber the teeth of the gear inside it; {pair}")
 

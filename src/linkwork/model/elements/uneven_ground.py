@@ -39,7 +39,7 @@ RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; th
 
 
 class _Newton(NamedTuple):
-    """Newton's matrix for the foot point on a surface of height h(x, y), and its inverse.
+    """Newton's matrix for the foot point (nearest point) on a surface of height h(x, y), and its inverse.
 
     Half the squared distance of a point at `above` [m] over the surface has the second derivatives
     H = I + s s^T - above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, as
@@ -69,10 +69,11 @@ class _Newton(NamedTuple):
         return np.array([xx * x + xy * y, xy * x + yy * y])
 
     def step(self, x: Number, y: Number, size: Number) -> Array:
-        """Return the step (2,) [m] towards the foot point; (x, y) [m] is minus the gradient.
+        """Return Newton's step (2,) [m] towards the foot point.
 
-        If H is not positive definite, a part along its negative direction, of length `size` [m] times the root of
-        -2 times the eigenvalue, leaves the ridge between two foot points, where the gradient is zero.
+        (x, y) [m] is minus the gradient of half the squared distance. If H is not positive definite, a part along its
+        negative direction, of length `size` [m] times the root of -2 times the eigenvalue, leaves the ridge between two
+        foot points, where the gradient is zero.
         """
         (xx, xy, yy), newton = self.matrix, self.solve(x, y)
         half = 0.5 * (xx - yy)
@@ -193,7 +194,7 @@ class HeightField:
             counts.append(minimum(np.floor(a + aside), middle + cells) - lows[-1] + 1.0)
 
         def visit(k: Number, least: Number, *best: Number) -> tuple[tuple[Number, ...], Condition]:
-            """Search the foot point in cell number k; return the state with the nearest foot point of all cells."""
+            """Find the nearest point (foot point) of cell k; return the state with the nearest one of all cells."""
             column = np.floor((k + 0.5) / counts[1])
             i, j = lows[0] + column, lows[1] + (k - column * counts[1])
             s, t, squared = self._patch(i, j).foot((ax - i) * width[0], (ay - j) * width[1], p[2])

@@ -68,7 +68,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The largest magnitudes [N m or N] of the first row's multiplier: of a negative one, and of a positive one."""
+        """The largest constraint forces [N m or N] of the first row in negative and positive direction, both >= 0."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 

@@ -104,7 +104,7 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return the forces (nv,) of the independent joints, from those of all joints with mimic joints (tree.nv,)."""
+        """Return the forces (nv,) of the independent joints, from the forces (tree.nv,) of all joints."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:

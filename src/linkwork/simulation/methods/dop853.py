@@ -29,12 +29,12 @@ ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
 def _table() -> Array:
-    """Return the coefficients (1 + STAGES + EXTRA, 4 + WINDOW) of all stages, one stage per row.
+    """Return the Butcher table of all stages: times, error factors and weights, one stage per row.
 
-    A row has the time of the stage as a fraction of the step; two factors, of the stage's derivative in the error
-    estimates of orders 5 and 3; and the weights of the first stage and of the WINDOW stages in the window, whose
-    weighted sum gives the state at which the stage evaluates the derivative. Row 0, of zeros, evaluates the derivative
-    at the start of a step.
+    The shape is (1 + STAGES + EXTRA, 4 + WINDOW). A row has the time of the stage as a fraction of the step; two
+    factors, of the stage's derivative in the error estimates of orders 5 and 3; and the weights of the first stage and
+    of the WINDOW stages in the window, whose weighted sum gives the state at which the stage evaluates the derivative.
+    Row 0, of zeros, evaluates the derivative at the start of a step.
     """
     times = [*DOP853.C[1:], 1.0, *DOP853.C_EXTRA]
     weights = [*DOP853.A[1:], DOP853.B, *DOP853.A_EXTRA]

@@ -42,7 +42,7 @@ AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kic
 
 
 class Search(NamedTuple):
-    """The iterate of the secant method for the kick, the factor of the impulse that balances the energy.
+    """Iterate of the secant method for the energy impulse, which balances the energy; its factor is called the kick.
 
     `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
     relative energy error is `error`. `tried` is the number of kicks tried, `iterations` that of corrections of the
@@ -60,10 +60,7 @@ class Search(NamedTuple):
 
     @property
     def done(self) -> Condition:
-        """Whether no further kick is tried: the search has converged or has reached the largest number of trials.
-
-        The kick is the factor of the impulse that balances the energy.
-        """
+        """Whether the search for the energy impulse ends: it has converged or has used the largest number of trials."""
         return (self.ended > 0.0) | (self.tried >= KICKS)
 
 
@@ -99,9 +96,10 @@ class EnergyMomentum(Variational):
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
-        """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and a kick.
+        """Return the residuals of the step's equations for motion dv (nv,), multipliers (nh,) and energy impulse.
 
-        The kick is the factor of the impulse that balances the energy. `singular` is that of `Variational.evaluated`.
+        `kick` is the factor of the impulse along the motion that balances the energy. `singular` is that of
+        `Variational.evaluated`.
         """
         found, u = super().evaluated(dv, multipliers, singular=singular), dv / self.h
         begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
@@ -112,7 +110,7 @@ class EnergyMomentum(Variational):
     def split(self, unknown: Array) -> tuple[Array, ...]:
         """Return the parts of `unknown` (nv + nh + 1,): joint motion dv (nv,), multipliers (nh,) and kick.
 
-        The kick is the factor of the impulse that balances the energy.
+        The kick is the factor of the energy impulse, which balances the energy.
         """
         return *super().split(unknown), unknown[-1]
 
@@ -127,7 +125,7 @@ class EnergyMomentum(Variational):
         return np.concatenate([balance.residual, balance.errors, np.array([gained / scale])])
 
     def solver(self, here: StepEvaluation, dv: Array, kick: Number) -> NewtonSolver:
-        """Return the solver of Newton's equations at a motion dv (nv,) and a kick.
+        """Return the solver of Newton's equations at a motion dv (nv,) and a factor `kick` of the energy impulse.
 
         `here` is the evaluation of the step's equations at dv. The kick adds a multiple of the momentum, and so scales
         Newton's matrix of the variational step by 1 - kick.
@@ -141,9 +139,9 @@ class EnergyMomentum(Variational):
         return scaled
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Return the solution of the step: a secant iteration for the kick, Newton's method for the motion under it.
+        """Return the solution of the step: a secant method for the energy impulse, Newton's method for the motion.
 
-        The kick is the factor of the impulse that balances the energy. `history` receives the residual of each
+        The energy impulse acts along the motion and balances the energy. `history` receives the residual of each
         iteration; it is used with floats only, not while tracing.
         """
         still, first = np.zeros(self.mechanism.nv), self.first_guess()
@@ -207,10 +205,7 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of the same motion after the kick is increased by `kick`.
-
-    The kick is the factor of the impulse that balances the energy.
-    """
+    """Return the momentum balance of the same motion, with the factor of the energy impulse increased by `kick`."""
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 

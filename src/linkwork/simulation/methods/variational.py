@@ -216,7 +216,7 @@ class Variational:
         return guess._replace(balance=balance), self.solver(here, guess.dv, kick)
 
     def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
-        """Return a guess after Newton corrections with one factorization, made as long as they converge fast.
+        """Return the iterate after Newton corrections with one factorization, as long as they converge fast.
 
         `solve` solves Newton's equations, and `history` receives the residual of each iteration. `kick` is the factor
         of the impulse that balances the energy, 0 except for energy-momentum steps.

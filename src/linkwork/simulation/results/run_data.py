@@ -160,7 +160,7 @@ class RunData:
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
-        """Return `formula(self)`, which is computed once and cached for all derived series that use it."""
+        """Return an intermediate result `formula(self)`, cached for all derived series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return cast("Value", self._known[formula])

@@ -269,9 +269,10 @@ def _settings(about: About) -> Settings:
     settings = Settings(**about["settings"])
     if not (isinstance(settings.method, str) and isinstance(settings.why, str)):
         raise ValueError("the settings contain no method")
-    for value in (settings.dt, settings.every, settings.duration):
+    for name in ("dt", "every", "duration"):
+        value = getattr(settings, name)
         if not (isinstance(value, (int, float)) and value > 0):
-            raise ValueError(f"the settings contain {value!r}; expected a positive number")
+            raise ValueError(f"the setting {name} is {value!r}; expected a positive number")
     return settings
 
 
@@ -281,7 +282,7 @@ def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
     for index in np.ndindex(batch):
         kind = str(arrays["outcome"][index])
         if kind not in KINDS:
-            raise ValueError(f"unknown outcome {kind!r:.40} of a member")
+            raise ValueError(f"a member has the unknown outcome {kind!r:.40}")
         found[index] = Outcome(kind, float(times[index]), str(arrays["outcome_evidence"][index]))
     return found
 

@@ -193,7 +193,7 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Set the modes to the values `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
+        """Switch the parameters to `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -242,7 +242,7 @@ class Member:
         return np.array([*watched, stop], dtype=float)
 
     def _apply_events(self, t: float) -> None:
-        """Apply the events at time t [s] whose event functions are negative, and update the arming states."""
+        """Apply the events at time t [s] whose event functions are negative; re-arm latches and guards."""
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)

@@ -61,7 +61,7 @@ class MemberKernels:
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the step state of `now` with `count` event functions, constraint forces and arming states.
+        """Return the step state of `now` with `count` event functions, constraint forces and armed latches and guards.
 
         `values` are the parameters and gains of the batch member.
         """

@@ -165,7 +165,7 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """Return the state `now` after switching to the modes `wanted` (m,) of a controller, with events in the log.
+        """Return the state `now` after a controller switched the parameters to `wanted` (m,), with events in the log.
 
         `values` are the member's parameters and gains.
         """
@@ -181,7 +181,7 @@ class MemberProgram:
         return select(any_of(fired), after.moved(log=log), now)
 
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
-        """Set the modes to `modes` (m,); return the state after the impact, the impact, and constraint forces (n,).
+        """Switch the parameters to `modes` (m,); return the new state, the impact, and constraint forces (n,).
 
         `now` is the state before, and `values` are the member's parameters and gains. A member that cannot satisfy the
         constraints ends. Forces [N or N m] are those after the impact, or before it for constraints that are released.
@@ -218,7 +218,7 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """Effects of switching modes, for every batch member and constraint, each (*batch, n).
+    """Effects of switched parameters, such as `engaged` of a clutch, by batch member and constraint, each (*batch, n).
 
     `energies` [J] gained, `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors
     `gaps` [m or rad] that were removed.
@@ -278,7 +278,7 @@ class BatchProgram:
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Set the modes in the state `now` to `modes` (*batch, m); return the new state and the effects of the switch.
+        """Switch the parameters in the state `now` to `modes` (*batch, m); return the new state and the effects.
 
         The effects are the energies gained, impulses, constraint forces and removed closure errors.
         """

@@ -30,7 +30,7 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class Pieces(NamedTuple):
-    """Size of the pieces into which a run is divided: computing time `seconds` of a piece, and size of the `first`.
+    """How long the pieces of a run are: computing time `seconds` [s] of a piece, and size of the `first` piece.
 
     Ctrl-C takes effect after at most one piece. The size of a piece is its steps times batch members; that of each
     later piece follows from the computing time of the last.
@@ -244,7 +244,7 @@ class FixedSteps:
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
 
     def _switch_to(self, modes: Array, changes: Sequence[tuple[str, str, Array]]) -> None:
-        """Set the modes to `modes` (*batch, m) and log the events.
+        """Switch the parameters to the values `modes` (*batch, m) and log the events.
 
         `changes` are (parameter, event text, switched members (*batch,)).
         """

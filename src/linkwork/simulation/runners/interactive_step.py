@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return the step state `now` as one array: q, v, contact memory, slip directions, latch modes, arming states."""
+    """Return the step state `now` as one array: q, v, contact memory, slip directions, modes and armed latches."""
     return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 

@@ -111,7 +111,7 @@ class Trial(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The time [s] that a trial run reached, and whether it `failed` there; if not, it ended or had to stop."""
+    """The time [s] that a trial run reached, and whether a step `failed` there; else it ended or ran out of time."""
 
     time: float
     failed: bool

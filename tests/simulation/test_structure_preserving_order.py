@@ -165,7 +165,7 @@ def test_unavailable_orders_are_rejected(method: str, order: int, says: str) -> 
         lw.simulate(lw.example("double_pendulum"), duration=0.1, method=method, order=order)
 
 
-def test_step_size_is_chosen_for_structured_methods() -> None:
+def test_step_size_is_chosen_for_structure_preserving_methods() -> None:
     run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.5, method="variational")
     assert (run.method, run.outcome.kind) == ("variational", "finished")
 

@@ -90,7 +90,7 @@ def test_energy_of_a_double_spherical_pendulum_is_exact_at_a_large_step() -> Non
 
 @pytest.mark.parametrize("method", ["variational", "rattle", "energy-momentum"])
 @pytest.mark.parametrize("name", ["free-flyer", "four_bar"])
-def test_structured_methods_are_time_reversible(name: str, method: str) -> None:
+def test_structure_preserving_methods_are_time_reversible(name: str, method: str) -> None:
     m = two_arms() if name == "free-flyer" else lw.example(name)
     q, v = tumbling(m) if name == "free-flyer" else (None, None)
     there = lw.simulate(m, q, v, 0.5, 5e-3, method).check()
