@@ -109,6 +109,7 @@ class TracedSelection:
         (self._length, self._rows), _ = tracer.record(
             flags.count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ()
         )
+        tracer.scope.uniform.add(self._length.number)
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing or decreasing order."""

@@ -98,7 +98,7 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
     `adaptive` says whether the method has adaptive steps.
     """
     pairs = problem.mechanism.contact_pairs
-    if problem.rigid and not pairs:
+    if problem.rigid and not problem.mechanism.touches:
         raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")
     for pair in pairs:
         varies = f"{pair.contact.name}.stiffness" in problem.parameters

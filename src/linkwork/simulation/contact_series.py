@@ -89,9 +89,15 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
     return where(touches, at.pose.R @ slip, np.zeros(3))
 
 
+def _stored(now: Sample, columns: int | slice) -> Array:
+    """Return columns of the contact memory of all contacts: of contact pairs, then of the points of solids."""
+    motion = now.state.motion
+    return np.concatenate([motion.contact_memory[:, columns], motion.solid_memory[:, columns]])
+
+
 def _force(now: Sample) -> Array:
     if now.system.rigid:
-        return now.state.motion.contact_memory[:, 1:4]
+        return _stored(now, slice(1, 4))
     return np.array([each.force for each in now.once(_compliant_contacts)])
 
 
@@ -122,11 +128,15 @@ def _wrenches(now: Sample) -> Array:
 
 
 def _touching(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.contact_pairs)
+    return facts.mechanism.touches
+
+
+def _pairs_only(facts: RunFacts) -> bool:
+    return facts.mechanism.touches and not facts.mechanism.solid_pairs
 
 
 def _compliant(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.contact_pairs) and not facts.rigid
+    return facts.mechanism.touches and not facts.rigid
 
 
 def _has_friction_torques(facts: RunFacts) -> bool:
@@ -135,7 +145,7 @@ def _has_friction_torques(facts: RunFacts) -> bool:
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:
-    return (Axis("contact", tuple(pair.name for pair in facts.mechanism.contact_pairs)),)
+    return (Axis("contact", facts.mechanism.contact_names),)
 
 
 def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
@@ -146,11 +156,11 @@ def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
 CONTACT_SERIES: tuple[Series, ...] = (
     Series(
         "contact.state", "contact states", "1", _contacts,
-        lambda now: now.state.motion.contact_memory[:, 0], exists=_touching, by_default=True,
+        lambda now: _stored(now, 0), exists=_touching, by_default=True,
     ),
     Series(
         "contact.since", "start times of the contact states", "s", _contacts,
-        lambda now: now.state.motion.contact_memory[:, 4], exists=_touching, by_default=True,
+        lambda now: _stored(now, 4), exists=_touching, by_default=True,
     ),
     Series("contact.force", "contact forces", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(
@@ -162,10 +172,10 @@ CONTACT_SERIES: tuple[Series, ...] = (
         lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
         exists=_compliant, by_default=True,
     ),
-    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
+    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_pairs_only, by_default=True),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(
         "contact.wrenches", "contact wrenches on bodies", six("N", "N m"), bodies, _wrenches,
-        exists=_touching,
+        exists=_pairs_only,
     ),
 )  # fmt: skip

@@ -104,7 +104,7 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
         "tau": facts.controlled,
         "stops": facts.stops,
         "wrenches": facts.wrenches,
-        "contact.wrenches": bool(facts.mechanism.contact_pairs),
+        "contact.wrenches": facts.mechanism.touches,
         "slip": bool(facts.mechanism.bounded),
     }
     return (*STATE, *(name for name, needed in acted.items() if needed))

@@ -19,6 +19,7 @@ from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked,
 from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
 from linkwork.model.physical_validity import require_inertia
 from linkwork.simulation.effort_limits import limits_that_act
 from linkwork.simulation.events.guards import OneShot, own_modes
@@ -444,6 +445,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
+        solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
 
@@ -454,7 +456,12 @@ def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
     `rigid` contacts have more columns if they have friction torques.
     """
     size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
-    found = np.zeros((*batch, len(m.contact_pairs), size))
+    return _memory(batch, len(m.contact_pairs), size)
+
+
+def _memory(batch: Shape, count: int, size: int) -> Array:
+    """Return the memory (*batch, count, size) of contacts that are apart."""
+    found = np.zeros((*batch, count, size))
     found[..., 0] = APART
     return found
 

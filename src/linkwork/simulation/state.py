@@ -61,6 +61,7 @@ class StepState(NamedTuple):
     log: EventLog = EventLog()
     solver: SolverState = SolverState()
     watched: Array = np.zeros(0)
+    solid_memory: Array = np.zeros((0, CONTACT_COLUMNS))
 
     def solved_in(self, iterations: Number) -> StepState:
         """Return the state with the number of iterations of its last step set to `iterations`."""

@@ -178,13 +178,12 @@ def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Num
         moves, products, rest = repeat(components, compare, now.moves, np.zeros((DEPTH, DEPTH)), np.zeros(DEPTH))
         parts = ldlt(products + np.diag(np.diag(products) * DEPENDENT + TINY)).solve(rest)
 
-        def extrapolate(k: Number, impulses: RowArray, along: Number) -> tuple[RowArray, Number]:
+        def extrapolate(k: Number, impulses: RowArray) -> tuple[RowArray]:
             p, end, _, history = IMPULSES.parts(impulses.at(k))
             history = where(forget, np.zeros(history.shape), np.concatenate([history[1:], [p - end]]))
-            extrapolated = p - parts @ history
-            return impulses.put(k, IMPULSES.row(p, p, extrapolated, history)), along
+            return (impulses.put(k, IMPULSES.row(p, p, p - parts @ history, history)),)
 
-        impulses, _ = pairs.selection.visit(extrapolate, impulses, 0.0)
+        (impulses,) = pairs.selection.visit(extrapolate, impulses)
         ahead = where(largest(parts) > 0.0, 1.0, 0.0)
         turn = where(now.turn >= QUICK + CAREFUL - 1, 0.0, now.turn + 1.0)
         return tuple(_Search(impulses, moves, ahead, left, turn)), left <= enough
@@ -193,8 +192,9 @@ def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Num
     found = _Search(*state)
 
     def finish(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
-        end = IMPULSES.parts(found.impulses.at(k))[1]
-        return p.put(k, end), pairs.pushed(k, pairs.frame(k), end, v)
+        pair = pairs.pair(k)
+        end = pair.of_least_norm(IMPULSES.parts(found.impulses.at(k))[1])
+        return p.put(k, end), pairs.pushed(k, pair.frame, end, v)
 
     p, v = pairs.selection.visit(finish, row_array(pairs.count, ROWS), responses.velocity_rows(free))
     agreed = where(found.left <= enough, 1.0, 0.0)

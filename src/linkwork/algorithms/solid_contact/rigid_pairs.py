@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.bounded_constraints import EASY, trace_of
+from linkwork.algorithms.constraints.bounded_constraints import EASY, regularized, trace_of
 from linkwork.algorithms.rigid_contact import RigidContact, axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.model.solids import POINTS
@@ -23,6 +23,7 @@ from linkwork.tolerances import TINY_SIZE
 
 ROWS = 3 * POINTS
 SWEEPS = 4  # over the points of a pair of which some slide or separate, in one visit to the pair
+REFINEMENTS = 3  # of the solution with a regularized mobility
 LOWER = np.tril_indices(ROWS)
 STRICT = np.tril_indices(ROWS, -1)
 
@@ -107,8 +108,8 @@ def pair_mobility(frame: PairFrame, compliance: Array) -> PairMobility:
     for i, j in zip(*LOWER, strict=True):
         G[i, j] = G[j, i] = columns[i] @ moved[j]
     for i in range(ROWS):
-        G[i, i] = G[i, i] + where(frame.acts[i // 3] > 0.0, trace * EASY + TINY_SIZE, 1.0)
-    return PairMobility(G, ldlt(G))
+        G[i, i] = G[i, i] + where(frame.acts[i // 3] > 0.0, 0.0, 1.0)
+    return PairMobility(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
 
 
 def compliance_of(J: Array, W: Array, offset: Array) -> Array:
@@ -156,7 +157,7 @@ class RigidPair(NamedTuple):
             rows = slice(3 * j, 3 * j + 3)
             acts = self.frame.acts[j] > 0.0
             one = RigidContact(acts, np.zeros((3, 0)), np.zeros((0, 3)), *(x[j] for x in self.conditions[:2]))
-            found.append((rows, one, self.mobility.G[rows, rows], acts))
+            found.append((rows, one, regularized(self.mobility.G[rows, rows]), acts))
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
@@ -165,6 +166,26 @@ class RigidPair(NamedTuple):
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
         return left
+
+    def _sticks(self, p: Array) -> Condition:
+        """Return whether the impulses p (12,) of all points are within their friction cones."""
+        sticks: Condition = True
+        for rows, one, _, acts in self._points():
+            n, t1, t2 = p[rows]
+            limit = one.friction * n
+            fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
+            sticks = (fits | ~acts) & sticks
+        return sticks
+
+    def of_least_norm(self, p: Array) -> Array:
+        """Return the impulses (12,) of least norm with the same effect as p (12,), if all points can stick with them.
+
+        Otherwise p is returned.
+        """
+        least = np.zeros(ROWS)
+        for _ in range(REFINEMENTS):  # the factors are those of a regularized mobility
+            least = least + self.mobility.factors.solve(self.mobility.G @ (p - least))
+        return where(self._sticks(least), least, p)
 
     def improved(self, p: Array, u: Array, caution: Number) -> Array:
         """Return impulses (12,) that satisfy the conditions of the pair, or nearly, with the other pairs fixed.
@@ -176,12 +197,7 @@ class RigidPair(NamedTuple):
         error = np.array([where(acts, x, 0.0) for rows, _, _, acts in each for x in u[rows]])
         error[0::3] = target
         stuck = p - self.mobility.factors.solve(error)
-        sticks: Condition = True
-        for rows, one, _, acts in each:
-            n, t1, t2 = stuck[rows]
-            limit = one.friction * n
-            fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
-            sticks = (fits | ~acts) & sticks
+        sticks = self._sticks(stuck)
 
         def sweep(p: Array, u: Array) -> tuple[tuple[Array, Array], Condition]:
             for rows, one, G, acts in self._points():

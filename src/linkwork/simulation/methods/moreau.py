@@ -49,6 +49,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
+from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
+from linkwork.simulation.methods.moreau_solids import moreau_with_solids
 from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
@@ -67,8 +69,10 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
+    if system.mechanism.solid_pairs:
+        return moreau_with_solids(system, t, now, h, held)
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
-    m, middle = free.mechanism, _middle(free, t, now, h, held)
+    m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
     boxes = [_box(system.mechanism, middle)] if bounded else []
     there = _mid_step_contacts(m, middle, now.contact_memory[:, 0], len(boxes))
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
@@ -105,57 +109,6 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     slips = [_slipped(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]
     return (slips[0] if slips else moved), True
-
-
-@dataclass(frozen=True, eq=False)
-class Middle:
-    """The system at the middle of a step h [s]: all quantities that do not depend on the velocities at the end.
-
-    `q` (nq,) are the coordinates at mid-step, and `v` (nv,) the velocities there, before all impulses. `solve` maps
-    impulses (nv,) [N s, N m s] to velocities (nv,), with dampers included. `project` removes velocity components (nv,)
-    that violate loops.
-    """
-
-    system: System
-    t: Number
-    h: Number
-    held: Array
-    q: Array
-    v: Array
-    solve: Callable[[Array], Array]
-    project: Callable[[Array], Array]
-
-    def loads(self, v: Array) -> Loads:
-        """Return the external loads at mid-step, if the velocities after the impulses are v (nv,)."""
-        return self.system.loads(self.t + 0.5 * self.h, self.q, (self.v + v) * 0.5, self.held)
-
-    def free(self, v: Array) -> Array:
-        """Return the velocities (nv,) at mid-step after the impulses of all forces, without contact impulses.
-
-        Velocity-dependent forces are evaluated as if these velocities were v (nv,). `free_flight` has already changed
-        the velocities by the gyroscopic terms of single bodies; the remaining ones act here.
-        """
-        system, last, m = self.system, self.v, self.system.mechanism
-        loads, mean = self.loads(v), (last + v) * 0.5
-        needed = system.needed(self.q, mean, free_acceleration(m, mean), loads)
-        found = last + self.solve(system.joint_forces(self.q, last, loads) - needed) * self.h
-        # The mean velocity satisfies the loops, which preserves the order of the step
-        return self.project(last + found) - last
-
-    def response(self, row: Array) -> Array:
-        """Return the velocity change (nv,) due to a unit impulse [N s] along the constraint row `row` (nv,)."""
-        return self.project(self.solve(row))
-
-
-def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -> Middle:
-    m = system.mechanism
-    q, v = free_flight(m, now.q, now.v, 0.5 * h, mirrored=False)
-    (speed,) = to_tree(m, ("v",), (v,))
-    M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
-    solve = matrix_factors(m, M).solve
-    return Middle(
-        system, t, h, held, q, v, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
-    )
 
 
 class MidStepContact(NamedTuple):
@@ -235,7 +188,7 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int)
     """
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.v))
     met, poses = contact_kinematics(m.tree, position, speed)
-    S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
+    S, slow, found = subspaces(m.tree, position), resting_speed(m, middle.h), []
     for pair, at, state in zip(m.contact_pairs, met, states, strict=True):
         own, contact = axes(at.normal), pair.contact
         rows = contact_rows(m.tree, poses, S, pair, at)
@@ -347,14 +300,6 @@ def _slipped(
     return after._replace(log=write(moved.log, changed, lines))
 
 
-def _slow(m: Mechanism, h: Number) -> Number:
-    """Return the speed [m/s] that gravity adds in a step h [s]: slower contacts come to rest instead of bouncing.
-
-    Their bounces would last less than two steps.
-    """
-    return np.sqrt(dot(m.gravity, m.gravity)) * h
-
-
 def _may_bounce(contact: ContactLaw) -> bool:
     """Return whether a contact has a coefficient of restitution above 0, or a traced one, whose value is unknown."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
@@ -376,7 +321,7 @@ def _push_out_distances(
     contacts separate without a correction. `there` are the contact pairs at mid-step, p the impulses of all blocks, and
     v (nv,) the velocities at the end.
     """
-    distances, slow = [], _slow(m, h)
+    distances, slow = [], resting_speed(m, h)
     for one in there:
         ends, drift = one.speeds(v)[0], one.facing.drift[0]
         depth = -(one.distance + (ends - drift * 0.5) * (0.5 * h)) - slow * h

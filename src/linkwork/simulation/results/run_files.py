@@ -26,6 +26,7 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
 from linkwork.model.model_faults import raise_first
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
@@ -225,6 +226,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
             len(m.contact_pairs),
             contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS,
         ),
+        "motion.solid_memory": (POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
         "motion.slip": (len(m.bounded),),
         "motion.modes": (None,),
         "motion.armed": (None,),

@@ -13,6 +13,7 @@ from linkwork.errors import NonFinite, NotConverged, ShapeError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
 from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
 from linkwork.simulation.methods.step_derivatives import StepMap
@@ -27,16 +28,18 @@ if TYPE_CHECKING:
 
 def flat_state(now: StepState) -> Array:
     """Return the step state `now` as one array: q, v, contact memory, slip directions, modes and armed latches."""
-    return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
+    memories = (np.ravel(now.contact_memory), np.ravel(now.solid_memory))
+    return np.concatenate([now.q, now.v, *memories, now.slip, now.modes, now.armed])
 
 
 def state_of(m: Mechanism, x: Array) -> StepState:
     """Return the step state of the mechanism m from the array x that `flat_state` returned."""
     count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
-    size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
-    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
-    contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
-    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed)
+    solid = POINTS * len(m.solid_pairs) * CONTACT_COLUMNS
+    size = (len(x) - m.nq - m.nv - solid - sum(others) - len(m.self_switching)) // max(count, 1)
+    q, v, contacts, solids, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, solid, *others]))
+    contacts, solids = contacts.reshape(count, size or CONTACT_COLUMNS), solids.reshape(-1, CONTACT_COLUMNS)
+    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed, solid_memory=solids)
 
 
 class StepKernel:
