@@ -1,0 +1,152 @@
+"""Contact patch of two boxes: separating axes, then clipping of the incident face on the reference face.
+
+The normal is the one of 15 axes along which the boxes penetrate least: the normals of the faces of both boxes, and the
+vector products of their edges. If it is the normal of a face, the *reference face*, the patch is the overlap of this
+face with the face of the other box that is most opposite to it, the *incident face*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import FAR, SAME, ContactPatch, Touch, axis, clamp, patch_of, sign
+from linkwork.algorithms.collision.face_overlap import overlap
+from linkwork.algorithms.collision.plane_patches import facing_face
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, Condition, Number, dot, where
+
+PARALLEL = 1e-16  # squared sine of the angle between two edges that count as parallel
+
+
+class _Face(NamedTuple):
+    """The best normal among the faces of one box: separation [m], axis as unit vector (3,)."""
+
+    separation: Number
+    selector: Array
+
+
+class _Edges(NamedTuple):
+    """The best axis among products of edges: separation [m], unit normal (3,) in B, edge directions (3,) of A, B."""
+
+    separation: Number
+    normal: Array
+    of_a: Array
+    of_b: Array
+
+
+def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
+
+    The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
+    exact unless the nearest features are two vertices, or a vertex and an edge. Face normals are preferred within
+    round-off, z before x before y, B before A.
+    """
+    size = sum(a) + sum(b)
+    p_a = X.R.T @ X.p
+    face_b = _best_face(X.p, X.R, a, b, size)
+    face_a = _best_face(p_a, X.R.T, b, a, size)
+    edges = _best_edges(a, b, X, size)
+    from_a = face_a.separation > face_b.separation + SAME * size
+    face = where(from_a, face_a.separation, face_b.separation)
+    faces = _face_patch(a, b, X, p_a, from_a, where(from_a, face_a.selector, face_b.selector), face)
+    along_edges = edges.separation > face + SAME * size
+    touch = _edge_touch(a, b, X, edges)
+    first, *rest = (Touch(*one) for one in zip(*faces, strict=True))
+    first = Touch(*(where(along_edges, e, f) for e, f in zip(touch, first, strict=True)))
+    rest = [one._replace(distance=where(along_edges, FAR, one.distance)) for one in rest]
+    return patch_of([first, *rest])
+
+
+def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
+    """Return the axis of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest outside."""
+    best, selector = -FAR, axis(2)
+    for i in (2, 0, 1):
+        value = abs(p[i]) - b[i] - sum(a[j] * abs(R[i][j]) for j in range(3))
+        better = value > best + SAME * size
+        best, selector = where(better, value, best), where(better, axis(i), selector)
+    return _Face(best, selector)
+
+
+def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
+    """Return the product of an edge of A and an edge of B along which the boxes are farthest apart."""
+    R, p = X.R, X.p
+    best = _Edges(-FAR, axis(2), axis(0), axis(1))
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        for j in range(3):
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            squared = R[i1][j] * R[i1][j] + R[i2][j] * R[i2][j]
+            skew = squared > PARALLEL
+            length = np.sqrt(where(skew, squared, 1.0))
+            # Normal e_i x R_j / length: components -R_2j and R_1j along the other axes of B
+            along = R[i1][j] * p[i2] - R[i2][j] * p[i1]
+            reach = b[i1] * abs(R[i2][j]) + b[i2] * abs(R[i1][j])
+            reach = reach + a[j1] * abs(R[i][j2]) + a[j2] * abs(R[i][j1])
+            value = where(skew, (abs(along) - reach) / length, -FAR)
+            scale = sign(along) / length
+            n1, n2 = -R[i2][j] * scale, R[i1][j] * scale
+            normal = np.array([n1 if k == i1 else n2 if k == i2 else 0.0 for k in range(3)])
+            better = value > best.separation + SAME * size
+            found = _Edges(value, normal, R[:, j], axis(i))
+            best = _Edges(*(where(better, new, old) for new, old in zip(found, best, strict=True)))
+    return best
+
+
+def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
+    """Return the contact point of two edges: the middle of the shortest line between them."""
+    n, d, e = edges.normal, edges.of_a, edges.of_b
+    n_a = X.R.T @ n
+    on_a = X.p - X.R @ np.array([sign(x) * h for x, h in zip(n_a, a, strict=True)])
+    on_b = np.array([sign(x) * h for x, h in zip(n, b, strict=True)])
+    apart, cosine = on_b - on_a, dot(d, e)
+    squared = 1.0 - cosine * cosine
+    along_d, along_e = dot(apart, d), dot(apart, e)
+    t = (along_d - cosine * along_e) / where(squared > PARALLEL, squared, 1.0)
+    # The corners that limit both edges limit t too
+    size = sum(a)
+    point = on_a + d * clamp(t, -2.0 * size, 2.0 * size)
+    gap = edges.separation
+    return Touch(point - n * (0.5 * gap), gap, n)
+
+
+def _face_patch(
+    a: Array, b: Array, X: Transform, p_a: Array, from_a: Condition, selector: Array, separation: Number
+) -> tuple[Array, Array, Array]:
+    """Return the points, distances and normals of the patch on a face of A or B, in the frame of B.
+
+    `selector` (3,) is 1 for the axis of the face's normal, else 0. In the frame of the reference box, the coordinates
+    are permuted so that the normal is along z.
+    """
+    R, p = where(from_a, X.R.T, X.R), where(from_a, -p_a, X.p)
+    own, other = where(from_a, a, b), where(from_a, b, a)
+    x_face, z_face = selector[0] > 0.5, selector[2] > 0.5
+
+    def permuted(v: Array) -> Array:
+        """Return v with its entry along the normal last, by a cyclic exchange."""
+        rows = where(x_face, np.array([v[1], v[2], v[0]]), np.array([v[2], v[0], v[1]]))
+        return where(z_face, np.array([v[0], v[1], v[2]]), rows)
+
+    def restored(v: Array) -> Array:
+        """Return v in the order before `permuted`."""
+        rows = where(x_face, np.array([v[2], v[0], v[1]]), np.array([v[1], v[2], v[0]]))
+        return where(z_face, np.array([v[0], v[1], v[2]]), rows)
+
+    R, p, own = permuted(R), permuted(p), permuted(own)
+    side = sign(p[2])
+    centre, first, second = facing_face(other, R, p, R[2] * side)
+    heights = [side * centre[2] - own[2], side * first[2], side * second[2]]
+    flat = [np.array([*v[:2], h]) for v, h in zip((centre, first, second), heights, strict=True)]
+    corners = overlap(own, flat[0], flat[1], flat[2], separation)
+    points, distances, normals = [], [], []
+    up = restored(np.array([0.0, 0.0, 1.0]) * side)
+    turned = X.R @ up
+    normal = where(from_a, -turned, up)
+    for x, y, height, shown in corners:
+        # Midway between the surfaces
+        point = restored(np.array([x, y, side * (own[2] + 0.5 * height)]))
+        points.append(where(from_a, X.point(point), point))
+        distances.append(shown)
+        normals.append(normal)
+    return np.array(points), np.array(distances), np.array(normals)

@@ -1,0 +1,126 @@
+"""Overlap of a face with a rectangle, as up to four points that span it and include the lowest point."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import FAR, SAME, clamp
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
+from linkwork.tolerances import TINY
+
+# Each of the four points is extreme along one of four perpendicular directions in the reference face. For overlaps
+# that are rectangles along its axes, these points are the corners; the angle of 0.6 rad is none at which other
+# rectangles usually lie, so that no two corners are equally far along a direction.
+COSINE, SINE = float(np.cos(0.6)), float(np.sin(0.6))
+DIRECTIONS = ((COSINE, SINE), (-SINE, COSINE), (-COSINE, -SINE), (SINE, -COSINE))
+
+
+class Corner(NamedTuple):
+    """A point of the overlap: x, y [m] in the rectangle, height [m] above it, and distance [m], FAR if not there."""
+
+    x: Number
+    y: Number
+    height: Number
+    distance: Number
+
+
+def overlap(half: Array, centre: Array, first: Array, second: Array, separation: Number) -> list[Corner]:
+    """Return four points of the overlap of a parallelogram with a rectangle, seen along z.
+
+    The rectangle has the half extents half[:2] [m] and is at z = 0; the parallelogram has its `centre` (3,) [m] and the
+    half edges `first`, `second` (3,) [m]. The points are the corners of the overlap that are extreme along four
+    directions; the lowest corner replaces one of them if it is lower. If the lowest corner is higher than `separation`
+    [m], as for faces that do not overlap, the first point is the lowest point of the parallelogram at that distance.
+    """
+    size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
+    slack = SAME * size
+    corners = [*_clipped_edges(half, centre, first, second, slack), *_covered(half, centre, first, second)]
+    lowest = corners[0]
+    for corner in corners[1:]:
+        lowest = _chosen(corner.distance < lowest.distance, corner, lowest)
+    chosen = [_extreme(corners, direction) for direction in DIRECTIONS]
+    chosen = _with_lowest(chosen, lowest, slack)
+    for k in range(1, 4):
+        for other in chosen[:k]:
+            near = (abs(chosen[k].x - other.x) <= 2.0 * slack) & (abs(chosen[k].y - other.y) <= 2.0 * slack)
+            chosen[k] = chosen[k]._replace(distance=where(near, FAR, chosen[k].distance))
+    # Faces beside each other
+    aside = lowest.distance > separation + 4.0 * slack
+    down = [centre[i] - first[i] * _sign(first[2]) - second[i] * _sign(second[2]) for i in range(2)]
+    bound = Corner(clamp(down[0], -half[0], half[0]), clamp(down[1], -half[1], half[1]), separation, separation)
+    chosen[0] = _chosen(aside, bound, chosen[0])
+    return chosen
+
+
+def _sign(x: Number) -> Number:
+    return where(x < 0.0, -1.0, 1.0)
+
+
+def _chosen(condition: Condition, yes: Corner, no: Corner) -> Corner:
+    return Corner(*(where(condition, a, b) for a, b in zip(yes, no, strict=True)))
+
+
+def _extreme(corners: list[Corner], direction: tuple[float, float]) -> Corner:
+    """Return the corner that is farthest along a direction (2,), among those that exist."""
+    best, found = -FAR, corners[0]
+    for corner in corners:
+        along = where(corner.distance < FAR, direction[0] * corner.x + direction[1] * corner.y, -FAR)
+        farther = along > best
+        best, found = where(farther, along, best), _chosen(farther, corner, found)
+    return found
+
+
+def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
+    """Return the four points, with the one nearest to the lowest corner replaced by it if it is lower than all."""
+    least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
+    missing = lowest.distance < least - slack
+    squares = [(c.x - lowest.x) * (c.x - lowest.x) + (c.y - lowest.y) * (c.y - lowest.y) for c in chosen]
+    nearest = minimum(minimum(*squares[:2]), minimum(*squares[2:]))
+    return [_chosen(missing & (s <= nearest), lowest, c) for s, c in zip(squares, chosen, strict=True)]
+
+
+def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
+    """Return the ends of the parts of the parallelogram's edges that are within the rectangle.
+
+    Edges within the slack [m] outside count as inside.
+    """
+    corners = []
+    for middle, along in (
+        (centre + second, first),
+        (centre - first, second),
+        (centre - second, -first),
+        (centre + first, -second),
+    ):
+        low, high, beside = -1.0, 1.0, False
+        for i in range(2):
+            steep = abs(along[i]) > TINY
+            step = where(steep, along[i], 1.0)
+            reach = half[i] + slack
+            one, two = (-reach - middle[i]) / step, (reach - middle[i]) / step
+            low = maximum(low, where(steep, minimum(one, two), -1.0))
+            high = minimum(high, where(steep, maximum(one, two), 1.0))
+            beside = beside | where(steep, False, abs(middle[i]) > reach)
+        exists = where(beside, 1.0, 0.0) + where(low <= high, 0.0, 1.0) < 0.5
+        for t in (low, high):
+            x, y, z = middle + along * t
+            corner = Corner(clamp(x, -half[0], half[0]), clamp(y, -half[1], half[1]), z, where(exists, z, FAR))
+            corners.append(corner)
+    return corners
+
+
+def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
+    """Return the corners of the rectangle that the parallelogram covers."""
+    area = first[0] * second[1] - first[1] * second[0]
+    inverse = 1.0 / where(abs(area) > TINY, area, 1.0)
+    corners = []
+    for along_x, along_y in ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)):
+        x, y = half[0] * along_x, half[1] * along_y
+        u, v = x - centre[0], y - centre[1]
+        s = (u * second[1] - v * second[0]) * inverse
+        t = (first[0] * v - first[1] * u) * inverse
+        z = centre[2] + s * first[2] + t * second[2]
+        inside = (abs(s) <= 1.0) & (abs(t) <= 1.0) & (abs(area) > TINY)
+        corners.append(Corner(x, y, z, where(inside, z, FAR)))
+    return corners

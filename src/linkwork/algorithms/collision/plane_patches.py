@@ -1,0 +1,80 @@
+"""Contact patches of solids with a plane: the solid B is below z = 0 of its frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, axis, patch_of, sign
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, where
+
+UPRIGHT = 1e-8  # angle [rad] below which the rim points of a standing cylinder do not turn with its lowest point
+
+
+def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a sphere A, size (1,) [m], on a plane B, size (0,), one point; X is the pose of A in B."""
+    del b
+    return patch_of([_above(X.p - axis(2) * a[0])])
+
+
+def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a capsule A, size (2,) [m], on a plane B, size (0,): the lowest points of its two ends.
+
+    X is the pose of A in the frame of B.
+    """
+    del b
+    along, down = X.R[:, 2] * a[1], axis(2) * a[0]
+    return patch_of([_above(X.p - along - down), _above(X.p + along - down)])
+
+
+def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a box A, half extents (3,) [m], on a plane B, size (0,): the corners of its lowest face.
+
+    X is the pose of A in the frame of B.
+    """
+    del b
+    centre, first, second = facing_face(a, X.R, X.p, X.R[2])
+    corners = (centre + first + second, centre - first + second, centre - first - second, centre + first - second)
+    return patch_of([_above(corner) for corner in corners])
+
+
+def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a cylinder A, size (2,) [m], on a plane B, size (0,): points of its rims.
+
+    These are the lowest point of each rim and two points beside that of the lower rim; a cylinder that stands rather
+    than lies has the opposite point of the lower rim instead of a point of the upper one. X is the pose of A in B.
+    """
+    del b
+    R, half = X.R, a[1]
+    # Direction in the plane of the rims that descends most; that of x if the cylinder is upright
+    down_x, down_y = UPRIGHT - R[2][0], -R[2][1]
+    length = np.sqrt(down_x * down_x + down_y * down_y + 1e-40)
+    lowest = (R[:, 0] * down_x + R[:, 1] * down_y) * (a[0] / length)
+    beside = (R[:, 1] * down_x - R[:, 0] * down_y) * (a[0] / length)
+    axial = R[:, 2] * (-sign(R[2][2]) * half)
+    lower = X.p + axial
+    opposite, upper = lower - lowest, X.p - axial + lowest
+    last = where(opposite[2] <= upper[2], opposite, upper)
+    return patch_of([_above(lower + lowest), _above(lower + beside), _above(lower - beside), _above(last)])
+
+
+def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, Array, Array]:
+    """Return the face of a box whose outward normal is most opposite to a direction: its middle and half edges.
+
+    The box has the half extents `half` (3,) [m], the axes R (3, 3) and its centre at p (3,) [m]; `along` (3,) are the
+    components of the direction along its axes. The three results are (3,) [m]. Within round-off, z is preferred.
+    """
+    steep = [abs(x) for x in along]
+    z_face = (steep[2] >= steep[0] - SAME) & (steep[2] >= steep[1] - SAME)
+    x_face = steep[0] >= steep[1] - SAME
+    x, y, z = (R[:, k] * half[k] for k in range(3))
+    outward = where(z_face, z * sign(along[2]), where(x_face, x * sign(along[0]), y * sign(along[1])))
+    first = where(z_face, x, where(x_face, y, z))
+    second = where(z_face, y, where(x_face, z, x))
+    return p - outward, first, second
+
+
+def _above(point: Array) -> Touch:
+    """Return the contact point of a point (3,) [m] of A with the plane."""
+    height = point[2]
+    return Touch(np.array([point[0], point[1], 0.5 * height]), height, axis(2))
