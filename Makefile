@@ -11,7 +11,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PEERS := pin mujoco example-robot-data gymnasium dm_control exudyn
+PEERS := pin mujoco example-robot-data gymnasium dm_control exudyn coal
 JOBS ?= auto
 
 .PHONY: demo test test-all test-portable fuzz bench bench-figure figures lint clean

@@ -30,6 +30,7 @@ from linkwork.tolerances import TINY
 
 ROUND_OFF = 1e-13  # distances, relative to the size of the solids, below which two distances count as equal
 MERGED = 1e-6  # lengths, relative to the size of the solids, below which an end moves to the nearest point
+NOISE = 1e-13  # distances between axes, relative to the radii, below which their direction is round-off
 PARALLEL = 1e-16  # squared sine of the angle between two directions that count as parallel
 
 
@@ -47,12 +48,12 @@ class Rod(NamedTuple):
 
 def sphere_sphere(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the patch of two spheres, one point; a, b (1,) [m] are the radii and X is the pose of A in B."""
-    return patch_of([_ball_ball(X.p, a[0], np.zeros(3), b[0])])
+    return patch_of([_ball_ball(X.p, a[0], np.zeros(3), b[0], axis(2))])
 
 
 def sphere_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the patch of a sphere A, size (1,) [m], and a capsule B, size (2,) [m], one point; X is the pose of A."""
-    return patch_of([_ball_ball(X.p, a[0], axis(2) * clamp(X.p[2], -b[1], b[1]), b[0])])
+    return patch_of([_ball_ball(X.p, a[0], axis(2) * clamp(X.p[2], -b[1], b[1]), b[0], axis(0))])
 
 
 def sphere_box(a: Array, b: Array, X: Transform) -> ContactPatch:
@@ -113,12 +114,17 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     return _rod_patch(rod, t_best, reach, (0, 1, 2), ball, size)
 
 
-def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Array | None = None) -> Touch:
-    """Return the contact point of a ball of A at p (3,) [m] and a ball of B at q (3,) [m]."""
-    normal, length = unit(p - q, axis(2) if otherwise is None else otherwise)
-    return touch_of_ball(p, radius + other, length, normal)._replace(
-        point=q + normal * (0.5 * (length + other - radius))
-    )
+def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Array) -> Touch:
+    """Return the contact point of a ball of A at p (3,) [m] and a ball of B at q (3,) [m].
+
+    If the centres coincide within round-off, the normal is `otherwise` (3,).
+    """
+    apart = p - q
+    length = np.sqrt(dot(apart, apart) + TINY)
+    there = length > NOISE * (radius + other)
+    length = where(there, length, dot(apart, otherwise))
+    normal = where(there, apart / where(there, length, 1.0), otherwise)
+    return Touch(q + normal * (0.5 * (length + other - radius)), length - radius - other, normal)
 
 
 def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, Array]:
