@@ -17,6 +17,9 @@ from linkwork.algorithms.collision.plane_patches import facing_face
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
+# Angle [rad] between the normals of a face and of two edges below which the patch is that of the face. A box that rests
+# on another one with a slight tilt then keeps four points; with edges it would have one, which changes at every step.
+ALIGNED = 0.02
 PARALLEL = 1e-16  # squared sine of the angle between two edges that count as parallel
 
 
@@ -41,7 +44,8 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
     exact unless the nearest features are two vertices, or a vertex and an edge. Face normals are preferred within
-    round-off, z before x before y, B before A.
+    round-off, z before x before y, B before A. They are also preferred to normals of two edges that deviate by less
+    than ALIGNED; distances are then exact to the square of this angle.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p
@@ -50,8 +54,12 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     edges = _best_edges(a, b, X, size)
     from_a = face_a.separation > face_b.separation + SAME * size
     face = where(from_a, face_a.separation, face_b.separation)
-    faces = _face_patch(a, b, X, p_a, from_a, where(from_a, face_a.selector, face_b.selector), face)
-    along_edges = edges.separation > face + SAME * size
+    selector = where(from_a, face_a.selector, face_b.selector)
+    cosine = dot(edges.normal, where(from_a, X.R @ selector, selector))
+    skew = cosine * cosine < 1.0 - ALIGNED * ALIGNED
+    edges_first = edges.separation > face + SAME * size
+    along_edges = edges_first & skew
+    faces = _face_patch(a, b, X, p_a, from_a, selector, where(edges_first, edges.separation, face))
     touch = _edge_touch(a, b, X, edges)
     first, *rest = (Touch(*one) for one in zip(*faces, strict=True))
     first = Touch(*(where(along_edges, e, f) for e, f in zip(touch, first, strict=True)))
