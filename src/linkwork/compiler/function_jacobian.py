@@ -17,7 +17,7 @@ from linkwork.compiler.graph import needed
 from linkwork.compiler.traced_loops import flat, inputs
 from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
-from linkwork.spatial.function_derivatives import SecondOrder, second_order_for
+from linkwork.spatial.function_derivatives import SecondOrder, central_difference, rate_along_for, second_order_for
 from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.traceable_loops import traced_by, unrolled
 
@@ -88,6 +88,25 @@ def _second_order(kind: Traced, function: Callable[[Any, Any], Any], x: Number, 
         return SecondOrder(value(at), slopes(at), jacobian(slopes)(at))
 
 
+@rate_along_for.register
+def _rate_along(
+    kind: Traced, function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int
+) -> Array:
+    """Return the derivative (size,) of `function` at x (n,) along a direction (n,), by automatic differentiation.
+
+    It is the implementation of `spatial.function_derivatives.rate_along` for traced numbers; `kind` is one of them. A
+    function with loops is differentiated by a central difference over `step`.
+    """
+    inlining = _Inlining((x, direction))
+    fresh, along = inlining.inputs
+    try:
+        with traced_by(_NoLoops()):
+            value = np.asarray(function(fresh), dtype=object)
+    except NotTraceable:
+        return central_difference(function, x, direction, step, size)
+    return inlining.close(pushforward(value, fresh, along[None])[0])
+
+
 class _NoLoops:
     """Replacement for the loop tracer while a function is differentiated: raises NotTraceable for every loop."""
 
@@ -95,9 +114,13 @@ class _NoLoops:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
         raise NotTraceable("the result of a traced loop cannot be differentiated")
 
-    def iterate(self, most: int, body: Any, state: Any) -> Any:
+    def iterate(self, most: int, body: Any, state: Any, start: Any = True) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.iterate` cannot be differentiated."""
         raise NotTraceable("the result of a traced loop cannot be differentiated")
+
+    def row_array(self, count: int, size: int) -> Any:
+        """Raise NotTraceable: a row array of `spatial.row_arrays` cannot be differentiated."""
+        raise NotTraceable("a row array cannot be differentiated")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
