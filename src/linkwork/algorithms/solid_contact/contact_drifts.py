@@ -30,6 +30,7 @@ from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
 DIFFERENCE = 1e-3  # part of a time for which the rates serve, over which contact functions with loops are differenced
+SMOOTH = 0.1  # motion of a contact point, relative to the size of the solids, or turn of its normal [rad], without drift
 VALUES = 6 * POINTS  # coordinates of points and normals
 
 
@@ -104,7 +105,7 @@ def contact_drifts(
 ) -> RowArray:
     """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
 
-    The result has one row per pair; it is zero if the drifts are not `wanted`. `bodies` has the poses of the bodies,
+    The result has one row per pair; it is zero if the drifts are not `wanted`, or if a point moves too far for them. `bodies` has the poses of the bodies,
     and `rates` their rates. `flags` mark the pairs that touch, `patches` has their contact points, and `axes` their
     axes (4, 3, 3) in the world, normal first, at the begin of each row.
     """
@@ -141,18 +142,15 @@ def _drifts_of_group(
         w = a.angular - b.angular
         relative = Motion(B.R.T @ (a.at(A.p - on_a.p)[0] - b.at(A.p - on_b.p)[0]), B.R.T @ w)
         each = patch_rates(group, one, B.inverse() @ A, relative, time)
-        found = []
+        most, found = SMOOTH / time, []
         for j in range(POINTS):
             (v_a, acc_a), (v_b, acc_b) = a.at(patch.points[j] - on_a.p), b.at(patch.points[j] - on_b.p)
             u, moves, turns = v_a - v_b, B.R @ each.points[j], B.R @ each.normals[j]
-            # A point that moves farther than its solids is one that jumps: it then moves with the material
-            smooth = (dot(moves, moves) * (time * time) <= one.reach * one.reach) & (
-                dot(turns, turns) * (time * time) <= 1.0
-            )
-            moves, turns = where(smooth, moves, u * 0.5), where(smooth, turns, np.zeros(3))
+            # The rates do not serve if the point or the normal moves too far, such as on a coin that falls flat
+            far = (dot(moves, moves) > (most * most) * one.reach * one.reach) | (dot(turns, turns) > most * most)
             u_rate = acc_a - acc_b + cross(w, moves) - cross(a.angular, u)
             n_rate = cross(b.angular, patch.normals[j]) + turns
-            found += list(_along_axes(D[j], u, u_rate, n_rate) * time)
+            found += list(where(far, np.zeros(3), _along_axes(D[j], u, u_rate, n_rate) * time))
         return (drifts.put(one.number, found),)
 
     (chosen,) = repeat(size, choose, row_array(size, 1))
