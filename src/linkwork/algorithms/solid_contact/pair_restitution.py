@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses, TouchingPairs, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses, TouchingPairs, chosen_array, solve_pairs
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
@@ -22,7 +23,8 @@ class _Solutions(NamedTuple):
 
     `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and `agreed` (2,) is 1 for a solution that
     converged. The second solution is `needed` (1) if the first one adds energy or did not converge. `conditions` are
-    the contact conditions, of which the second solution has no restitution.
+    the contact conditions, of which the second solution has no restitution, and `others` (2, n) the impulses of other
+    constraints.
     """
 
     impulses: RowArray
@@ -32,10 +34,17 @@ class _Solutions(NamedTuple):
     agreed: Array
     iterations: Number
     needed: Number
+    others: Array
 
 
 def solve_pairs_with_restitution(
-    pairs: TouchingPairs, before: Array, free: Array, guess: RowArray, settled: Number
+    pairs: TouchingPairs,
+    before: Array,
+    free: Array,
+    guess: RowArray,
+    settled: Number,
+    others: OtherBlocks,
+    other_guess: Array,
 ) -> tuple[PairImpulses, RowArray]:
     """Return the impulses after an impact, with the largest restitution that does no work, and the rows CONDITIONS.
 
@@ -60,7 +69,9 @@ def solve_pairs_with_restitution(
 
         conditions, p = pairs.selection.visit(begin, now.conditions, row_array(count, ROWS))
         tolerance = where(now.needed == 1.0, settled, HUGE)
-        found = solve_pairs(replace(pairs, conditions=conditions), free, p, tolerance)
+        chosen = chosen_array(where(first, 0.0, now.agreed[0]) == 1.0, now.others[0], other_guess)
+        given = others.with_bounce(where(first, 1.0, 0.0))
+        found = solve_pairs(replace(pairs, conditions=conditions), free, p, tolerance, given, chosen)
         v, solved = pairs.responses.velocity_rows(found.v), found.p
 
         def end(k: Number, impulses: RowArray, done: Number) -> tuple[RowArray, Number]:
@@ -69,18 +80,23 @@ def solve_pairs_with_restitution(
             parts = guessed, where(first, p, bouncing), where(first, plain, p)
             return impulses.put(k, IMPULSES.row(*parts)), done + p @ _mean_speeds(pairs, k, start, v)
 
-        impulses, done = pairs.selection.visit(end, now.impulses, 0.0)
-        kept, new = (now.v, now.left, now.agreed), (found.v, found.left, found.agreed)
-        both = [where(first, np.array([b, a[1]]), np.array([a[0], b])) for a, b in zip(kept, new, strict=True)]
+        impulses, done = pairs.selection.visit(end, now.impulses, others.work(found.others, before, found.v))
+        kept, new = (now.v, now.left, now.agreed, now.others), (found.v, found.left, found.agreed, found.others)
+        both = [
+            np.array([chosen_array(first, b, a[0]), chosen_array(first, a[1], b)])
+            for a, b in zip(kept, new, strict=True)
+        ]
         iterations = now.iterations + where(now.needed == 1.0, found.iterations, 0.0)
         fails = (done > 0.0) | (found.agreed == 0.0)
         needed = where(first, where(fails, 1.0, 0.0), now.needed)
-        return tuple(_Solutions(impulses, conditions, *both, iterations, needed))
+        velocities, left, agreed, beside = both
+        return tuple(_Solutions(impulses, conditions, velocities, left, agreed, iterations, needed, beside))
 
     (impulses,) = pairs.selection.visit(prepare, row_array(count, IMPULSES.size))
-    initial = _Solutions(impulses, pairs.conditions, np.array([free, free]), np.zeros(2), np.zeros(2), 0.0, 1.0)
+    v, guesses = np.array([free, free]), np.array([other_guess, other_guess])
+    initial = _Solutions(impulses, pairs.conditions, v, np.zeros(2), np.zeros(2), 0.0, 1.0, guesses)
     found = _Solutions(*repeat(2, solve, *initial))
-    return _without_energy_gain(pairs, start, found), found.conditions
+    return _without_energy_gain(pairs, before, start, found, others), found.conditions
 
 
 def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
@@ -89,10 +105,13 @@ def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> A
     return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5
 
 
-def _without_energy_gain(pairs: TouchingPairs, before: RowArray, found: _Solutions) -> PairImpulses:
+def _without_energy_gain(
+    pairs: TouchingPairs, before: Array, start: RowArray, found: _Solutions, others: OtherBlocks
+) -> PairImpulses:
     """Return the mixture of two solutions, with restitution and without, that has most restitution but does no work.
 
-    All mixtures satisfy the friction limits and let contacts separate. `before` are the velocities before the impact.
+    All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
+    impact, and `start` the same as rows.
     """
     exists = found.agreed[0] == 1.0
     v_most, v_plain = where(exists, found.v[0], found.v[1]), found.v[1]
@@ -105,11 +124,14 @@ def _without_energy_gain(pairs: TouchingPairs, before: RowArray, found: _Solutio
     def look(k: Number, won: Number, least: Number, bend: Number) -> tuple[Number, Number, Number]:
         p, soft = impulses_of(k)
         frame = pairs.frame(k)
-        u0, u, u_soft = (pairs.speeds(k, frame, v) for v in (before, most, plain))
+        u0, u, u_soft = (pairs.speeds(k, frame, v) for v in (start, most, plain))
         won, least = won + p @ (u0 + u) * 0.5, least + soft @ (u0 + u_soft) * 0.5
         return won, least, bend + (p - soft) @ (u - u_soft) * 0.5
 
-    won, least, bend = pairs.selection.visit(look, 0.0, 0.0, 0.0)
+    p_most, p_plain = chosen_array(exists, found.others[0], found.others[1]), found.others[1]
+    won, least = others.work(p_most, before, v_most), others.work(p_plain, before, v_plain)
+    bend = others.work(p_most - p_plain, v_most, -v_plain)
+    won, least, bend = pairs.selection.visit(look, won, least, bend)
     slope = won - least - bend
     root = np.sqrt(maximum(slope * slope + 4.0 * bend * (maximum(least, 0.0) - least), 0.0))
     part = where(won > maximum(least, 0.0), (root - slope) / maximum(2.0 * bend, TINY_SIZE), 1.0)
@@ -123,4 +145,5 @@ def _without_energy_gain(pairs: TouchingPairs, before: RowArray, found: _Solutio
     v = where(part == 1.0, v_most, v_plain + (v_most - v_plain) * part)
     left = where(exists, where(won > 0.0, maximum(found.left[0], found.left[1]), found.left[0]), found.left[1])
     agreed = where(found.needed == 1.0, found.agreed[1], 1.0)
-    return PairImpulses(v, p, found.iterations, left, agreed)
+    mixed = p_plain + (p_most - p_plain) * part
+    return PairImpulses(v, p, found.iterations, left, agreed, chosen_array(part == 1.0, p_most, mixed))

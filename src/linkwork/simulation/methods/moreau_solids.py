@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.bounded_constraints import Box
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
+from linkwork.algorithms.rigid_contact import separating_displacement
 from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, PairImpulses, solve_pairs
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.tangent_space import free_flight, integrate
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.methods.moreau_mid_step import middle_of_step, resting_speed
+from linkwork.simulation.events.slip import unbounded
+from linkwork.simulation.methods.moreau import (
+    TERMS,
+    MidStepContact,
+    bounded_rows,
+    contact_state,
+    impulses_at_bound,
+    may_bounce,
+    mid_step_contacts,
+    one_way_rows,
+    pass_terms,
+    push_out_distances,
+    remembered_point_impulses,
+    with_slip,
+)
+from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
 from linkwork.simulation.methods.solids_conditions import pass_conditions
 from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, where
 from linkwork.spatial.traceable_loops import repeat
 
 NEAR = 1e-9  # distance [m] below which points of two solids touch
@@ -33,38 +52,117 @@ def moreau_with_solids(
 
     `now` is the state at t [s], and `held` (nv,) are the joint forces of a sampled controller.
     """
-    m, middle = system.mechanism, middle_of_step(system, t, now, h, held)
-    weights = np.array([np.sqrt(x) for x in np.diag(middle.M)])
-    solids = solids_at_mid_step(
-        m, middle.q, middle.v, middle.response, weights, now.solid_memory, resting_speed(m, h), NEAR
-    )
-    count, bounces = len(m.solid_pairs), _may_bounce(m)
+    free = replace(system, mechanism=unbounded(system.mechanism))
+    m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
+    beside = _rows_beside_solids(system.mechanism, middle, now)
+    solids = solids_at_mid_step(middle, now.solid_memory, NEAR, beside.moved)
+    bounces = _may_bounce(m)
 
-    def once(k: Number, v: Array, p: RowArray, conditions: RowArray, iterations: Number, *_: Any) -> tuple[Any, ...]:
-        conditions = pass_conditions(solids, middle, k == 0, v, conditions)
-        pairs = replace(solids.pairs, conditions=conditions)
+    def once(
+        k: Number, v: Array, p: RowArray, conditions: RowArray, others: Array, terms: Array, iterations: Number, *_: Any
+    ) -> tuple[Any, ...]:
+        conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
+        pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
         free, settled = middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
         if bounces:
-            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, settled)
+            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, settled, blocks, others)
         else:
-            found = solve_pairs(pairs, free, p, settled)
-        return found.v, found.p, conditions, iterations + found.iterations, found.left, found.agreed
+            found = solve_pairs(pairs, free, p, settled, blocks, others)
+        results = found.iterations + iterations, found.left, found.agreed
+        return found.v, found.p, conditions, found.others, terms, *results
 
-    start = remembered_impulses(solids, h), row_array(count, CONDITIONS.size)
-    v, p, conditions, *rest = repeat(2, once, middle.v, *start, 0.0, 0.0, 0.0)
-    found = PairImpulses(v, p, *rest)
+    start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
+    v, p, conditions, others, terms, *rest = repeat(
+        2, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
+    )
+    iterations, left, agreed = rest
+    found, beside = PairImpulses(v, p, iterations, left, agreed, others), beside.with_terms(terms)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
-    power = system.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
-    out = integrate(m, middle.q, after.push_out())
-    pushing = sum(system.energies(out, found.v)) - sum(system.energies(middle.q, found.v))
+    power = free.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
+    out = integrate(m, middle.q, _push_out(system.mechanism, beside, after))
+    pushing = sum(free.energies(out, found.v)) - sum(free.energies(middle.q, found.v))
     q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
-    done = power * h + after.work(middle.v) + pushing
+    done = power * h + after.work(middle.v) + OtherBlocks(beside.blocks).work(others, middle.v, found.v) + pushing
     moved = now._replace(q=q, v=v, work=now.work + done, solid_memory=after.memory(t + h))
     residual = maximum(now.solver.residual, found.left)
-    return moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual)), True
+    moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
+    impulses = beside.impulses(others)
+    if beside.points:
+        each = zip(beside.points, now.contact_memory, strict=True)
+        touch = [contact_state(one, impulses, before, found.v, h, t + h) for one, before in each]
+        moved = moved._replace(contact_memory=np.array(touch))
+    for box in beside.boxes:
+        moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
+    return moved, True
+
+
+class _RowsBesideSolids(NamedTuple):
+    """Contacts of points and bounded constraints beside solids at mid-step, with a first guess (n,) of their impulses.
+
+    `boxes` has at most one entry: the rows of clutches, brakes and ratchets.
+    """
+
+    boxes: list[Box]
+    points: list[MidStepContact]
+    guess: Array
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks of rows for the impulse solver."""
+        return [*self.boxes, *(block for one in self.points for block in one.blocks)]
+
+    @property
+    def moved(self) -> list[int]:
+        """The indices of all velocities that impulses along the rows change, or that the speeds depend on."""
+        found = [np.concatenate([one.K, one.W.T]) for one in self.blocks]
+        rows = np.concatenate(found) if found else np.zeros((0, 0))
+        return [i for i in range(rows.shape[1]) if any(map(may_be_nonzero, rows[:, i]))]
+
+    def impulses(self, p: Array) -> list[Array]:
+        """Return the impulses of each block, from those of all blocks (n,)."""
+        return split_by_block(self.blocks, p) if self.blocks else []
+
+    def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
+        """Return the terms (n, 7) of the contacts of points for a pass of the step; see `moreau.pass_terms`."""
+        found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
+        return found.reshape(-1, TERMS)
+
+    def with_terms(self, terms: Array) -> _RowsBesideSolids:
+        """Return the same rows with the terms (n, 7) of a pass of the step."""
+        return self._replace(points=[one.with_terms(row) for one, row in zip(self.points, terms, strict=True)])
+
+
+def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) -> _RowsBesideSolids:
+    """Return the contacts of points and the bounded constraints of a mechanism at mid-step.
+
+    `now` is the state at the beginning of the step.
+    """
+    boxes = [bounded_rows(mechanism, middle)] if mechanism.bounded else []
+    points, guess = [], [np.zeros(0), *(impulses_at_bound(box, now.slip) for box in boxes)]
+    if mechanism.contact_pairs:
+        points = mid_step_contacts(middle.system.mechanism, middle, now.contact_memory[:, 0], len(boxes))
+        guess += remembered_point_impulses(points, now.contact_memory, middle.h)
+    return _RowsBesideSolids(boxes, points, np.concatenate(guess))
+
+
+def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfterImpulses) -> Array:
+    """Return the displacement (nv,) that moves resting solids and points out of penetration.
+
+    Solids are separated first; the displacement for points and ratchets is then added.
+    """
+    shift, v, h = after.push_out(), after.found.v, after.h
+    p, pushes = beside.impulses(after.found.others), []
+    if beside.points:
+        depths = push_out_distances(mechanism, beside.points, p, v, h)
+        pushes += zip([one.facing for one in beside.points], depths, strict=True)
+    pushes += [row for box in beside.boxes for row in one_way_rows(mechanism.bounded, box, v, h)]
+    if not pushes:
+        return shift
+    rows, distances = zip(*pushes, strict=True)
+    left = [distance - row.K[0] @ shift for row, distance in zip(rows, distances, strict=True)]
+    return shift + separating_displacement(rows, np.array(left))
 
 
 def _may_bounce(m: Mechanism) -> bool:
-    """Return whether a collision has a coefficient of restitution above 0, or a traced one, whose value is unknown."""
-    given = [one.restitution for one in m.collisions]
-    return any(np.asarray(x).dtype == object or x > 0.0 for x in given)
+    """Return whether some contact of a mechanism may have a coefficient of restitution above 0."""
+    return any(map(may_bounce, [*m.collisions, *(pair.contact for pair in m.contact_pairs)]))

@@ -42,7 +42,7 @@ class SolidsAfterImpulses:
     def push_out(self) -> Array:
         """Return the displacement (nv,) that moves resting solids out of each other.
 
-        The depth that gravity causes in a step remains; see `moreau._push_out_distances`.
+        The depth that gravity causes in a step remains; see `moreau.push_out_distances`.
         """
         pairs, slow, h = self.solids.pairs, self.solids.slow, self.h
         v = pairs.responses.velocity_rows(self.found.v)

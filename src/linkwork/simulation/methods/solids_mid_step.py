@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
 )
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
+from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
@@ -67,28 +68,23 @@ class SolidsAtMidStep(NamedTuple):
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 
-def solids_at_mid_step(
-    m: Mechanism,
-    q: Array,
-    v: Array,
-    response: Callable[[Array], Array],
-    weights: Array,
-    stored: Array,
-    slow: Number,
-    within: Number,
-) -> SolidsAtMidStep:
-    """Return the pairs of solids at mid-step, at q (nq,) and the velocities v (nv,) before the impulses.
+def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Sequence[int]) -> SolidsAtMidStep:
+    """Return the pairs of solids in the middle of a step.
 
-    `response` returns the change of the velocities due to a unit impulse along a row (nv,). `weights` (nv,) make
-    velocities comparable, `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch.
+    `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are the indices of
+    velocities that other constraints with bounded impulses change.
     """
+    m, q, v = middle.system.mechanism, middle.q, middle.v
+    weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
     position, speed = to_tree(m, ("q", "v"), (q, v))
     motion = kinematics(m.tree, position, speed)
     poses = world_poses(m.tree, motion.X)
     of = BodyRows(m.solid_pairs)
     bodies, groups = body_rows(of.numbers, poses, motion.twist), groups_of(m.solid_pairs, of)
     touching = touching_pairs(groups, bodies, within)
-    responses = body_responses([body_jacobian(m, poses, motion.S, body) for body in of.numbers], response)
+    responses = body_responses(
+        [body_jacobian(m, poses, motion.S, body) for body in of.numbers], middle.response, others
+    )
     count, selection = len(m.solid_pairs), selected_rows(touching.flags)
     ends = [_arranged_bodies(groups)[:, column : column + 1] for column in (0, 1)]
     laws, law = _force_laws(m)
@@ -107,7 +103,7 @@ def solids_at_mid_step(
 
     frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, MOBILITY.size))
     conditions = row_array(count, CONDITIONS.size)
-    pairs = TouchingPairs(selection, frames, conditions, mobilities, *ends, responses, weights)
+    pairs = TouchingPairs(selection, frames, conditions, mobilities, ends[0], ends[1], responses, weights)
     start = responses.velocity_rows(v)
     (before,) = selection.visit(
         lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)
