@@ -88,7 +88,10 @@ def body_responses(jacobians: Sequence[Array], response: Callable[[Array], Array
     """
     nv = jacobians[0].shape[1]
     answers = [np.column_stack([response(row) for row in J]) for J in jacobians]
-    moved = [[i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))] for J, W in zip(jacobians, answers)]
+    moved = [
+        [i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))]
+        for J, W in zip(jacobians, answers, strict=True)
+    ]
     members = _merged(moved)
     size = max(1, *map(len, members)) if members else 1
     component = [next((k for k, one in enumerate(members) if {*own} & {*one}), len(members)) for own in moved]

@@ -201,9 +201,7 @@ def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Num
     return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed)
 
 
-def _tolerance_and_guess(
-    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number
-) -> tuple[Number, Number]:
+def _tolerance_and_guess(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number) -> tuple[Number, Number]:
     """Return the convergence tolerance [m/s], and 1 if the guess of the impulses is better than none, else 0."""
     responses = pairs.responses
 

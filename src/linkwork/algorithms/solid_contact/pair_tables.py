@@ -40,7 +40,7 @@ EXTENTS: dict[type, Callable[[Any], float]] = {
 
 
 class BodyRows:
-    """The bodies that have solids, in the order of the rows of row arrays with one row per body; `numbers` are theirs."""
+    """The `numbers` of the bodies that have solids, in the order of their rows in row arrays."""
 
     def __init__(self, pairs: Sequence[SolidPair]):
         self.numbers = sorted({solid.body for pair in pairs for solid in (pair.first, pair.second)})
@@ -116,5 +116,10 @@ def _kind(solid: Solid) -> str:
 
 def _reach(a: Solid, b: Solid) -> float:
     """Return the distance [m] of the centres of two solids above which they are apart; for planes that to the plane."""
-    radii = [EXTENTS[type(solid.shape)](solid.shape) for solid in (a, b)]
+    radii = [extent(solid.shape) for solid in (a, b)]
     return sum(radius for radius in radii if math.isfinite(radius)) * (1.0 + MARGIN)
+
+
+def extent(shape: object) -> float:
+    """Return the radius [m] of a ball about the origin of a shape's frame that contains it; infinite for planes."""
+    return EXTENTS[type(shape)](shape)

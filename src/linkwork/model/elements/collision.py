@@ -89,6 +89,10 @@ class Collision(Element, section="collisions"):
             reason = f"its {count} pairs of solids are more than {MOST_PAIRS}"
             yield Fault(reason, self.label, "name the solids that can touch, or exclude pairs")
 
+    def slopes(self, load: float) -> tuple[float, float]:
+        """Return the normal stiffness [N/m] and damping [N s/m] of a point, linearized at the force `load` [N]."""
+        return force_law.slopes(self, load)
+
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the collision's table in a TOML document, without empty lists, and the comments after its keys."""
         table, notes = super().document()

@@ -16,8 +16,8 @@ them slip at its end, and logs which began to slip or to hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +25,9 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import SETTLED, Block, split_by_block
-from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rates, contact_rows
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass_matrix import matrix_factors
-from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
-from linkwork.algorithms.passive_joint_forces import resistance
+from linkwork.algorithms.mimic_reduction import reduced, to_tree
 from linkwork.algorithms.rigid_contact import (
     ImpulseSolution,
     RigidContact,
@@ -51,9 +48,9 @@ from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
 from linkwork.simulation.methods.moreau_solids import moreau_with_solids
-from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
