@@ -161,7 +161,7 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest violation [m/s] of the conditions of all points, for impulses p (12,) and speeds u (12,)."""
+        """Return the largest violation [m/s] of the points' conditions, for impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
