@@ -57,7 +57,6 @@ class Scope(Graph):
             number = scope.taken[number]
         return number
 
-
     def outside_node(self, number: int) -> int | None:
         """Return the node of the enclosing scope that input node `number` stands for; None if it is another input."""
         return next((outer for outer, inner in self.taken.items() if inner == number), None)

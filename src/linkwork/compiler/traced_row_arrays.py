@@ -45,9 +45,7 @@ class TracedRows:
         scope = self._tracer.scope
         place, version = self._index(index), operand(scope, self._current())
         row = np.empty(self.size, dtype=object)
-        row[:] = [
-            wrap(scope, scope.apply(ReadRow(self.region, column), place, version)) for column in range(self.size)
-        ]
+        row[:] = [wrap(scope, scope.apply(ReadRow(self.region, column), place, version)) for column in range(self.size)]
         return row
 
     def put(self, index: Number, row: Sequence[Number] | Array, first: int = 0, when: Any = True) -> TracedRows:
@@ -158,4 +156,3 @@ def numbers_in_state(values: Sequence[Any]) -> list[Any]:
         whole = value.version if isinstance(value, TracedRows) else value
         found += list(np.ravel(np.asarray(whole, dtype=object))) if math.prod(np.shape(whole)) else []
     return found
-

@@ -10,12 +10,16 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
-from linkwork.algorithms.kinematics import subspaces
+from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
-from linkwork.errors import LinkworkError, unknown_name
+from linkwork.algorithms.solid_contact.body_responses import body_jacobian
+from linkwork.algorithms.solid_contact.pair_tables import half_extents
+from linkwork.algorithms.solid_contact.rigid_pairs import about
+from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Mesh
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS, SolidPair
 from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
 
@@ -26,7 +30,9 @@ DEEP = 3.0  # contact force at the start, relative to the weight, that causes a 
 INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a warning
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
+FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact of solids
 CONTACT = ("compliant", RIGID)  # contact models
+CHAIN = 2.0  # a body between two others in a stack has twice the stiffness of one pair
 MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
 
 
@@ -43,16 +49,46 @@ class Rates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
-    """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact."""
+    """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact.
+
+    For solids, which touch only a few others, they are those of the stiffest pair, in a chain of such pairs.
+    """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
     (position,) = to_tree(m, ("q",), (q,))
+    weight = float(m.mass) * float(np.linalg.norm(m.gravity))
+    found = [_point_rates(m, M, position, weight)] if m.contact_pairs else []
+    found += [_solid_rates(m, M, position, pair, weight) for pair in m.solid_pairs]
+    stiffest = max(found, key=lambda one: one.stiffness)
+    return stiffest._replace(damping=max(one.damping for one in found))
+
+
+def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
+    """Return the rates of a pair of solids that touch in four points at their ends.
+
+    `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, `weight` [N] that of the mechanism.
+    """
+    poses, S = world_poses(m.tree, joint_poses(m.tree, position)), subspaces(m.tree, position)
+    hard, drag = pair.collision.slopes(weight)
+    K, D = np.zeros_like(M), np.zeros_like(M)
+    for solid in (pair.first, pair.second):
+        squares = np.square(half_extents(solid.shape))
+        axes = np.kron(np.eye(2), (poses[solid.body].R @ solid.pose.R).T)  # from the world to the frame of the shape
+        J = axes @ about(body_jacobian(m, poses, S, solid.body), poses[solid.body].R @ solid.pose.p)
+        arms = np.concatenate([np.ones(3), squares.sum() - squares])  # squares of distances from the axes of rotation
+        K = K + POINTS * CHAIN * max(hard, pair.collision.tangential_stiffness) * (J.T * arms) @ J
+        D = D + POINTS * CHAIN * max(drag, pair.collision.tangential_damping) * (J.T * arms) @ J
+    return Rates(np.sqrt(_largest(M, K)), _largest(M, D), pair.name)
+
+
+def _point_rates(m: Mechanism, M: Array, position: Array, weight: float) -> Rates:
+    """Return the rates of all contacts of points; see `contact_rates`."""
     there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
     for pair, at in zip(m.contact_pairs, there, strict=True):
         J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[:3] @ m.spread
         contact = pair.contact
-        hard, drag = contact.slopes(float(m.mass) * float(np.linalg.norm(m.gravity)))
+        hard, drag = contact.slopes(weight)
         N = np.outer(at.normal, at.normal)
         P = np.eye(3) - N
         K = J.T @ (N * hard + P * contact.tangential_stiffness) @ J
@@ -110,8 +146,24 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
             raise LinkworkError(f"{reason}; meshes have no contact: name other surfaces in `against`, or use boxes")
-    if adaptive and pairs:
+    if problem.compliant and problem.mechanism.solid_pairs:
+        _refuse_solids(problem, method)
+    if adaptive and problem.mechanism.touches:
         raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
+
+
+def _refuse_solids(problem: Problem, method: str) -> None:
+    """Raise a LinkworkError if a compliant contact of solids has no stiffness, or the method cannot simulate it."""
+    for one in problem.mechanism.collisions:
+        if not (f"{one.name}.stiffness" in problem.parameters or one.stiffness > 0.0):
+            raise LinkworkError(
+                f"collision {one.name!r} has no stiffness: set its stiffness, or simulate with contact='rigid'"
+            )
+    if method not in (*FOR_SOLIDS, "auto"):
+        raise LinkworkError(
+            f"method {method!r} cannot simulate compliant contact of solids (collision "
+            f"{problem.mechanism.collisions[0].name!r}): use {listed(FOR_SOLIDS)}, or contact='rigid'"
+        )
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:
@@ -121,7 +173,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
     integration method.
     """
     m = problem.mechanism
-    if not m.contact_pairs or 0 in problem.batch:
+    if not m.touches or 0 in problem.batch:
         return
     _refuse_numbers(problem)
     _warn_of_depth(problem)
@@ -142,10 +194,12 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 def _refuse_numbers(problem: Problem) -> None:
     """Raise a LinkworkError if a contact parameter, such as a stiffness, of any batch member is out of range."""
     given = problem.parameters
-    for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
+    m = problem.mechanism
+    elements = [*(pair.contact for pair in m.contact_pairs), *m.collisions]
+    for name, label in {one.name: one.label for one in elements}.items():
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
-                raise LinkworkError(f"parameter '{name}.{key}' of contact {name!r} must be > 0 in all members")
+                raise LinkworkError(f"parameter '{name}.{key}' of {label} must be > 0 in all members")
         friction = given.get(f"{name}.friction", np.zeros(2))
         if (friction[..., 0] < friction[..., 1]).any():
             raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from linkwork.algorithms.compliant_contact import (
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
+from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
 from linkwork.spatial import Transform
+from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, dot, where
 
 DIRECTION = Axis("direction", ("x", "y", "z"))
@@ -89,6 +91,20 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
     return where(touches, at.pose.R @ slip, np.zeros(3))
 
 
+def _compliant_solids(now: Sample) -> list[list[Any]]:
+    """Return the force, the slip velocity and the energy of each contact point of solids in the sample `now`."""
+    m, motion = now.system.mechanism, now.state.motion
+    if not m.solid_pairs:
+        return []
+    found = CompliantSolids(m, SolidMemory(motion.solid_memory, 0.0), 0.0, now.q, now.v)
+    return found.each(RowLayout((3,), (3,), ()), lambda one, _: (one.force, one.slip, one.energy))
+
+
+def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
+    """Return vectors (n, 3) of all compliant contacts: of `points`, then `part` of the contact points of solids."""
+    return np.array([*points, *(one[part] for one in now.once(_compliant_solids))]).reshape(-1, 3)
+
+
 def _stored(now: Sample, columns: int | slice) -> Array:
     """Return columns of the contact memory of all contacts: of contact pairs, then of the points of solids."""
     motion = now.state.motion
@@ -98,7 +114,7 @@ def _stored(now: Sample, columns: int | slice) -> Array:
 def _force(now: Sample) -> Array:
     if now.system.rigid:
         return _stored(now, slice(1, 4))
-    return np.array([each.force for each in now.once(_compliant_contacts)])
+    return _all_vectors(now, [each.force for each in now.once(_compliant_contacts)], 0)
 
 
 def _slip(now: Sample) -> Array:
@@ -107,13 +123,14 @@ def _slip(now: Sample) -> Array:
     It is zero for a contact that is apart from its surface.
     """
     if not now.system.rigid:
-        return np.array([each.slip for each in now.once(_compliant_contacts)])
+        return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
     return np.array([_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)])
 
 
 def _energy(now: Sample) -> Number:
-    return sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
+    points = sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
+    return points + sum((energy for *_, energy in now.once(_compliant_solids)), 0.0)
 
 
 def _wrenches(now: Sample) -> Array:
@@ -131,12 +148,20 @@ def _touching(facts: RunFacts) -> bool:
     return facts.mechanism.touches
 
 
+def _slips(facts: RunFacts) -> bool:
+    return facts.mechanism.touches and not (facts.rigid and facts.mechanism.solid_pairs)
+
+
 def _pairs_only(facts: RunFacts) -> bool:
     return facts.mechanism.touches and not facts.mechanism.solid_pairs
 
 
 def _compliant(facts: RunFacts) -> bool:
     return facts.mechanism.touches and not facts.rigid
+
+
+def _anchored(facts: RunFacts) -> bool:
+    return _compliant(facts) and not facts.mechanism.solid_pairs
 
 
 def _has_friction_torques(facts: RunFacts) -> bool:
@@ -170,9 +195,9 @@ CONTACT_SERIES: tuple[Series, ...] = (
     Series(
         "contact.anchor", "contact anchors", "m", _vectors,
         lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
-        exists=_compliant, by_default=True,
+        exists=_anchored, by_default=True,
     ),
-    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_pairs_only, by_default=True),
+    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_slips, by_default=True),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(
         "contact.wrenches", "contact wrenches on bodies", six("N", "N m"), bodies, _wrenches,

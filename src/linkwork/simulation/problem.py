@@ -159,7 +159,7 @@ class Problem:
     @property
     def compliant(self) -> bool:
         """True if the mechanism has compliant contacts."""
-        return bool(self.mechanism.contact_pairs) and not self.rigid
+        return self.mechanism.touches and not self.rigid
 
     @property
     def in_python(self) -> bool:

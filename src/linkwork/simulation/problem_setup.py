@@ -19,8 +19,8 @@ from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked,
 from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.solids import POINTS
 from linkwork.model.physical_validity import require_inertia
+from linkwork.model.solids import POINTS
 from linkwork.simulation.effort_limits import limits_that_act
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.log import LINES

@@ -33,6 +33,7 @@ from linkwork.algorithms.mimic_reduction import (
 )
 from linkwork.algorithms.passive_joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.point_springs import frame_spring_matrix
+from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
@@ -59,21 +60,23 @@ class ContactLoads(NamedTuple):
 class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) [N, N m] are the user's; `touching` are the loads of compliant contacts. Both are None if
-    there are none.
+    `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant contacts of points, and
+    `solids` (nbodies, 6) the wrenches of compliant contacts of solids. All are None if there are none.
     """
 
     control: Array
     stops: Array
     wrenches: Array | None
     touching: ContactLoads | None = None
+    solids: Array | None = None
 
     @property
     def outside(self) -> Array | None:
         """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; or None."""
-        if self.touching is None:
-            return self.wrenches
-        return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches
+        total = self.wrenches
+        for more in (None if self.touching is None else self.touching.wrenches, self.solids):
+            total = more if total is None else total if more is None else total + more
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,7 @@ class System:
     modes: tuple[str, ...] = ()  # parameters that can be switched during the run
     guards: tuple[Guard, ...] = ()  # guards that switch them
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
+    solids: SolidMemory | None = None  # of compliant contacts of solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
 
     def in_modes(self, modes: Array) -> System:
@@ -108,7 +112,8 @@ class System:
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
-        return Loads(control, pushes, wrenches, self._contact_loads(t, q, v))
+        solids = None if self.solids is None else CompliantSolids(self.mechanism, self.solids, t, q, v).wrenches()
+        return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), solids)
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction.
@@ -155,14 +160,19 @@ class System:
         forces = for_mimic_joints(PASSIVE, element_forces, ("q", "v"))
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
-    def begun(self, t: Number, contact_memory: Array) -> System:
+    def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
         """Return the system for a step that begins at t [s], with the memory of its compliant contacts.
 
-        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact.
+        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact of a point,
+        and `solid_memory` (4n, 5) is that of the points of solids, with the stretch (3,) [m] instead of the anchor.
         """
-        if self.rigid or not self.mechanism.contact_pairs:
+        if self.rigid or not self.mechanism.touches:
             return self
-        return replace(self, memory=Memory.of(contact_memory).begun(t))
+        return replace(
+            self,
+            memory=Memory.of(contact_memory).begun(t) if self.mechanism.contact_pairs else None,
+            solids=SolidMemory(solid_memory, t) if self.mechanism.solid_pairs else None,
+        )
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
         """Return the loads of compliant contacts at t [s], q (nq,), v (nv,); None if there are none."""

@@ -52,9 +52,7 @@ class RowArray(Protocol):
 class Selection(Protocol):
     """Rows of a row array that a loop visits."""
 
-    def visit(
-        self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False
-    ) -> tuple[Any, ...]:
+    def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
 
         With `backward`, the order is decreasing.

@@ -37,7 +37,7 @@ class BodyMotion(NamedTuple):
 
 
 class WorldPatch(NamedTuple):
-    """Contact points (4, 3) [m] of solids A and B, their distances (4,) [m] and normals (4, 3) from B to A, in the world.
+    """Contact points (4, 3) [m] of solids A and B, distances (4,) [m], and normals (4, 3) from B to A, in the world.
 
     Points that do not exist have a large distance.
     """

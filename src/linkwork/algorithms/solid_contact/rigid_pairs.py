@@ -2,7 +2,7 @@
 
 The four impulses p (12,) of a pair change the speeds u (12,) of its points by G p, with the mobility G (12, 12) of the
 pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u with a
-regularized G: this is the least-norm change, which treats the points alike. If some point slides or separates, the
+regularized G: this is the least-norm change, which favours no point. If some point slides or separates, the
 points are solved one after the other, each as a contact by itself (`rigid_contact.RigidContact`).
 """
 
@@ -31,8 +31,8 @@ STRICT = np.tril_indices(ROWS, -1)
 class PairFrame(NamedTuple):
     """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
 
-    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point relative to
-    the origins of the two bodies. `acts` (4,) is 1 for points that touch.
+    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point, relative
+    to the origins of the two bodies. `acts` (4,) is 1 for points that touch.
     """
 
     axes: Array
@@ -47,7 +47,7 @@ class PairFrame(NamedTuple):
         return np.concatenate(each)
 
     def wrench(self, p: Array) -> tuple[Array, Array]:
-        """Return the impulse (3,) and the angular impulse (3,) about the first point of impulses p (12,) of the points."""
+        """Return impulse (3,) and angular impulse (3,) about the first point of the impulses p (12,) of all points."""
         force, torque = np.zeros(3), np.zeros(3)
         for D, arm, part in zip(self.axes, self.arms, p.reshape(POINTS, 3), strict=True):
             push = D @ part
@@ -161,7 +161,7 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest speed [m/s] by which a point with impulses p (12,) and speeds u (12,) violates its conditions."""
+        """Return the largest violation [m/s] of the points' conditions, for impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))

@@ -68,8 +68,9 @@ class Collision(Element, section="collisions"):
         `completed` has replaced the omitted stiffness and damping of rigid contacts by zeros. If such a collision is
         checked again, they count as omitted.
         """
-        given = self if self.stiffness else replace(self, **force_law.OMITTED)
-        return super(Collision, given).checked() if self.stiffness == 0.0 else super().checked()
+        if self.stiffness == 0.0 and self.tangential_damping is not None:
+            return super(Collision, replace(self, **force_law.OMITTED)).checked()
+        return super().checked()
 
     def completed(self) -> Self:
         """Return the collision with default values filled in; raise a ModelError if keys contradict each other."""
@@ -88,6 +89,10 @@ class Collision(Element, section="collisions"):
         if count > MOST_PAIRS:
             reason = f"its {count} pairs of solids are more than {MOST_PAIRS}"
             yield Fault(reason, self.label, "name the solids that can touch, or exclude pairs")
+
+    def slopes(self, load: float) -> tuple[float, float]:
+        """Return the normal stiffness [N/m] and damping [N s/m] of a point, linearized at the force `load` [N]."""
+        return force_law.slopes(self, load)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the collision's table in a TOML document, without empty lists, and the comments after its keys."""

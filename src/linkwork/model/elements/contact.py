@@ -95,7 +95,6 @@ class Contact(Element, section="contacts"):
 
     def completed(self) -> Self:
         """Return the contact with default values filled in; raise a ModelError if keys contradict each other."""
-        along, losses = self.tangential_stiffness, self.tangential_damping
         if (self.rolling or self.spinning) and not self.radius:
             raise ModelError("rolling and spinning resistance need a sphere; give a radius > 0", self.label)
         return self._with(force_law.completed(self))
@@ -149,10 +148,7 @@ class Contact(Element, section="contacts"):
 
     def slopes(self, load: float) -> tuple[float, float]:
         """Return the normal stiffness [N/m] and damping [N s/m] of the contact, linearized at the force `load` [N]."""
-        if self.dissipation is None:
-            return self.stiffness, self.damping
-        depth = (load / self.stiffness) ** (2.0 / 3.0)
-        return 1.5 * self.stiffness * depth**0.5, self.dissipation * load
+        return force_law.slopes(self, load)
 
 
 class Pair(NamedTuple):

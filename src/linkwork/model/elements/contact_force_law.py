@@ -56,9 +56,7 @@ def friction() -> Any:
 def rest_speed() -> Any:
     """Return the definition of the key `rest_speed` [m/s]."""
     about = "Sliding speed below which the contact sticks"
-    return key(
-        positive("m/s").with_rules(NOT_NEGATIVE), about, default=REST_SPEED, kw_only=True, parameter=True
-    )
+    return key(positive("m/s").with_rules(NOT_NEGATIVE), about, default=REST_SPEED, kw_only=True, parameter=True)
 
 
 def restitution() -> Any:
@@ -74,7 +72,7 @@ def dissipation() -> Any:
 
 
 def completed(one: Any) -> dict[str, Any]:
-    """Return the force law of the element `one` with omitted values filled in; raise a ModelError if it is inconsistent.
+    """Return the force law of the element `one`, with omitted values filled in; raise a ModelError if keys conflict.
 
     The result maps keys to values.
     """
@@ -95,3 +93,11 @@ def completed(one: Any) -> dict[str, Any]:
         "tangential_stiffness": along,
         "tangential_damping": one.damping if losses is None else losses,
     }
+
+
+def slopes(one: Any, load: float) -> tuple[float, float]:
+    """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the force `load` [N]."""
+    if one.dissipation is None:
+        return one.stiffness, one.damping
+    depth = (load / one.stiffness) ** (2.0 / 3.0)
+    return 1.5 * one.stiffness * depth**0.5, one.dissipation * load

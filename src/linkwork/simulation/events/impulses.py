@@ -165,7 +165,9 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
     controller.
     """
     m = system.mechanism
-    loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
+    loads = system.begun(t, now.contact_memory, now.solid_memory).loads(
+        t, now.q, now.v, held + slip_forces(m, now.slip)
+    )
     tau = system.joint_forces(now.q, now.v, loads)
     stuck = holding(m, now.slip)
     outside = loads.outside

@@ -25,6 +25,7 @@ from linkwork.algorithms.compliant_contact import (
 )
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids
 from linkwork.algorithms.tangent_space import difference, integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import write
@@ -61,9 +62,19 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-        m, memory = system.mechanism, system.begun(t, now.contact_memory).memory
-        if memory is None:
-            return step(system, t, now, h, held)
+        system = system.begun(t, now.contact_memory, now.solid_memory)
+        m, memory = system.mechanism, system.memory
+        moved, solved = points(system, memory, t, now, h, held) if memory else step(system, t, now, h, held)
+        if system.solids is not None:
+            mean = (now.v + moved.v) * 0.5
+            stored = CompliantSolids(m, system.solids, t + h, moved.q, mean).stored(t + h)
+            moved = moved._replace(solid_memory=stored)
+        return moved, solved
+
+    def points(
+        system: System, memory: Memory, t: Number, now: StepState, h: Number, held: Array
+    ) -> tuple[StepState, Condition]:
+        m = system.mechanism
         first = _contact_kinematics(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])

@@ -26,8 +26,8 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.solids import POINTS
 from linkwork.model.model_faults import raise_first
+from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings

@@ -385,16 +385,14 @@ done:
         return self.constant(0.0)
 
     def _in_any_lane(self, condition: str) -> str:
-        """Append the IR that computes whether a condition is true in any lane; return it as a vector of truth values."""
+        """Append the IR that computes whether a condition is true in any lane; return a vector of this truth value."""
         if self.width == 1:
             return condition
         reduce = f"llvm.vector.reduce.or.v{self.width}i1"
         self.declared[reduce] = f"declare i1 @{reduce}({self.truth})"
         found = self.new(f"call i1 @{reduce}({self.truth} {condition})")
         one = self.new(f"insertelement {self.truth} poison, i1 {found}, i32 0")
-        return self.new(
-            f"shufflevector {self.truth} {one}, {self.truth} poison, <{self.width} x i32> zeroinitializer"
-        )
+        return self.new(f"shufflevector {self.truth} {one}, {self.truth} poison, <{self.width} x i32> zeroinitializer")
 
     def _lanes_of_index(self, index: str, rows: int, first_only: bool = False) -> list[str]:
         """Append the IR that converts a vector of indices to table rows; return the row of each lane.
