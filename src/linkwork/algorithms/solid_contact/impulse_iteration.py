@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.solid_contact.body_responses import BodyResponses
+from linkwork.algorithms.solid_contact.least_norm_impulses import of_least_norm
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import (
     CONDITIONS,
@@ -216,13 +217,18 @@ def solve_pairs(
     state, iterations, _ = iterate(ITERATIONS, iteration, *_Search(impulses, moves, 0.0, HUGE, 0.0, ends))
     found = _Search(*state)
 
-    def finish(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
-        pair = pairs.pair(k)
-        end = pair.of_least_norm(IMPULSES.parts(found.impulses.at(k))[1])
-        return p.put(k, end), pairs.pushed(k, pair.frame, end, v)
+    def push(k: Number, v: RowArray) -> tuple[RowArray]:
+        return (pairs.pushed(k, pairs.frame(k), IMPULSES.parts(found.impulses.at(k))[1], v),)
+
+    def finish(k: Number, p: RowArray) -> tuple[RowArray]:
+        pair, end = pairs.pair(k), IMPULSES.parts(found.impulses.at(k))[1]
+        return (
+            p.put(k, of_least_norm(pair, end, pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS))),
+        )
 
     free = others.velocities(free, found.others[0])
-    p, v = pairs.selection.visit(finish, row_array(pairs.count, ROWS), responses.velocity_rows(free))
+    (v,) = pairs.selection.visit(push, responses.velocity_rows(free))
+    (p,) = pairs.selection.visit(finish, row_array(pairs.count, ROWS))
     agreed = where(found.left <= enough, 1.0, 0.0)
     return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed, found.others[0])
 
