@@ -51,7 +51,7 @@ def of_least_norm(pair: RigidPair, p: Array, u: Array) -> Array:
         least = np.concatenate([B @ part for B, part in zip(basis, parts, strict=True)])
         fits = largest(pair.mobility.G @ (p - least)) <= reached * SAME_EFFECT
         good = where(fits & (largest(pulls) == 0.0) & _within_cones(pair, parts, free), 1.0, 0.0)
-        mean = sum(parts[:, 0], 0.0) * 0.25 + TINY
+        mean = (parts[0][0] + parts[1][0] + parts[2][0] + parts[3][0]) * 0.25 + TINY
         share = np.array([np.sqrt(maximum(part[0] / mean, UNLOADED)) for part in parts])
         return (pushing * (1.0 - pulls), share, least, good), good == 1.0
 
