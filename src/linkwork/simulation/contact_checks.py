@@ -214,7 +214,9 @@ def _refuse_numbers(problem: Problem) -> None:
 def _warn_of_deep_solids(problem: Problem) -> None:
     """Warn if two solids start deep inside each other; only the first members of a large batch are checked."""
     pairs = problem.mechanism.solid_pairs
-    for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, PAIRS_CHECKED // max(len(pairs), 1))):
+    if not pairs:
+        return
+    for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, PAIRS_CHECKED // len(pairs))):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
         there = TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE)
