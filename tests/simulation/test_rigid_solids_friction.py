@@ -61,6 +61,7 @@ def test_blocks_stick_and_slide_at_the_friction_angle() -> None:
     assert np.sort(normal) == pytest.approx(0.25 * G * np.cos(angles[1]) + more * np.array([-1, -1, 1, 1]), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_tall_blocks_topple_when_the_weight_is_beyond_the_edge() -> None:
     size = (0.1, 0.1, 0.3)
     m, limit = blocks(a=size, b=size), np.arctan(1 / 3)
@@ -95,6 +96,7 @@ def test_flat_disk_slows_down_and_coins_come_to_rest() -> None:
     assert run.q[:, -1, 2] == pytest.approx(np.full(3, h / 2), abs=2e-5)
 
 
+@pytest.mark.slow
 def test_boxes_that_slide_on_each_other_move_as_two_coulomb_blocks() -> None:
     """The upper box slides on the lower one, which slides on the floor; then both slide together, and stop."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())

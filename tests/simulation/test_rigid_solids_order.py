@@ -115,7 +115,7 @@ def test_ball_on_a_turntable_moves_on_a_circle() -> None:
 def test_balls_as_solids_move_as_contacts_of_points() -> None:
     """Eccentric balls slide and roll on a plane and on a globe, in one mechanism.
 
-    The contact points differ by half the depth of penetration, 5e-6 m.
+    The contact points differ by half the depth of penetration, which is proportional to the square of the step.
     """
     b = lw.Builder(gravity=(0.5, 0, -G)).surface("plane", lw.Plane()).surface("globe", lw.Sphere(1.0))
     start, places = [], {"plane": 0.1, "globe": 1.1}
@@ -129,12 +129,16 @@ def test_balls_as_solids_move_as_contacts_of_points() -> None:
             else:
                 b.geometry(name, lw.Sphere(RADIUS), role="collision")
     m = b.collide("all", pairs=[(f"solid on {floor}", floor) for floor in places], friction=0.4).build()
-    run = lw.simulate(m, start, [0.1, 0.3, 0, 3, 6, -5] * 4, 0.3, 1e-3, contact="rigid", record=RECORD).check()
     assert m.contact_names[:2] == ("skin plane", "skin globe")
-    for k in range(2):
-        states, forces = (run[f"contact.{name}"][1:, [k, 2 + 4 * k]] for name in ("state", "force"))
-        assert (states[:, 0] == 2).any()
-        assert (states[:, 0] == 4).any()
-        point, solid = (run.q[:, 14 * k + 7 * i : 14 * k + 7 * i + 7] for i in range(2))
-        assert np.abs(point - solid).max() < 2e-6
-        assert np.median(np.abs(forces[:, 0] - forces[:, 1])) < 1e-3
+    differences = []
+    for dt in (1e-3, 5e-4):
+        run = lw.simulate(m, start, [0.1, 0.3, 0, 3, 6, -5] * 4, 0.3, dt, contact="rigid", record=RECORD).check()
+        point, solid = run.q.reshape(-1, 2, 2, 7).transpose(2, 0, 1, 3)
+        differences.append(np.abs(point - solid).max(axis=(0, 2)))
+        states, forces = run["contact.state"][1:], run["contact.force"][1:]
+        for k in range(2):
+            assert (states[:, k] == 2).any()
+            assert (states[:, k] == 4).any()
+            assert np.median(np.abs(forces[:, k] - forces[:, 2 + 4 * k])) < 1e-3
+    assert differences[0].max() < 3e-5
+    assert differences[0] / differences[1] == pytest.approx([4.0, 4.0], abs=0.05)

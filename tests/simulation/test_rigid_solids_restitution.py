@@ -62,6 +62,7 @@ def test_impacts_of_boxes_coins_and_capsules_add_no_energy() -> None:
     assert np.abs(run["work"] - (energy - energy[:, :1])).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_oblique_impact_of_a_rod_adds_no_energy() -> None:
     """Newton's law of restitution alone would add energy (Kane 1984)."""
     b = lw.Builder("kane", gravity=(0, 0, 0)).surface("floor", lw.Plane(), at=(0, 0, 0))
@@ -82,6 +83,7 @@ def test_oblique_impact_of_a_rod_adds_no_energy() -> None:
     assert (np.abs(run["work"][hit, -1]) < 1e-12).any()  # some would have won energy, and now conserve it
 
 
+@pytest.mark.slow
 def test_colliding_solids_conserve_momentum_and_energy() -> None:
     """Two boxes that meet face to face, and an eccentric hit of a ball on a capsule, without friction."""
     b = lw.Builder(gravity=(0, 0, 0))
