@@ -14,7 +14,7 @@ from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.errors import LinkworkError, unknown_name
-from linkwork.model.geometry import Mesh
+from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
@@ -107,9 +107,10 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
                 f"contact {pair.contact.name!r} has no stiffness: set its stiffness, or simulate with contact='rigid'"
             )
     for pair in pairs:
-        if isinstance(pair.surface.shape, Mesh):
-            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
-            raise LinkworkError(f"{reason}; meshes have no contact: name other surfaces in `against`, or use boxes")
+        if isinstance(pair.surface.shape, Mesh | Hull):
+            kind = type(pair.surface.shape).__name__.lower()
+            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a {kind}"
+            raise LinkworkError(f"{reason}; points cannot touch it: name other surfaces in `against`, or use boxes")
     if adaptive and pairs:
         raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
 
