@@ -118,9 +118,12 @@ def impact(
     possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & couplings_agree(m)
     loops = len(m.frame_constraints)
     bridged = energy - sum(push.energies, 0.0)  # energy of the projection, which only loops need
-    energies = np.concatenate([push.energies[:loops] + bridged, push.energies[loops:]])
+    energies, first = list(push.energies), 1.0
+    for k, one in enumerate(m.frame_constraints):
+        energies[k] = energies[k] + bridged * one.engaged * first
+        first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
-    return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
+    return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:

@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
 from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
@@ -142,14 +143,15 @@ def _logged(
     count, bounded = len(known), len(end.slip)
     pairs = enumerate(system.mechanism.velocity_constraints, len(system.mechanism.frame_constraints))
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
-    lines = []
-    for number, source in enumerate(known):
+    lines, constraints = [], [source.constraint for source in known]
+    each = shares(constraints, which, found.energies, found.impulses, found.gaps)
+    for number, (source, share) in enumerate(zip(known, each, strict=True)):
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
         k = source.constraint
         before, now = end.watched[count + k], after.watched[count + k]
-        impulse = found.impulses[k]
+        impulse = share.impulse
         if k in with_capacity:  # a located start of sticking leaves a round-off slip speed, which an impulse removes
             impulse = where(abs(found.energies[k]) > SMALLEST_ENERGY, impulse, 0.0)
-        took = (found.energies[k], impulse, where(now == 0.0, before, now), found.gaps[k])
+        took = (share.energy, impulse, where(now == 0.0, before, now), share.gap)
         lines.append(Line(float(number), result, t, *took))
     return after._replace(log=write(end.log, which, lines))

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_location import first_event
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.log import event, events_of
@@ -198,10 +199,13 @@ class Member:
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
         self.values |= dict(zip(self.problem.switched, self.now.motion.modes, strict=True))
-        for parameter, what in changes if self.now.status == RUNNING else ():
-            n = constraint_number(self.problem.mechanism, parameter)
-            numbers = [float(x) for x in (found.energies[n], found.impulses[n], carried[n], found.gaps[n])]
-            self.runner.events.append(event(what, t, self.index, *numbers))
+        if self.now.status != RUNNING:
+            return
+        numbers = [constraint_number(self.problem.mechanism, parameter) for parameter, _ in changes]
+        each = shares(numbers, [True] * len(changes), found.energies, found.impulses, found.gaps)
+        for (_, what), n, share in zip(changes, numbers, each, strict=True):
+            values = [float(x) for x in (share.energy, share.impulse, carried[n], share.gap)]
+            self.runner.events.append(event(what, t, self.index, *values))
 
     def _sample(self, t: float) -> None:
         answer, now = self.problem.sample(self.values, t, self.now), self.now
