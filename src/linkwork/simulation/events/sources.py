@@ -15,7 +15,8 @@ from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
-from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
+from linkwork.simulation.events.hidden_crossings import dips_of
+from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
 from linkwork.simulation.simulated_system import System
@@ -85,12 +86,12 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `watched`.
 
-    The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is
+    Values and slopes of latches and guards follow, see `hidden_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is
     nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    forces = constraint_forces(here, t, now, held)
+    a, forces = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)
@@ -101,7 +102,8 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     functions += guard_functions(m, now.q, values, armed)
-    return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
+    after = now._replace(armed=armed)
+    return after._replace(watched=np.array([*functions, *forces, *dips_of(here, t, after, a, values), possible]))
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
