@@ -34,6 +34,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.ledger import SIZE, kept_ledgers
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -443,6 +444,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
+        ledger=np.zeros((*batch, SIZE if kept_ledgers(m, arrays.parameters) else 0)),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
 

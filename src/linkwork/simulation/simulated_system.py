@@ -36,8 +36,10 @@ from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
-from linkwork.simulation.energy import stored_energy, working_power
+from linkwork.simulation.energy import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
+from linkwork.simulation.ledger import ground_force
+from linkwork.simulation.state import StepState
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
@@ -272,7 +274,29 @@ class System:
         These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
         state q, v.
         """
-        return working_power(self.mechanism, q, v, loads.control + loads.stops, loads.outside)
+        return self.powers(q, v, loads).total
+
+    def powers(self, q: Array, v: Array, loads: Loads) -> Powers:
+        """Return the power [W] of all forces that store no energy, with its parts; `loads` are those in the state."""
+        touching = None if loads.touching is None else loads.touching.wrenches
+        return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, touching)
+
+    def joint_power(self, v: Array) -> Number:
+        """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,)."""
+        (speed,) = to_tree(self.mechanism, ("v",), (v,))
+        return -((resistance(self.mechanism.tree, speed) * speed) @ speed)
+
+    def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
+        """Return the power [W], followed by the rates of the ledger of the state `now`, if it has one.
+
+        `loads` are the external loads in the state q, v. `StepState.booked` adds these rates times a time.
+        """
+        powers = self.powers(q, v, loads)
+        if not len(now.ledger):
+            return np.array([powers.total])
+        touching = loads.touching
+        ground = np.zeros(6) if touching is None else ground_force(touching.wrenches, touching.poses)
+        return np.array([powers.total, powers.contacts, 0.0, powers.joints, *ground])
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:

@@ -19,6 +19,7 @@ from linkwork.simulation.events.hidden_crossings import dips_of
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
@@ -130,6 +131,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     after = end._replace(
         q=found.q, v=found.v, work=end.work + found.energy, slip=found.slip, modes=np.array(modes), armed=armed
     )
+    after = after.booked_as(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
     return _logged(system, t, end, after, found, [*slips, *others]) if len(end.log.lines) else after
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.hidden_crossings import count_of, dips_in, first_dip
-from linkwork.simulation.events.slip import holding, slip_forces
+from linkwork.simulation.events.slip import holding, slip_forces, slip_work
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.simulated_system import System
@@ -85,6 +86,8 @@ class _Events:
             forces = forces + slip_forces(here.mechanism, begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
+        if not here.rigid and len(begin.slip):
+            moved = moved.booked_as(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved
         after = watch(self.system, t + h, moved, self.held)

@@ -17,6 +17,7 @@ from linkwork.simulation.events.impulses import Impact, constraint_forces, impac
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
@@ -203,6 +204,8 @@ class MemberProgram:
                 modes=select(running, modes, motion.modes),
             ),
         )
+        engaged = sum(found.energies[len(system.mechanism.frame_constraints) :], 0.0)
+        after = after._replace(motion=after.motion.booked_as(CLUTCHES, where(good, engaged, 0.0)))
         forces = constraint_forces(system.in_modes(modes), t, after.motion, held)
         return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 
