@@ -17,7 +17,7 @@ CONTACTS, CLUTCHES, JOINTS = (
     "work of joint friction and dampers",
 )
 REST = [0, 0, 0.1, 1, 0, 0, 0]
-THROWN = {"q0": [0, 0, 0.3, 0.9239, 0.2706, 0.2706, 0], "v0": [4.29, 0.71, -2.57, 0, 0, 0]}
+THROWN: dict[str, Any] = {"q0": [0, 0, 0.3, 0.9239, 0.2706, 0.2706, 0], "v0": [4.29, 0.71, -2.57, 0, 0, 0]}
 METHODS: dict[str, dict[str, Any]] = {
     "auto": {},
     "rigid": {"contact": "rigid"},
@@ -152,7 +152,8 @@ def test_contacts_that_add_energy_at_large_steps_fail(dt: float) -> None:
 
 
 def test_contacts_that_start_deep_inside_a_surface_fail() -> None:
-    for how in ({"method": "variational", "dt": 1e-3}, {"contact": "rigid", "dt": 1e-3}):
+    hows: list[dict[str, Any]] = [{"method": "variational", "dt": 1e-3}, {"contact": "rigid", "dt": 1e-3}]
+    for how in hows:
         with pytest.warns(UserWarning, match="starts"):
             report = fallen(ball(), 0.05, 0.5, **how)
         assert "penetration" in report.failures, str(report)

@@ -75,11 +75,10 @@ def _passed_through(run: RunData) -> str:
     for k, pair in enumerate(run.mechanism.contact_pairs):
         if not np.isfinite(_thickness(pair)):
             continue
-        force, touches = run["contact.force"][..., k, :], run["contact.state"][..., k] != APART
-        along = (force[..., 1:, :] * force[..., :-1, :]).sum(axis=-1)
-        sizes = np.linalg.norm(force, axis=-1)
-        turned = (along < -REVERSED * sizes[..., 1:] * sizes[..., :-1]) & touches[..., 1:] & touches[..., :-1]
-        found = np.argwhere(turned & (sizes[..., 1:] > 0.0))
+        force = run["contact.force"][..., k, :]
+        along, sizes = (force[..., 1:, :] * force[..., :-1, :]).sum(axis=-1), np.linalg.norm(force, axis=-1)
+        turned = along < -REVERSED * sizes[..., 1:] * sizes[..., :-1]
+        found = np.argwhere(turned)
         if len(found):
             *index, sample = found[0].tolist()
             number = int(np.ravel_multi_index(index, run.batch)) if run.batch else 0
