@@ -406,7 +406,7 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     """
     batch, parameters = arrays.batch, arrays.parameters
     begin = (
-        state_at_start(m, arrays.values, arrays.batch, setup.rigid)
+        state_at_start(m, arrays.values, parameters, batch, setup.rigid)
         if setup.continued is None
         else _resumed(setup.continued, setup.dt)
     )

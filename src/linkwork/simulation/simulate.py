@@ -287,6 +287,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
             choice = choice._replace(why="required by rigid contacts")
         check_start(problem, choice.method, choice.dt)
         adaptive = choice.method in ADAPTIVE
+        problem = problem.without_ledger() if adaptive else problem
         if not adaptive:
             order = method_of_order(choice.method, how.order).order
             choice = choice._replace(order=order, locate=bool(how.locate))

@@ -11,6 +11,7 @@ from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
+from linkwork.simulation.ledger import SIZE, kept_ledgers
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,
     LOG_COLUMNS,
@@ -22,10 +23,13 @@ from linkwork.simulation.state import (
 from linkwork.spatial.scalar import Array
 
 
-def state_at_start(m: Mechanism, values: Mapping[str, Array], batch: Shape, rigid: bool) -> MemberState:
+def state_at_start(
+    m: Mechanism, values: Mapping[str, Array], parameters: Mapping[str, Array], batch: Shape, rigid: bool
+) -> MemberState:
     """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
 
-    The arguments are q0, v0 and memory; `rigid` says whether contacts are rigid.
+    The arguments are q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
+    are rigid.
     """
 
     def all_of(name: str) -> Array:
@@ -44,6 +48,7 @@ def state_at_start(m: Mechanism, values: Mapping[str, Array], batch: Shape, rigi
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
+        ledger=np.zeros((*batch, SIZE if kept_ledgers(m, parameters) else 0)),
         solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
