@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.algorithms.contact_kinematics import ContactKinematics
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, minimum, where
 from linkwork.tolerances import TINY
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
@@ -199,11 +199,10 @@ def contact_force(
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
 
     speed = np.sqrt(dot(slip, slip) + TINY)
-    if mode is not None:  # negative after the slip direction has reversed
-        speed = where(dot(slip, mode.along) < 0.0, -speed, speed)
     fast = speed > contact.rest_speed if mode is None else mode.fast
     slow = where(fast, speed, contact.rest_speed)
-    direction = slip / slow  # its length is below 1 below the rest speed
+    mirror = np.eye(3) if mode is None else _mirror(mode, slip)
+    direction = mirror @ slip / slow  # its length is below 1 below the rest speed
 
     hold = _anchor_force(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
@@ -219,7 +218,8 @@ def contact_force(
     rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), direction * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
     clipped = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
-    turned = (P - np.outer(direction, direction) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
+    across = P - np.outer(slip, slip) * where(fast, 1.0 / (slow * slow), 0.0)
+    turned = mirror @ across * (friction[1] * normal / slow)
     stiffness = pushed * slope + where(sticks, clipped * contact.tangential_stiffness, np.zeros((3, 3)))
     damping = pushed * drag + where(sticks, clipped * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
@@ -262,20 +262,45 @@ def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
     return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
 
 
+def _ahead(mode: Mode, slip: Array) -> Number:
+    """Return the component [m/s] of the slip velocity `slip` (3,) along the slip at which `mode` was determined."""
+    return dot(slip, mode.along) / np.sqrt(dot(mode.along, mode.along) + TINY)
+
+
+def _mirror(mode: Mode, slip: Array) -> Array:
+    """Return the matrix (3, 3) that mirrors a slip velocity (3,) [m/s] opposite to that of `mode`, if it is fast.
+
+    Friction of a fast mode thus stays continuous where slip reverses, and equations of a trial step that is too long
+    have a solution. Such a trial step has an event.
+    """
+    back = where(_ahead(mode, slip) < 0.0, where(mode.fast, 2.0, 0.0), 0.0)
+    return np.eye(3) - np.outer(mode.along, mode.along) * (back / (dot(mode.along, mode.along) + TINY))
+
+
+def _forward_speed(mode: Mode, slip: Array) -> Number:
+    """Return the slip speed [m/s] while `slip` (3,) is ahead, at less than 90 degrees to the slip of `mode`.
+
+    Else return the speed across that direction minus the speed against it: the result is continuous.
+    """
+    ahead = _ahead(mode, slip)
+    across = dot(slip, slip) - ahead * ahead
+    return np.sqrt(maximum(across, 0.0) + maximum(ahead, 0.0) ** 2) + minimum(ahead, 0.0)
+
+
 def mode_event_functions(
     contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics, mode: Mode
 ) -> list[Number]:
     """Return three numbers that are positive while a contact stays on the branches `mode` of its force law.
 
     They are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the
-    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. An event function that
-    does not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns by 90
+    degrees is an event too: the modes are then determined anew. An event function that does not apply is 1. `number`
+    and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, excess = _measures(contact, anchor, at)
-    speed = np.sqrt(dot(slip, slip))
-    over = where(dot(slip, mode.along) < 0.0, -speed, speed) - contact.rest_speed  # speed < 0: reversed
-    sliding, sticking = where(mode.fast, over, -over), where(mode.slips, excess, -excess)
-    along = where(number == STICKING, sticking, sliding)
+    stays = minimum(_forward_speed(mode, slip) - contact.rest_speed, _ahead(mode, slip))
+    sliding = where(mode.fast, stays, contact.rest_speed - np.sqrt(dot(slip, slip)))
+    along = where(number == STICKING, where(mode.slips, excess, -excess), sliding)
     return [
         where(mode.closed, -at.distance, at.distance),
         where(mode.closed, where(mode.pressing, normal, -normal), 1.0),
