@@ -1,8 +1,8 @@
 """Compliant contacts at the start of a run: those that touch, and neither slide nor roll, stick to stretched anchors.
 
 An unstretched anchor spring would load suddenly and overshoot, and a body laid on an incline near the friction limit
-would slip. The stretches at the start are those whose forces cancel the slip accelerations of all these contacts, as
-far as the static friction limit allows; of all such forces they are the smallest.
+would slip. The stretches at the start are those of static equilibrium: the smallest contact forces that cancel the
+accelerations of all these contacts have these friction forces, as far as the static friction limit allows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     n, motion = len(m.contact_pairs), problem.start.motion
     values = list(problem.values.values())
     cores = [(m.nq,), (m.nv,), *map(problem.core, problem.values)]
-    results = [(m.nv, m.nv), (3 * n, m.nv), (m.nv,), (n, 5)]
+    results = [(m.nv, m.nv), (3 * n, m.nv), (m.nv,), (n, 8)]
 
     def one(q: Array, v: Array, *values: Array) -> tuple[Array, ...]:
         return _facts(problem, q, v, dict(zip(problem.values, values, strict=True)))
@@ -51,13 +51,13 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     else:
         kernel = kernel_of(problem, ("start", repr(list(problem.parameters))), one, cores, results)
         M, J, a, facts = kernel.over_batch([motion.q, motion.v, *values], batch, None)[0]
-    limits, stiffness, points = facts[..., 0], facts[..., 1], facts[..., 2:]
+    limits, stiffness, points, normals = facts[..., 0], facts[..., 1], facts[..., 2:5], facts[..., 5:]
     touches = limits > 0.0
     if not touches.any():
         return problem
     J = J * np.repeat(touches, 3, axis=-1)[..., None]
     W, r = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2)), (J @ a[..., None])[..., 0]
-    force = _held(W, np.where(np.isfinite(r), r, 0.0), limits)
+    force = _held(W, np.where(np.isfinite(r), r, 0.0), limits, normals)
     stored = np.array(motion.contact_memory)
     stored[..., 0] = np.where(touches, STICKING, stored[..., 0])
     anchors = points + force / stiffness[..., None]
@@ -66,10 +66,11 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
 
 
 def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
-    """Return the mass matrix, contact Jacobian along the surfaces, accelerations, and facts (n, 5) of all n contacts.
+    """Return the mass matrix, the contact Jacobian, accelerations, and facts (n, 8) of all n contacts.
 
-    The Jacobian is (3 n, nv). The accelerations (nv,) are those without friction. The facts are the static friction
-    limit [N], 0 for a contact that moves or does not touch, the tangential stiffness [N/m] and the contact point [m].
+    The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The facts are
+    the static friction limit [N], 0 for a contact that moves or does not touch, the tangential stiffness [N/m], the
+    contact point [m] and the normal.
     """
     system = problem.system(values)
     m = system.mechanism
@@ -85,28 +86,35 @@ def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tu
         slip, slow = tangential(n, at.velocity), contact.rest_speed * contact.rest_speed
         rests = (at.distance < 0.0) & (dot(slip, slip) <= slow) & (dot(at.rolling, at.rolling) <= slow)
         limit = where(rests, contact.friction[0] * dot(n, found.force), 0.0)
-        facts.append([limit, contact.tangential_stiffness, *at.point])
-        rows.append((np.eye(3) - np.outer(n, n)) @ contact_rows(m.tree, poses, S, pair, at)[:3] @ m.spread)
+        facts.append([limit, contact.tangential_stiffness, *at.point, *n])
+        rows.append(contact_rows(m.tree, poses, S, pair, at)[:3] @ m.spread)
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
     return M, np.concatenate(rows), system.acceleration(q, v, loads), np.array(facts)
 
 
-def _held(W: Array, r: Array, limits: Array) -> Array:
-    """Return friction forces (..., n, 3) [N] of at most `limits` (..., n) that cancel slip accelerations r (..., 3 n).
+def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
+    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that hold contacts with accelerations r.
 
-    W (..., 3 n, 3 n) [1/kg] are the slip accelerations under unit forces. If the smallest such forces exceed a limit,
-    projected Gauss-Seidel sweeps distribute them to the other contacts.
+    W (..., 3 n, 3 n) [1/kg] and r (..., 3 n) [m/s^2] are the contact accelerations under unit forces and without
+    friction. The forces also cancel accelerations along the `normals` (..., n, 3), by changes of the normal forces that
+    are left out of the result. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps distribute
+    them to the other contacts.
     """
-    count = limits.shape[-1]
     force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]
-    each = force.reshape(*limits.shape, 3)
-    for _ in range(SWEEPS if (np.linalg.norm(each, axis=-1) > limits).any() else 0):
-        for k in range(count):
+    along = _along(force.reshape(normals.shape), normals)
+    for _ in range(SWEEPS if (np.linalg.norm(along, axis=-1) > limits).any() else 0):
+        for k in range(limits.shape[-1]):
             own = slice(3 * k, 3 * k + 3)
             left = (W[..., own, :] @ force[..., None])[..., 0] + r[..., own]
             softest = np.linalg.eigvalsh(W[..., own, own])[..., -1:]
             wanted = force[..., own] - np.divide(left, softest, out=np.zeros_like(left), where=softest > 0.0)
-            size = np.linalg.norm(wanted, axis=-1, keepdims=True)
-            most = limits[..., k, None]
-            force[..., own] = wanted * np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
-    return force.reshape(*limits.shape, 3)
+            friction = _along(wanted, normals[..., k, :])
+            size, most = np.linalg.norm(friction, axis=-1, keepdims=True), limits[..., k, None]
+            clip = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
+            force[..., own] = wanted - friction * (1.0 - clip)
+    return _along(force.reshape(normals.shape), normals)
+
+
+def _along(force: Array, normals: Array) -> Array:
+    """Return the components (..., 3) of forces (..., 3) [N] along surfaces with unit `normals` (..., 3)."""
+    return force - normals * (force * normals).sum(axis=-1, keepdims=True)
