@@ -21,6 +21,7 @@ from linkwork.spatial.traceable_loops import iterate
 BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
 ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
 PROBES = 40  # trial substeps per step, at most, after which hidden events are not searched
+STALLS, LEAST = 0.02, 0.3  # if a trial step moves `low` by less of the bracket, the next one goes at least that far
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
 EXACT, EXACT_TRIALS = 4e-16, 200  # `first_event`: largest delay as a fraction of the curve; most trials
 
@@ -46,7 +47,8 @@ class Bracket(NamedTuple):
 
     No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
     are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
-    last.
+    last, and -2 if `low` moved by little of the bracket: an event function is then almost zero at `low`, but its event
+    is far away.
     """
 
     low: Number
@@ -66,7 +68,8 @@ class Bracket(NamedTuple):
         known = np.array([where(solved == 1.0, value, 0.0) for value in functions])
         under = select(late, known, self.under * where(self.side < 0.0, 0.5, 1.0))
         low, high = where(late, self.low, to), where(late, to, self.high)
-        return Bracket(low, over, high, under, where(late, 1.0, -1.0))
+        stalls = to - self.low < STALLS * (self.high - self.low)
+        return Bracket(low, over, high, under, where(late, 1.0, where(stalls, -2.0, -1.0)))
 
     def root(self) -> Number:
         """Return the estimated time of the first zero by false position, or the midpoint if the trial to `high` failed.
@@ -86,6 +89,7 @@ class Bracket(NamedTuple):
 
         All times are fractions of the step.
         """
+        root = maximum(root, where(self.side < -1.0, self.low + LEAST * (self.high - self.low), self.low))
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
