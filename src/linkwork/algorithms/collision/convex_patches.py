@@ -54,8 +54,10 @@ class _Polygon(NamedTuple):
 def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
     """Return the patch of two convex solids A and B in one frame.
 
-    The smallest distance and its normal are exact if the solids are apart or penetrate little. Solids that penetrate
-    deeply, by more than about 5 % of their size, may have the depth of a local minimum: too large, never too small.
+    The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the normal
+    is exact, but the normal may be a local minimum of the depth instead of the smallest one. This was so for 1 of 1000
+    random contacts with a depth of 0.1 % of the size, at edges and corners, and for up to 6 % of those with a depth
+    comparable to the size.
     All normals are equal. The points of an end face of a cylinder are four points of its rim.
     """
     best = separation(a, b)
