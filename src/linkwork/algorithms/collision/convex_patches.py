@@ -54,8 +54,11 @@ class _Polygon(NamedTuple):
 def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
     """Return the patch of two convex solids A and B in one frame.
 
-    The smallest distance and its normal are exact if the solids are apart or penetrate little. Solids that penetrate
-    deeply, by more than about 5 % of their size, may have the depth of a local minimum: too large, never too small.
+    The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
+    normal is exact, but the normal may be a local minimum of the depth instead of the smallest one, near edges and
+    corners. Of random pairs with a depth of 0.1 % to 5 % of their size, this was so for 0.1 % to 0.5 % of pairs of
+    hulls with eight vertices, and for 1.3 % of those of a cylinder and a box; of pairs whose depth is comparable to
+    their size, for up to 6 %.
     All normals are equal. The points of an end face of a cylinder are four points of its rim.
     """
     best = separation(a, b)
