@@ -34,7 +34,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.ledger import IMPULSE, SIZE, kept_ledgers
+from linkwork.simulation.ledger import SIZE, kept_ledgers, without_impulse
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -474,9 +474,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
             raise LinkworkError(
                 f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
             )
-    ledger = np.array(run.final.motion.ledger)
-    ledger[..., IMPULSE] = 0.0  # that of the ground is counted from the start of each run
-    return run.final._replace(status=status, step=step).moved(ledger=ledger)
+    return run.final._replace(status=status, step=step).moved(ledger=without_impulse(run.final.motion.ledger))
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
