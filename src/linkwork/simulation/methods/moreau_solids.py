@@ -32,6 +32,7 @@ from linkwork.simulation.methods.moreau import (
     with_slip,
 )
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
+from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
 from linkwork.simulation.methods.solids_conditions import pass_conditions
 from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
@@ -78,19 +79,21 @@ def moreau_with_solids(
     iterations, left, agreed = rest
     found, beside = PairImpulses(v, p, iterations, left, agreed, others), beside.with_terms(terms)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
-    power = free.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
+    rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     out = integrate(m, middle.q, _push_out(system.mechanism, beside, after))
     pushing = sum(free.energies(out, found.v)) - sum(free.energies(middle.q, found.v))
     q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
-    done = power * h + after.work(middle.v) + OtherBlocks(beside.blocks).work(others, middle.v, found.v) + pushing
-    moved = now._replace(q=q, v=v, work=now.work + done, solid_memory=after.memory(t + h))
+    impulses = beside.impulses(others)
+    by_solids = after.work(middle.v) + pushing
+    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, by_solids)
+    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
-    impulses = beside.impulses(others)
     if beside.points:
         each = zip(beside.points, now.contact_memory, strict=True)
         touch = [contact_state(one, impulses, before, found.v, h, t + h) for one, before in each]
         moved = moved._replace(contact_memory=np.array(touch))
+    moved = with_ground(m, middle.q, middle.v, moved, h, after.ground_impulse() if len(now.ledger) else np.zeros(6))
     for box in beside.boxes:
         moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
     return moved, True

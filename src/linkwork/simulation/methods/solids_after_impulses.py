@@ -12,10 +12,11 @@ from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses
 from linkwork.algorithms.solid_contact.push_out import separating_displacement
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.model.mechanism import WORLD
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Number, minimum, where
+from linkwork.spatial.scalar import Array, Number, cross, lookup, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
@@ -37,6 +38,21 @@ class SolidsAfterImpulses:
         (total,) = pairs.selection.visit(
             lambda k, total: (total + p.at(k) @ pairs.speeds(k, pairs.frame(k), mean),), 0.0
         )
+        return total
+
+    def ground_impulse(self) -> Array:
+        """Return the impulse [N s] of the ground on solids and its moment [N m s] about the world's origin, (6,)."""
+        solids, p = self.solids, self.found.p
+        on_world = np.array([[float(number == WORLD)] for number in solids.bodies.numbers])
+
+        def add(k: Number, total: Array) -> tuple[Array]:
+            rows = (lookup(table, k)[0] for table in (solids.pairs.body_a, solids.pairs.body_b))
+            first, second = (lookup(on_world, row)[0] for row in rows)
+            force, torque = solids.pairs.frame(k).wrench(p.at(k))
+            moment = torque + cross(WorldPatch.read(solids.touching.patches, k).points[0], force)
+            return (total + np.concatenate([force, moment]) * (second - first),)
+
+        (total,) = solids.pairs.selection.visit(add, np.zeros(6))
         return total
 
     def push_out(self) -> Array:
