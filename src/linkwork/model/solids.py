@@ -94,7 +94,8 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
     for a, b in both:
         key = frozenset((id(a), id(b)))
         if a.body != b.body and key not in banned and (collision.pairs or frozenset((a.body, b.body)) not in apart):
-            found.setdefault(key, SolidPair(*sorted((a, b), key=_rank), collision))
+            first, second = sorted((a, b), key=_rank)
+            found.setdefault(key, SolidPair(first, second, collision))
     return [pair for pair in found.values() if collision.pairs or _rank(pair.first) < UNBOUNDED]
 
 
