@@ -30,7 +30,9 @@ from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
 DIFFERENCE = 1e-3  # part of a time for which the rates serve, over which contact functions with loops are differenced
-SMOOTH = 0.1  # motion of a contact point, relative to the size of the solids, or turn of its normal [rad], without drift
+SMOOTH = (
+    0.1  # motion of a contact point, relative to the size of the solids, or turn of its normal [rad], without drift
+)
 VALUES = 6 * POINTS  # coordinates of points and normals
 
 

@@ -84,8 +84,8 @@ def moreau_with_solids(
     pushing = sum(free.energies(out, found.v)) - sum(free.energies(middle.q, found.v))
     q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
     impulses = beside.impulses(others)
-    by_solids = after.work(middle.v) + pushing
-    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, by_solids)
+    contacts = after.work(middle.v) + pushing
+    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
@@ -93,7 +93,9 @@ def moreau_with_solids(
         each = zip(beside.points, now.contact_memory, strict=True)
         touch = [contact_state(one, impulses, before, found.v, h, t + h) for one, before in each]
         moved = moved._replace(contact_memory=np.array(touch))
-    moved = with_ground(m, middle.q, middle.v, moved, h, after.ground_impulse() if len(now.ledger) else np.zeros(6))
+    moved = with_ground(m, middle.q, middle.v, moved, h)
+    if len(moved.ledger):
+        moved = moved.pushed_by_ground(after.ground_impulse())
     for box in beside.boxes:
         moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
     return moved, True

@@ -12,7 +12,7 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import CLUTCHES, CONTACTS, IMPULSE, ground_impulse
+from linkwork.simulation.ledger import CLUTCHES, CONTACTS, ground_impulse
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number
 
@@ -29,8 +29,7 @@ def ledger_of_step(
     """Return the work [J] of a step, and the changes of its ledger if the state `now` has one.
 
     `done` has those of all other forces. The impulses p of the `blocks` change the velocities (nv,) from `before` to
-    `after`. `push_out` [J] is the work of moving contacts out of penetration, and of
-    the contact impulses of solids.
+    `after`. `push_out` [J] is the work of moving contacts out of penetration.
     """
     works: list[Number] = [0.0, 0.0]
     for block, impulse in zip(blocks, p, strict=True):
@@ -45,18 +44,13 @@ def ledger_of_step(
     return np.array([total, *ledger])
 
 
-def with_ground(
-    mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number, on_solids: Array | float = 0.0
-) -> StepState:
+def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
     """Return the state `moved` after a step h [s] with the impulse of the ground in its ledger, if it has one.
 
-    q (nq,) and v (nv,) are those at mid-step, where the contact impulses act. `on_solids` (6,) is the impulse of the
-    ground on solids.
+    q (nq,) and v (nv,) are those at mid-step, where the contact impulses act.
     """
     if not len(moved.ledger):
         return moved
     there, _ = contact_kinematics(mechanism.tree, *to_tree(mechanism, ("q", "v"), (q, v)))
     ground = ground_impulse(mechanism.contact_pairs, there, forces_of(moved.contact_memory) * h)
-    return moved._replace(
-        ledger=np.concatenate([moved.ledger[: IMPULSE.start], moved.ledger[IMPULSE] + ground + on_solids])
-    )
+    return moved.pushed_by_ground(ground)

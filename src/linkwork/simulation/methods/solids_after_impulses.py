@@ -12,8 +12,7 @@ from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses
 from linkwork.algorithms.solid_contact.push_out import separating_displacement
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
-from linkwork.model.mechanism import WORLD
-from linkwork.model.solids import POINTS
+from linkwork.model.solids import POINTS, WORLD
 from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Number, cross, lookup, minimum, where
@@ -41,19 +40,17 @@ class SolidsAfterImpulses:
         return total
 
     def ground_impulse(self) -> Array:
-        """Return the impulse [N s] of the ground on solids and its moment [N m s] about the world's origin, (6,)."""
-        solids, p = self.solids, self.found.p
-        on_world = np.array([[float(number == WORLD)] for number in solids.bodies.numbers])
+        """Return the impulse of contacts with the world on the mechanism, and its moment about the origin, (6,)."""
+        pairs, solids = self.solids.pairs, self.solids
+        a, b = ([solids.bodies.numbers[int(row)] for row in table[:, 0]] for table in (pairs.body_a, pairs.body_b))
+        signs = np.array([[float(j == WORLD) - float(i == WORLD)] for i, j in zip(a, b, strict=True)])
 
-        def add(k: Number, total: Array) -> tuple[Array]:
-            rows = (lookup(table, k)[0] for table in (solids.pairs.body_a, solids.pairs.body_b))
-            first, second = (lookup(on_world, row)[0] for row in rows)
-            force, torque = solids.pairs.frame(k).wrench(p.at(k))
-            moment = torque + cross(WorldPatch.read(solids.touching.patches, k).points[0], force)
-            return (total + np.concatenate([force, moment]) * (second - first),)
+        def add(k: Number, force: Array, moment: Array) -> tuple[Array, Array]:
+            push, turn = pairs.frame(k).wrench(self.found.p.at(k))
+            point, sign = WorldPatch.read(solids.touching.patches, k).points[0], lookup(signs, k)[0]
+            return force + push * sign, moment + (turn + cross(point, push)) * sign
 
-        (total,) = solids.pairs.selection.visit(add, np.zeros(6))
-        return total
+        return np.concatenate(pairs.selection.visit(add, np.zeros(3), np.zeros(3)))
 
     def push_out(self) -> Array:
         """Return the displacement (nv,) that moves resting solids out of each other.

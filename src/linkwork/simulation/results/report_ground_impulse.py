@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.ledger import IMPULSE, LEDGERS
 from linkwork.simulation.ledger_series import GROUND_IMPULSE
@@ -28,15 +27,16 @@ IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to it
 
 def touches_world(mechanism: Mechanism) -> bool:
     """Return whether contacts of the mechanism may touch a surface of the world."""
-    return any(WORLD in bodies for _, *bodies in mechanism.contact_bodies)
+    return any(WORLD in (pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs)
 
 
 def why_not_with_ground(run: RunData) -> str:
     """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches it."""
     if not touches_world(run.mechanism):
         return ""
-    label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
-    may = f"{label} may touch the world"
+    pairs = run.mechanism.contact_pairs
+    name = next(one.contact.name for one in pairs if WORLD in (one.contact.at.body, one.surface.place.body))
+    may = f"contact {name!r} may touch the world"
     if CONTACTS not in run.facts.ledgers:
         return f"{may}, and the run does not sum the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
@@ -59,7 +59,10 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
     names = ("momentum", "angular momentum")
     found = (p - p[..., :1, :] - gravity - ground[..., :3], about_origin - about_origin[..., :1, :] - turned)
     lever = largest_magnitude(np.linalg.norm(centre, axis=-1))
-    least = LEAST_MOMENT * (lever + _reach(run.mechanism)) * largest_magnitude(np.linalg.norm(ground[..., :3], axis=-1))
+    reach = max(
+        float(np.linalg.norm(one.contact.at.pose.p)) + one.contact.radius for one in run.mechanism.contact_pairs
+    )
+    least = LEAST_MOMENT * (lever + reach) * largest_magnitude(np.linalg.norm(ground[..., :3], axis=-1))
     sizes = scales[0], np.maximum(scales[1] + lever * scales[0], least)
     notes = "that gravity and ground do not cause", "about the origin that gravity and ground do not cause"
     for k, (name, drift, size, note) in enumerate(zip(names, found, sizes, notes, strict=True)):
@@ -71,16 +74,6 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
         pushed = largest_magnitude(np.linalg.norm(ground[..., 3 * k : 3 * k + 3], axis=-1))
         error = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), np.maximum(size, pushed))
         yield checked(run, name, error, f"largest change {note}, relative to momentum and impulse")
-
-
-def _reach(mechanism: Mechanism) -> float:
-    """Return the largest distance [m] of a contact from the origin of a moving body."""
-    found = [float(np.linalg.norm(one.contact.at.pose.p)) + one.contact.radius for one in mechanism.contact_pairs]
-    for pair in mechanism.solid_pairs:
-        for solid in (pair.first, pair.second):
-            if solid.body != WORLD:
-                found.append(float(np.linalg.norm(solid.pose.p) + np.linalg.norm(half_extents(solid.shape))))
-    return max(found)
 
 
 def _ground(run: RunData) -> Array:
