@@ -20,11 +20,11 @@ SHAPES: dict[str, Callable[[Array], Any]] = {
 }
 
 
-def reference(kind: tuple[str, str], pairs: Pairs) -> tuple[Array, Array]:
-    """Signed distances (n,) and normals from B to A (n, 3) from coal, at its best tolerances."""
+def reference(kind: tuple[str, str], pairs: Pairs, tolerance: float = 1e-12) -> tuple[Array, Array]:
+    """Signed distances (n,) and normals from B to A (n, 3) from coal."""
     options = coal.DistanceRequest()
     options.enable_signed_distance = True
-    options.gjk_tolerance = options.epa_tolerance = 1e-12
+    options.gjk_tolerance = options.epa_tolerance = tolerance
     options.gjk_max_iterations = options.epa_max_iterations = 1000
     distances, normals = [], []
     base = coal.Transform3s()

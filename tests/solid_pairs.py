@@ -10,6 +10,14 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
+# Deep penetrations of these kinds can have the depth of a local minimum
+LOCAL = {("capsule", "cylinder"), ("cylinder", "cylinder"), ("cylinder", "box")}
+
+
+def well_posed(kind: tuple[str, str], distances: Array) -> Array:
+    """Whether the distances (n,) of pairs of a kind must be exact: not if the solids penetrate deeply."""
+    return (distances > -0.05) | (kind not in LOCAL)
+
 
 class Pairs(NamedTuple):
     """A batch of pairs of solids: sizes (n, k), rotations (n, 3, 3) and positions (n, 3) of A in B."""

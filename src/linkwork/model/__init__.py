@@ -4,7 +4,7 @@ from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners
 from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.elements.uneven_ground import Ground, HeightField
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Hull, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,
     Cylindrical,
@@ -31,6 +31,7 @@ __all__ = [
     "Geometry",
     "Ground",
     "HeightField",
+    "Hull",
     "JointKind",
     "Mechanism",
     "Mesh",

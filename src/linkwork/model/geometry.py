@@ -14,12 +14,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.hull_vertices import hull_vertices, spread_vertices
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
 
 Role = Literal["visual", "collision"]
 ROLES: tuple[Role, ...] = ("visual", "collision")
 Three = Sequence[float]  # three numbers; stored as a tuple
+Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
+MOST_VERTICES = 256  # of a hull: the time of a contact grows with their number
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
@@ -265,7 +268,80 @@ class Mesh:
         raise ModelError(f"contacts cannot touch the mesh {self.source!r}; use another shape as the surface")
 
 
-Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
+@dataclass(frozen=True)
+class Hull:
+    """Shape for `Builder.geometry`: the convex hull of points, a solid for contacts with other solids.
+
+    `points` contains only the vertices of the hull. Balls and points of `Builder.touch` cannot touch a hull.
+
+    Parameters
+    ----------
+    points : array_like, shape (k, 3), [m]
+        At least four points that do not lie in one plane. Their hull has at most 256 vertices;
+        `Hull.simplified` chooses some of more points.
+
+    Examples
+    --------
+    >>> len(lw.Hull([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.1]]).points)
+    4
+
+    """
+
+    points: Rows
+
+    def __post_init__(self) -> None:
+        vertices = _vertices(self.points)
+        if len(vertices) > MOST_VERTICES:
+            raise ModelError(
+                f"a Hull has at most {MOST_VERTICES} vertices; these points have {len(vertices)}. "
+                "Use lw.Hull.simplified(points, most), which chooses some of them"
+            )
+        object.__setattr__(self, "points", tuple(map(tuple, vertices.tolist())))
+
+    @staticmethod
+    def simplified(points: Any, most: int = 64) -> tuple[Hull, float]:
+        """Return a hull with a limited number of vertices, and how far the other points are outside its faces.
+
+        Parameters
+        ----------
+        points : array_like, shape (k, 3), [m]
+            Points, such as the vertices of a mesh.
+        most : int, default 64
+            Largest number of vertices, from 4 to 256.
+
+        Returns
+        -------
+        Hull
+            Hull of some of the points, each chosen as the one farthest outside the hull of those before.
+        float
+            Largest distance [m] of a point outside the planes of the hull's faces.
+
+        """
+        if not 4 <= most <= MOST_VERTICES:
+            raise ModelError(f"most must be from 4 to {MOST_VERTICES}; got {most!r}")
+        vertices, error = spread_vertices(_vertices(points), most)
+        return Hull(vertices), error
+
+    def near(self, p: Array) -> Near:
+        """Raise a ModelError: only solids touch a hull."""
+        raise ModelError("points and balls cannot touch a Hull; use another shape as the surface")
+
+
+def _vertices(points: Any) -> Array:
+    """Return the vertices (n, 3) [m] of the hull of points (k, 3) [m]; raise a ModelError for invalid points."""
+    try:
+        array = np.array(points, dtype=float)
+    except (TypeError, ValueError):
+        array = np.zeros((0, 3))
+    if array.shape[1:] != (3,) or len(array) < 4 or not np.isfinite(array).all():
+        raise ModelError(f"points must be at least four points (k, 3) of finite numbers; got {points!r:.80}")
+    vertices = hull_vertices(array)
+    if vertices is None:
+        raise ModelError("the points of a Hull must not lie in one plane; use a Box or a thicker set of points")
+    return vertices
+
+
+Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh | Hull
 
 
 def checked_shape(shape: object, element: str) -> Shape:

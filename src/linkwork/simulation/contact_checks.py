@@ -17,7 +17,7 @@ from linkwork.algorithms.solid_contact.body_responses import body_jacobian
 from linkwork.algorithms.solid_contact.pair_tables import extent
 from linkwork.algorithms.solid_contact.rigid_pairs import about
 from linkwork.errors import LinkworkError, listed, unknown_name
-from linkwork.model.geometry import Mesh
+from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS, SolidPair
 from linkwork.simulation.problem import Problem
@@ -142,9 +142,10 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
                 f"contact {pair.contact.name!r} has no stiffness: set its stiffness, or simulate with contact='rigid'"
             )
     for pair in pairs:
-        if isinstance(pair.surface.shape, Mesh):
-            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
-            raise LinkworkError(f"{reason}; meshes have no contact: name other surfaces in `against`, or use boxes")
+        if isinstance(pair.surface.shape, Mesh | Hull):
+            kind = type(pair.surface.shape).__name__.lower()
+            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a {kind}"
+            raise LinkworkError(f"{reason}; points cannot touch it: name other surfaces in `against`, or use boxes")
     if problem.compliant and problem.mechanism.solid_pairs:
         _refuse_solids(problem, method)
     if adaptive and problem.mechanism.touches:

@@ -25,6 +25,10 @@ class Corner(NamedTuple):
     height: Number
     distance: Number
 
+    def if_(self, exists: Condition) -> Corner:
+        """Return the same point, at the distance FAR unless it `exists`."""
+        return self._replace(distance=where(exists, self.distance, FAR))
+
 
 def overlap(half: Array, centre: Array, first: Array, second: Array, separation: Number) -> list[Corner]:
     """Return four points of the overlap of a parallelogram with a rectangle, seen along z.
@@ -37,20 +41,29 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
     size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
     slack = SAME * size
     corners = [*_clipped_edges(half, centre, first, second, slack), *_covered(half, centre, first, second)]
+    down = [centre[i] - first[i] * _sign(first[2]) - second[i] * _sign(second[2]) for i in range(2)]
+    bound = Corner(clamp(down[0], -half[0], half[0]), clamp(down[1], -half[1], half[1]), separation, separation)
+    return spanning(corners, separation, bound, slack, 4.0 * slack)
+
+
+def spanning(corners: list[Corner], separation: Number, nearest: Corner, slack: Number, merged: Number) -> list[Corner]:
+    """Return four of the corners of an overlap: those that are extreme along four directions, and the lowest.
+
+    The lowest corner replaces one of the others if it is lower than all of them. If it is higher than `separation` [m],
+    the `nearest` point replaces one of them. Points nearer to each other than `merged` [m] are one point.
+    """
     lowest = corners[0]
     for corner in corners[1:]:
         lowest = _chosen(corner.distance < lowest.distance, corner, lowest)
-    chosen = [_extreme(corners, direction) for direction in DIRECTIONS]
-    chosen = _with_lowest(chosen, lowest, slack)
+    lowest = _chosen(lowest.distance > separation + slack, nearest, lowest)
+    chosen = _with_lowest([_extreme(corners, direction) for direction in DIRECTIONS], lowest, slack)
     for k in range(1, 4):
-        for other in chosen[:k]:
-            near = (abs(chosen[k].x - other.x) <= 2.0 * slack) & (abs(chosen[k].y - other.y) <= 2.0 * slack)
-            chosen[k] = chosen[k]._replace(distance=where(near, FAR, chosen[k].distance))
-    # Faces beside each other
-    aside = lowest.distance > separation + 4.0 * slack
-    down = [centre[i] - first[i] * _sign(first[2]) - second[i] * _sign(second[2]) for i in range(2)]
-    bound = Corner(clamp(down[0], -half[0], half[0]), clamp(down[1], -half[1], half[1]), separation, separation)
-    chosen[0] = _chosen(aside, bound, chosen[0])
+        for j in range(k):
+            one, two = chosen[j], chosen[k]
+            near = (abs(two.x - one.x) <= merged) & (abs(two.y - one.y) <= merged)
+            twice = near & (one.distance < FAR) & (two.distance < FAR)
+            chosen[j] = _chosen(twice & (two.distance < one.distance), two, one)
+            chosen[k] = two._replace(distance=where(twice, FAR, two.distance))
     return chosen
 
 

@@ -1,7 +1,18 @@
 """Kinds of pairs of solids, each with the function that returns its contact patch.
 
 `pair_kinds` has the ordered pairs (kind of A, kind of B); `ordered` exchanges A and B where only the other order
-exists. A loop over all pairs of one kind calls one function, with sizes and poses that it reads from tables.
+exists. A loop over all pairs of one kind calls one function, with sizes and poses that it reads from tables. Pairs with
+hulls need the vertices of all hulls of a mechanism: `hull_patches.HullPairs`. Pairs with uneven ground need the ground:
+`ground_patches.GroundPairs`.
+
+| kind | size |
+|---|---|
+| sphere | radius [m] |
+| capsule, cylinder | radius, half length [m] along z |
+| box | half extents [m] |
+| plane | none; the solid is below z = 0 |
+| hull | (8,), see `HullPairs.sizes` |
+| ground | none |
 """
 
 from __future__ import annotations
@@ -10,6 +21,12 @@ from collections.abc import Callable
 
 from linkwork.algorithms.collision.box_patches import box_box
 from linkwork.algorithms.collision.contact_patch import ContactPatch
+from linkwork.algorithms.collision.cylinder_patches import (
+    capsule_cylinder,
+    cylinder_box,
+    cylinder_cylinder,
+    sphere_cylinder,
+)
 from linkwork.algorithms.collision.plane_patches import box_plane, capsule_plane, cylinder_plane, sphere_plane
 from linkwork.algorithms.collision.rounded_patches import (
     capsule_box,
@@ -23,24 +40,36 @@ from linkwork.spatial.scalar import Array
 
 Patch = Callable[[Array, Array, Transform], ContactPatch]
 
-SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "plane": 0}  # numbers that give the size of a solid
+# Numbers that give the size of a solid
+SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "plane": 0, "hull": 8, "ground": 0}
 
 pair_kinds: dict[tuple[str, str], Patch] = {
     ("sphere", "sphere"): sphere_sphere,
     ("sphere", "capsule"): sphere_capsule,
+    ("sphere", "cylinder"): sphere_cylinder,
     ("sphere", "box"): sphere_box,
     ("sphere", "plane"): sphere_plane,
     ("capsule", "capsule"): capsule_capsule,
+    ("capsule", "cylinder"): capsule_cylinder,
     ("capsule", "box"): capsule_box,
     ("capsule", "plane"): capsule_plane,
+    ("cylinder", "cylinder"): cylinder_cylinder,
+    ("cylinder", "box"): cylinder_box,
     ("cylinder", "plane"): cylinder_plane,
     ("box", "box"): box_box,
     ("box", "plane"): box_plane,
 }
 
 
+ORDER = ("sphere", "capsule", "cylinder", "box", "hull", "plane", "ground")  # A comes before B
+
+
 def ordered(a: str, b: str) -> tuple[tuple[str, str], bool] | None:
-    """Return the pair kind of two solids and whether their order must be exchanged; None if they cannot touch."""
-    if (a, b) in pair_kinds:
-        return (a, b), False
-    return ((b, a), True) if (b, a) in pair_kinds else None
+    """Return the pair kind of two solids and whether their order must be exchanged; None if they cannot touch.
+
+    Planes and grounds do not touch each other.
+    """
+    if {a, b} <= {"plane", "ground"}:
+        return None
+    exchanged = ORDER.index(a) > ORDER.index(b)
+    return ((b, a) if exchanged else (a, b)), exchanged

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.elements.contact import box_corners
-from linkwork.model.geometry import Box, Capsule, Cylinder, Shape, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from linkwork.model.hull_vertices import hull_vertices, spread_vertices
 from linkwork.spatial.scalar import Array
 
 RIM_POINTS = 12  # around each end of a cylinder: the prism is at most 1 - cos(pi / 12) = 3.4 % of the radius smaller
@@ -49,31 +50,16 @@ def hull_points(vertices: Array) -> ContactPoints | None:
 
     Vertices are chosen one after the other: each is the vertex farthest outside the hull of those chosen before.
     """
-    from scipy.spatial import ConvexHull, QhullError  # imported here to keep `import linkwork` fast
-
-    try:
-        corners = vertices[ConvexHull(vertices).vertices]
-        if len(corners) <= HULL_POINTS:
-            return ContactPoints(corners)
-        chosen = _spread_out(corners)
-        while True:
-            planes = ConvexHull(corners[chosen]).equations  # outward normals and offsets of the facets
-            outside = (corners @ planes[:, :3].T + planes[:, 3]).max(axis=1)
-            if len(chosen) == HULL_POINTS or outside.max() <= 0.0:
-                return ContactPoints(corners[chosen], error=max(0.0, float(outside.max())))
-            chosen.append(int(outside.argmax()))
-    except (QhullError, ValueError):  # all vertices lie in one plane, or there are too few
+    corners = hull_vertices(vertices)
+    if corners is None:  # all vertices lie in one plane, or there are too few
         return None
+    at, error = spread_vertices(corners, HULL_POINTS)
+    return ContactPoints(at, error=error)
 
 
-def _spread_out(corners: Array) -> list[int]:
-    """Return the numbers of four of the `corners` (n, 3) [m] that span a large tetrahedron."""
-    first = int(np.argmax(corners @ np.array([1.0, 0.0, 0.0])))
-    away = corners - corners[first]
-    second = int(np.argmax((away**2).sum(axis=1)))
-    normals = np.cross(away, away[second])
-    third = int(np.argmax((normals**2).sum(axis=1)))
-    return [first, second, third, int(np.argmax(abs(away @ normals[third])))]
+def _corners(shape: Hull) -> ContactPoints:
+    at, error = spread_vertices(np.array(shape.points), HULL_POINTS)
+    return ContactPoints(at, error=error)
 
 
 def _rims(shape: Cylinder) -> ContactPoints:
@@ -90,6 +76,7 @@ def _ends(shape: Capsule) -> ContactPoints:
 _POINTS: dict[type, Callable[[Any], ContactPoints]] = {
     Sphere: lambda shape: ContactPoints(np.zeros((1, 3)), shape.radius),
     Capsule: _ends,
+    Hull: _corners,
     Box: lambda shape: ContactPoints(box_corners(shape.size)),
     Cylinder: _rims,
 }

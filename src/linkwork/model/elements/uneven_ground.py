@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.geometry import Near, Shape, plain_numbers
+from linkwork.model.geometry import Near, Rows, Shape, plain_numbers
 from linkwork.spatial.function_derivatives import SecondOrder, second_order
 from linkwork.spatial.scalar import Array, Condition, Number, dot, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 Two = Sequence[float]  # two numbers; stored as a tuple
-Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
 
 # --- foot points on a Ground ---
 MOST = 24  # iterations of Newton's method for a foot point; 3 to 5 are usual

@@ -1,0 +1,149 @@
+"""Contact patch of two convex solids: overlap of the parts of their surfaces that face each other.
+
+Each solid gives four points of its surface near the contact. Seen along the normal they are the corners of a convex
+polygon, which may be a line or a point. The patch has up to four corners of the overlap of both polygons, and the
+nearest points if no corner is as near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, patch_of, sign
+from linkwork.algorithms.collision.convex_separation import Solid, separation, tangents
+from linkwork.algorithms.collision.face_overlap import DIRECTIONS, Corner, spanning
+from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
+from linkwork.tolerances import TINY, TINY_SIZE
+
+MERGED = 1e-4  # distance of points, relative to the size, below which they are one: overlaps of lines have thin ends
+FLAT = 1e-12  # part of the extent that is added to solve for the slope of a line
+
+
+class RoundedSolid(Solid, Protocol):
+    """A convex solid with all points within `radius` [m] of it."""
+
+    @property
+    def radius(self) -> Number:
+        """Return the radius [m]."""
+        ...
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return four points (3,) [m] of the surface near the support point along n (3,), in cyclic order.
+
+        Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n.
+        """
+        ...
+
+
+class _Polygon(NamedTuple):
+    """Four corners in cyclic order, each x, y and height [m]; slopes of its plane, and heights there at the origin."""
+
+    corners: list[Array]
+    slopes: tuple[Number, Number]
+    level: Number
+
+    def height(self, x: Number, y: Number) -> Number:
+        """Return the height [m] of the plane of the polygon at x, y [m]."""
+        return self.level + self.slopes[0] * x + self.slopes[1] * y
+
+
+def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
+    """Return the patch of two convex solids A and B in one frame.
+
+    The smallest distance is exact, for penetrations that are small compared with the solids. The normals are equal.
+    """
+    best = separation(a, b)
+    n, size = best.normal, a.size + b.size
+    t1, t2 = tangents(n)
+    middle = (best.on_a + best.on_b) * 0.5
+    tilted = [t1 * x + t2 * y for x, y in DIRECTIONS]
+
+    def polygon(points: list[Array]) -> _Polygon:
+        local = [point - middle for point in points]
+        return _polygon([np.array([dot(r, t1), dot(r, t2), dot(r, n)]) for r in local])
+
+    on_a, on_b = polygon(a.part(-n, tilted)), polygon(b.part(n, tilted))
+    top = dot(b.support(n) - middle, n)  # of B, above the middle; no point of A is below top + separation
+    corners = _overlap(on_a, on_b, top, best.value, SAME * size)
+    chosen = spanning(corners, best.value, Corner(0.0, 0.0, top, best.value), SAME * size, MERGED * size)
+    touches = []
+    rounded = a.radius + b.radius
+    for x, y, on_top, gap in chosen:
+        # Midway between the rounded surfaces: from B's core outward by its radius and half the distance
+        distance = gap - rounded
+        up = on_top + b.radius + 0.5 * where(gap < 1e8, distance, 0.0)
+        touches.append(Touch(middle + t1 * x + t2 * y + n * up, where(gap < 1e8, distance, gap), n))
+    return patch_of(touches)
+
+
+def _polygon(corners: list[Array]) -> _Polygon:
+    """Return the polygon of four points (3,) [m] with the plane that fits them best."""
+    mean = (corners[0] + corners[1] + corners[2] + corners[3]) * 0.25
+    apart = [corner - mean for corner in corners]
+    xx, xy, yy = (sum(r[i] * r[j] for r in apart) for i, j in ((0, 0), (0, 1), (1, 1)))
+    xz, yz = (sum(r[i] * r[2] for r in apart) for i in (0, 1))
+    extra = FLAT * (xx + yy) + TINY_SIZE
+    xx, yy = xx + extra, yy + extra
+    det = xx * yy - xy * xy
+    p, q = (xz * yy - yz * xy) / det, (yz * xx - xz * xy) / det
+    return _Polygon(corners, (p, q), mean[2] - p * mean[0] - q * mean[1])
+
+
+def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number) -> list[Corner]:
+    """Return the corners of the overlap of two polygons, with heights [m] on B and distances [m].
+
+    B extends to the height `top` [m], and A from `least` [m] above it.
+    """
+    found = []
+    for x, y, z, exists in _clipped(a, b, slack):
+        under = minimum(b.height(x, y), top)
+        found.append(Corner(x, y, under, maximum(z, top + least) - under).if_(exists))
+    for x, y, z, exists in _clipped(b, a, slack):
+        under = minimum(z, top)
+        found.append(Corner(x, y, under, maximum(a.height(x, y), top + least) - under).if_(exists))
+    return found
+
+
+def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Number, Number, Number]]:
+    """Return the ends of the parts of A's edges that are above polygon B: x, y, height [m], whether they exist."""
+    beyond = [_beyond(b, corner, slack) for corner in a.corners]
+    ends = []
+    for k in range(4):
+        start, end = a.corners[k], a.corners[(k + 1) % 4]
+        low, high, outside = 0.0, 1.0, 0.0
+        for f, g in zip(beyond[k], beyond[(k + 1) % 4], strict=True):
+            t = f / where(abs(f - g) > TINY, f - g, 1.0)
+            enters, leaves = f > 0.0, g > 0.0
+            outside = where(enters & leaves, 1.0, outside)
+            low = where(enters, maximum(low, t), low)
+            high = where(leaves, minimum(high, t), high)
+        exists = (outside < 0.5) & (low <= high)
+        for t in (low, high):
+            x, y, z = start + (end - start) * minimum(maximum(t, 0.0), 1.0)
+            ends.append((x, y, z, exists))
+    return ends
+
+
+def _beyond(polygon: _Polygon, point: Array, slack: Number) -> list[Number]:
+    """Return by how much [m] a point (3,) is beyond the edges of a polygon, and beyond its extent in four directions.
+
+    The extent limits polygons that are lines or points.
+    """
+    corners = polygon.corners
+    first, second = corners[2] - corners[0], corners[3] - corners[1]
+    turn = sign(first[0] * second[1] - first[1] * second[0])
+    found = []
+    for k in range(4):
+        start, end = corners[k], corners[(k + 1) % 4]
+        x, y = end[0] - start[0], end[1] - start[1]
+        length = np.sqrt(x * x + y * y + TINY)
+        aside = (point[0] - start[0]) * y - (point[1] - start[1]) * x
+        found.append(where(length > slack, turn * aside / length, 0.0) - slack)
+    for x, y in DIRECTIONS:
+        along = [x * corner[0] + y * corner[1] for corner in corners]
+        reach = maximum(maximum(along[0], along[1]), maximum(along[2], along[3]))
+        found.append(x * point[0] + y * point[1] - reach - slack)
+    return found

@@ -1,0 +1,324 @@
+"""Signed distance of two convex solids, from their support points: the GJK algorithm with a shifted origin.
+
+The *separation* along a unit normal n is s(n) = min n . x - max n . y over the points x of A and y of B; the signed
+distance is its maximum over all normals. The nearest points of separated solids follow from GJK. Solids that penetrate
+are first moved apart: from a normal n, A moves along n until the separation is a small margin. GJK gives the normal m
+of the moved solids, and s(m) >= s(n), because moving by t n increases the separation along m by at most t. The
+iteration stops at a local maximum of s. Every returned separation is a lower bound of the signed distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import axis, clamp, unit
+from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, maximum, where
+from linkwork.spatial.traceable_loops import iterate, repeat
+from linkwork.tolerances import HUGE, TINY
+
+MARGIN = 1e-3  # separation of the moved solids, relative to their size: GJK then has normals exact to 1e-13
+SHIFTS = 12  # iterations of moving the solids apart; 2 or 3 are usual
+MOST = 48  # iterations of GJK; polytopes need about 10, cylinders 20
+CLOSED = 1e-14  # part of the distance by which upper and lower bound may differ at the end of GJK
+GAIN = 1e-13  # increase of the separation, relative to the size, below which the iteration stops
+REFINE = 3  # iterations of Newton's method from the normal of GJK, whose error is below 1e-3
+FLAT = 1e-20  # squared sine of the angle of a triangle that counts as a line
+DEEP = 0.01  # penetration, relative to the size, above which all faces of hulls are visited
+SNAP = 1e-15  # loss of separation by round-off, relative to the size, for a normal that is more exact than that of GJK
+STEEP = 0.6  # component of a normal along x above which its tangents begin with z
+
+
+class Faces(NamedTuple):
+    """Faces of a hull: their number, the largest such number of all hulls, and the outward normal (3,) of number k."""
+
+    count: Number
+    most: int
+    normal: Callable[[Number], Array]
+
+
+class Solid(Protocol):
+    """A convex solid in the frame of B, as the algorithm sees it."""
+
+    @property
+    def centre(self) -> Array:
+        """Return a point (3,) [m] inside the solid."""
+        ...
+
+    @property
+    def size(self) -> Number:
+        """Return a length [m] of about the largest extent of the solid."""
+        ...
+
+    def support(self, n: Array) -> Array:
+        """Return the point (3,) [m] of the solid that is farthest along n (3,)."""
+        ...
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return the faces of a hull; None for other solids, whose `axes` and `lines` suffice."""
+        ...
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return the directions (3,) of straight lines on the surface."""
+        ...
+
+    def bend(self, n: Array) -> Array:
+        """Return the vector k (3,) [m^(1/2)] such that k k^T is the derivative of the support point along n (3,)."""
+        ...
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return normals (3,) of smooth parts of the surface, near the direction n (3,)."""
+        ...
+
+
+class Separation(NamedTuple):
+    """Separation `value` [m] of two solids along `normal` (3,) from B to A, and their nearest points (3,) [m]."""
+
+    value: Number
+    normal: Array
+    on_a: Array
+    on_b: Array
+
+
+class _Corner(NamedTuple):
+    """A point of the difference A - B: the points (3,) [m] of the two solids, and their difference after the shift."""
+
+    w: Array
+    on_a: Array
+
+
+class _Nearest(NamedTuple):
+    """Nearest point to the origin on a part of a simplex with its new corner: squared distance and weights."""
+
+    squared: Number
+    s: Number
+    t: Number
+    second: _Corner
+    third: _Corner
+
+
+def separation(a: Solid, b: Solid) -> Separation:
+    """Return the largest separation [m] of two solids, its normal (3,) and the nearest points (3,) [m]."""
+    size = a.size + b.size
+    towards, _ = unit(a.centre - b.centre, axis(2))
+    value, normal = -HUGE, towards
+    for start in _starts(a, b, towards):
+        found = _along(a, b, start)
+        better = found > value + GAIN * size
+        value, normal = where(better, found, value), where(better, start, normal)
+
+    def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
+        """Move the solids apart along the normal and find their nearest points; done if the value does not grow.
+
+        If the solids penetrate deeply, compare the result once with the separations along all faces of hulls.
+        """
+        scanned = rest[-1]
+        distance = maximum(MARGIN * size - value, 0.0)
+        new, turned, on_a, on_b = _gjk(a, b, normal, normal * distance)
+        stops = (new <= value + GAIN * size) | (distance <= 0.0)
+        better = new > value
+        value, normal = where(better, new, value), where(better, turned, normal)
+        scans = stops & (value < -DEEP * size) & (scanned < 0.5)
+        found, along = value, normal
+        for solid, side in ((b, 1.0), (a, -1.0)):
+            if solid.faces is not None:
+                found, along = _scanned(a, b, solid.faces, side, scans, (found, along))
+        better = found > value + GAIN * size
+        value, normal = where(better, found, value), where(better, along, normal)
+        done = where(stops, 1.0, 0.0) - where(better, 1.0, 0.0) > 0.5
+        return (value, normal, on_a, on_b, where(scans, 1.0, scanned)), done
+
+    initial = (value, normal, a.centre * 1.0, b.centre * 1.0, 0.0 * value)
+    (value, normal, on_a, on_b, _), _, _ = iterate(SHIFTS, improve, *initial)
+    for other in _refined(a, b, normal):
+        found = _along(a, b, other)
+        equal = found > value - SNAP * size
+        value, normal = where(equal, found, value), where(equal, other, normal)
+    return Separation(value, normal, on_a, on_b)
+
+
+def _scanned(
+    a: Solid, b: Solid, faces: Faces, side: float, scans: Condition, best: tuple[Number, Array]
+) -> tuple[Number, Array]:
+    """Return the largest separation [m] along the faces of a hull, and its normal (3,), if it is above the best one.
+
+    `side` is 1 for faces of B, -1 for faces of A. No face is visited unless `scans`.
+    """
+    count = where(scans, faces.count, 0.0)
+
+    def visit(k: Number, value: Number, normal: Array) -> tuple[tuple[Number, Number, Array], Condition]:
+        """Compare the separation along face number k with the best one."""
+        n = faces.normal(k) * side
+        found = where(count > 0.0, _along(a, b, n), value)
+        better = found > value
+        return (k + 1.0, where(better, found, value), where(better, n, normal)), k + 1.0 >= count
+
+    (_, value, normal), _, _ = iterate(faces.most, visit, 0.0 * best[0], *best)
+    return value, normal
+
+
+def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
+    """Return directions (3,) of which one is near the best normal, except for solids that penetrate deeply.
+
+    These are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of one or
+    both solids.
+    """
+    starts = [towards, *b.axes(towards), *a.axes(towards)]
+    starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]
+    for d in b.lines:
+        for e in a.lines:
+            across, _ = unit(cross(d, e), towards)
+            starts.append(across * where(dot(across, towards) < 0.0, -1.0, 1.0))
+    return starts
+
+
+def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
+    """Return unit vectors (3,) near n (3,) of which one is the best normal to round-off.
+
+    They solve by Newton's method the equations for the contact of two vertices or rims, and of a line with a rim.
+    Others are normals of faces, and products of lines of both solids.
+    """
+    refined = [_newton(a, b, n, None)]
+    refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]
+    for d in b.lines:
+        for e in a.lines:
+            across, _ = unit(cross(d, e), n)
+            refined.append(across * where(dot(across, n) < 0.0, -1.0, 1.0))
+    return [*refined, *b.axes(n), *a.axes(n)]
+
+
+def _newton(a: Solid, b: Solid, start: Array, line: Array | None) -> Array:
+    """Return the unit normal (3,) near `start` (3,) at which the separation is stationary.
+
+    With a `line` (3,), which is perpendicular to the start, the normal stays perpendicular to it.
+    """
+
+    def step(_: Number, n: Array) -> tuple[Array]:
+        """Return the normal after one step; the second derivatives are those of a vertex or a rim."""
+        w = a.support(-n) - b.support(n)
+        curves, value = (a.bend(-n), b.bend(n)), dot(n, w)
+        first, second = tangents(n)
+        if line is not None:
+            first, _ = unit(cross(line, n), first)
+        slopes = [dot(first, w), dot(second, w) if line is None else 0.0]
+        xx, xy, yy = value, 0.0 * value, value
+        for curve in curves:
+            x, y = dot(first, curve), dot(second, curve)
+            xx, xy, yy = xx + x * x, xy + x * y, yy + y * y
+        if line is not None:
+            xy, yy = 0.0, 1.0
+        det = xx * yy - xy * xy
+        convex = (det > TINY) & (xx > 0.0)
+        scale = where(convex, 1.0 / where(convex, det, 1.0), 0.0)
+        u, v = (yy * slopes[0] - xy * slopes[1]) * scale, (xx * slopes[1] - xy * slopes[0]) * scale
+        small = u * u + v * v < 1e-2
+        moved = n + (first * u + second * v) * where(small, 1.0, 0.0)
+        return (moved / np.sqrt(dot(moved, moved)),)
+
+    return repeat(REFINE, step, start)[0]
+
+
+def tangents(n: Array) -> tuple[Array, Array]:
+    """Return two unit vectors (3,) that are perpendicular to the unit vector n (3,) and to each other."""
+    seed = where(abs(n[0]) > STEEP, axis(2), axis(0))
+    first = seed - n * dot(seed, n)
+    first = first / np.sqrt(dot(first, first))
+    return first, cross(n, first)
+
+
+def perpendicular(d: Array, n: Array, otherwise: Array) -> Array:
+    """Return the unit vector (3,) nearest to n (3,) that is perpendicular to the unit vector d (3,).
+
+    If n is parallel to d, it is `otherwise` (3,).
+    """
+    aside = n - d * dot(d, n)
+    squared = dot(aside, aside)
+    there = squared > 1e-16
+    return where(there, aside / np.sqrt(where(there, squared, 1.0)), otherwise)
+
+
+def _along(a: Solid, b: Solid, n: Array) -> Number:
+    """Return the separation [m] along a unit normal n (3,) from B to A."""
+    return dot(n, a.support(-n) - b.support(n))
+
+
+def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array, Array, Array]:
+    """Return separation [m], normal (3,) and nearest points (3,) of A moved by `shift` (3,) [m], and B.
+
+    The separation is that before the move. The solids must be separated along `start` (3,) after it.
+    """
+
+    def corner(n: Array) -> _Corner:
+        on_a = a.support(-n)
+        return _Corner(on_a - b.support(n) + shift, on_a)
+
+    first = corner(start)
+    v = first.w
+
+    def step(v: Array, witness: Array, best: Number, normal: Array, *old: Array) -> tuple[tuple[Array, ...], Condition]:
+        """Add the support point along the nearest point v of the simplex; return the state and whether v is final."""
+        length = np.sqrt(dot(v, v) + TINY)
+        n = v / length
+        new = corner(n)
+        lower = dot(n, new.w)
+        value = lower - dot(n, shift)
+        better = value > best
+        triangle = [_Corner(old[k], old[k + 1]) for k in (0, 2, 4)]
+        near = _nearest(new, triangle)
+        e, f = near.second.w - new.w, near.third.w - new.w
+        moved = new.w + e * near.s + f * near.t
+        e, f = near.second.on_a - new.on_a, near.third.on_a - new.on_a
+        point = new.on_a + e * near.s + f * near.t
+        closer = near.squared < dot(v, v)
+        done = (length - lower <= CLOSED * length) | (near.squared >= dot(v, v))
+        v, witness = where(closer, moved, v), where(closer, point, witness)
+        state = (v, witness, where(better, value, best), where(better, n, normal), *new, *near.second, *near.third)
+        return state, done
+
+    initial = (v, first.on_a, dot(start, v - shift), start, *first, *first, *first)
+    (v, on_a, value, normal, *_), _, _ = iterate(MOST, step, *initial)
+    return value, normal, on_a, on_a - (v - shift)
+
+
+def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
+    """Return the nearest point to the origin on the edges and triangles of a tetrahedron that meet at its new corner.
+
+    It is new + s (second - new) + t (third - new).
+    """
+    w = new.w
+    edges = [corner.w - w for corner in old]
+    squares = [dot(e, e) for e in edges]
+    falls = [-dot(w, e) for e in edges]
+    best = _Nearest(dot(w, w), 0.0 * falls[0], 0.0 * falls[0], new, new)
+    for k in range(3):
+        some = squares[k] > TINY
+        t = where(some, clamp(falls[k] / where(some, squares[k], 1.0), 0.0, 1.0), 0.0)
+        v = w + edges[k] * t
+        found = _Nearest(dot(v, v), t, 0.0 * t, old[k], new)
+        best = _nearer(found.squared < best.squared, found, best)
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        product = dot(edges[i], edges[j])
+        scale = squares[i] * squares[j]
+        det = scale - product * product
+        plane = det > FLAT * scale
+        safe = where(plane, det, 1.0)
+        s = (falls[i] * squares[j] - falls[j] * product) / safe
+        t = (falls[j] * squares[i] - falls[i] * product) / safe
+        v = w + edges[i] * s + edges[j] * t
+        squared = dot(v, v)
+        inside = plane & (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0) & (squared < best.squared)
+        best = _nearer(inside, _Nearest(squared, s, t, old[i], old[j]), best)
+    return best
+
+
+def _nearer(condition: Condition, yes: _Nearest, no: _Nearest) -> _Nearest:
+    second, third = (
+        _Corner(*(where(condition, one, other) for one, other in zip(a, b, strict=True)))
+        for a, b in zip(yes[3:], no[3:], strict=True)
+    )
+    squared, s, t = (where(condition, one, other) for one, other in zip(yes[:3], no[:3], strict=True))
+    return _Nearest(squared, s, t, second, third)

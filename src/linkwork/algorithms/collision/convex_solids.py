@@ -1,0 +1,325 @@
+"""Convex solids for the general contact patch: support points, and the parts of their surface near a contact.
+
+A solid has a pose in the frame of the patch. Spheres and capsules are a point and a line segment with a radius; the
+radius is not part of their support points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import sign
+from linkwork.algorithms.collision.convex_separation import Faces, perpendicular
+from linkwork.algorithms.collision.plane_patches import UPRIGHT, facing_face
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, Number, dot, lookup, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import HUGE, TINY
+
+TILT = 0.03  # slope of a surface below which vertices of a hull count as one flat part
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The centre of a ball."""
+
+    X: Transform
+    radius: Number
+
+    @property
+    def centre(self) -> Array:
+        """Return the point (3,) [m]."""
+        return self.X.p
+
+    @property
+    def size(self) -> Number:
+        """Return the radius [m]."""
+        return self.radius
+
+    def support(self, n: Array) -> Array:
+        """Return the point (3,) [m] of the solid that is farthest along n (3,)."""
+        return self.X.p + 0.0 * n
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return None: only hulls have faces to visit."""
+        return None
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return no directions (3,)."""
+        return ()
+
+    def bend(self, n: Array) -> Array:
+        """Return zeros (3,): the support point is a corner."""
+        del n
+        return np.zeros(3)
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return no normals (3,): a point has no smooth part."""
+        del n
+        return ()
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return four times the point (3,) [m]."""
+        del n, directions
+        return [self.X.p] * 4
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The line segment of a capsule, along z."""
+
+    X: Transform
+    radius: Number
+    half: Number
+
+    @property
+    def centre(self) -> Array:
+        """Return the middle (3,) [m]."""
+        return self.X.p
+
+    @property
+    def size(self) -> Number:
+        """Return radius and half length [m]."""
+        return self.radius + self.half
+
+    def support(self, n: Array) -> Array:
+        """Return the end (3,) [m] that is farthest along n (3,)."""
+        d = self.X.R[:, 2]
+        return self.X.p + d * (sign(dot(d, n)) * self.half)
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return None: only hulls have faces to visit."""
+        return None
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return the direction (3,) of z."""
+        return (self.X.R[:, 2],)
+
+    def bend(self, n: Array) -> Array:
+        """Return zeros (3,): the support point is a corner."""
+        del n
+        return np.zeros(3)
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return the direction (3,) nearest to n (3,) that is perpendicular to the segment."""
+        return (perpendicular(self.X.R[:, 2], n, self.X.R[:, 0]),)
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return the two ends (3,) [m], each twice."""
+        del n, directions
+        along = self.X.R[:, 2] * self.half
+        return [self.X.p + along, self.X.p + along, self.X.p - along, self.X.p - along]
+
+
+@dataclass(frozen=True, eq=False)
+class SolidBox:
+    """A box with half extents (3,) [m]."""
+
+    X: Transform
+    half: Array
+    radius: Number = 0.0
+
+    @property
+    def centre(self) -> Array:
+        """Return the centre (3,) [m]."""
+        return self.X.p
+
+    @property
+    def size(self) -> Number:
+        """Return the sum of the half extents [m]."""
+        return self.half[0] + self.half[1] + self.half[2]
+
+    def support(self, n: Array) -> Array:
+        """Return the corner (3,) [m] that is farthest along n (3,)."""
+        own = self.X.R.T @ n
+        return self.X.point(np.array([sign(x) * h for x, h in zip(own, self.half, strict=True)]))
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return None: only hulls have faces to visit."""
+        return None
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return the directions (3,) of the edges."""
+        return tuple(self.X.R.T)
+
+    def bend(self, n: Array) -> Array:
+        """Return zeros (3,): the support point is a corner."""
+        del n
+        return np.zeros(3)
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return the normals (3,) of the three faces on the side of n (3,)."""
+        own = self.X.R.T @ n
+        return tuple(self.X.R[:, k] * sign(own[k]) for k in (2, 0, 1))
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return the corners (3,) [m] of the face whose normal is nearest to n (3,)."""
+        del directions
+        centre, first, second = facing_face(self.half, self.X.R, self.X.p, -(self.X.R.T @ n))
+        return [centre + first + second, centre - first + second, centre - first - second, centre + first - second]
+
+
+@dataclass(frozen=True, eq=False)
+class SolidCylinder:
+    """A cylinder along z with the given radius and half length [m]."""
+
+    X: Transform
+    round: Number
+    half: Number
+    radius: Number = 0.0
+
+    @property
+    def centre(self) -> Array:
+        """Return the centre (3,) [m]."""
+        return self.X.p
+
+    @property
+    def size(self) -> Number:
+        """Return radius and half length [m]."""
+        return self.round + self.half
+
+    def support(self, n: Array) -> Array:
+        """Return the point (3,) [m] of a rim that is farthest along n (3,)."""
+        x, y, z = self.X.R.T @ n
+        squared = x * x + y * y
+        aside = squared > TINY
+        scale = self.round / np.sqrt(where(aside, squared, 1.0))
+        rim = np.array([where(aside, x * scale, self.round), where(aside, y * scale, 0.0), sign(z) * self.half])
+        return self.X.point(rim)
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return None: only hulls have faces to visit."""
+        return None
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return the direction (3,) of z."""
+        return (self.X.R[:, 2],)
+
+    def bend(self, n: Array) -> Array:
+        """Return the vector k (3,) [m^(1/2)] such that k k^T is the derivative of the support point along n (3,)."""
+        R = self.X.R
+        x, y = dot(R[:, 0], n), dot(R[:, 1], n)
+        squared = x * x + y * y
+        aside = squared > 1e-16
+        squared = where(aside, squared, 1.0)
+        scale = where(aside, np.sqrt(self.round / (squared * np.sqrt(squared))), 0.0)
+        return (R[:, 1] * x - R[:, 0] * y) * scale
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return the normal (3,) of the end face on the side of n (3,) and the nearest one of the lateral surface."""
+        d = self.X.R[:, 2]
+        return d * sign(dot(d, n)), perpendicular(d, n, self.X.R[:, 0])
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return four points (3,) [m] of the rim, or the ends of a line on the lateral surface, each twice."""
+        del directions
+        X, R = self.X, self.X.R
+        x, y, z = R.T @ n
+        x = x + UPRIGHT
+        length = np.sqrt(x * x + y * y + 1e-40)
+        aside = (R[:, 0] * x + R[:, 1] * y) * (self.round / length)
+        across = (R[:, 1] * x - R[:, 0] * y) * (self.round / length)
+        end = R[:, 2] * (sign(z) * self.half)
+        flat = abs(z) > length
+        other = where(flat, X.p + end - aside, X.p - end + aside)
+        second = where(flat, across, aside)
+        third = where(flat, -across, aside)
+        return [
+            X.p + end + aside,
+            X.p + end + second,
+            other,
+            where(flat, X.p + end + third, other),
+        ]
+
+
+class HullRows(NamedTuple):
+    """Vertices or normals of a hull: `count` rows of a constant `table` (n, 3), from the row `first` on.
+
+    `most` is the largest count of all hulls of the table.
+    """
+
+    table: Array
+    most: int
+    first: Number
+    count: Number
+
+    def row(self, k: Number) -> Array:
+        """Return row number k (3,), in the table's unit."""
+        return lookup(self.table, self.first + k)
+
+
+@dataclass(frozen=True, eq=False)
+class SolidHull:
+    """A convex hull of `vertices` [m], with the outward `normals` of its faces.
+
+    `inside` (3,) [m] is a point inside and `size` [m] its largest extent from there.
+    """
+
+    X: Transform
+    vertices: HullRows
+    normals: HullRows
+    inside: Array
+    size: Number
+    radius: Number = 0.0
+
+    @property
+    def centre(self) -> Array:
+        """Return the point inside (3,) [m]."""
+        return self.X.point(self.inside)
+
+    def support(self, n: Array) -> Array:
+        """Return the vertex (3,) [m] that is farthest along n (3,)."""
+        return self._extreme([n])[0]
+
+    @property
+    def faces(self) -> Faces | None:
+        """Return the faces of the hull."""
+        return Faces(self.normals.count, self.normals.most, lambda k: self.X.R @ self.normals.row(k))
+
+    @property
+    def lines(self) -> Sequence[Array]:
+        """Return no directions (3,)."""
+        return ()
+
+    def bend(self, n: Array) -> Array:
+        """Return zeros (3,): the support point is a corner."""
+        del n
+        return np.zeros(3)
+
+    def axes(self, n: Array) -> Sequence[Array]:
+        """Return no normals (3,)."""
+        del n
+        return ()
+
+    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+        """Return the vertices (3,) [m] that are extreme along n (3,), tilted in four directions (3,)."""
+        return self._extreme([n + d * TILT for d in directions])
+
+    def _extreme(self, normals: Sequence[Array]) -> list[Array]:
+        """Return for each of several directions (3,) the vertex (3,) [m] that is farthest along it."""
+        own = [self.X.R.T @ n for n in normals]
+
+        def visit(k: Number, *best: Number) -> tuple[tuple[Number, ...], bool]:
+            """Compare vertex number k with the best vertex along each direction."""
+            vertex = self.vertices.row(k)
+            state = []
+            for j, n in enumerate(own):
+                far = dot(vertex, n)
+                farther = far > best[2 * j]
+                state += [where(farther, far, best[2 * j]), where(farther, k, best[2 * j + 1])]
+            return (k + 1.0, *state), k + 1.0 >= self.vertices.count
+
+        (_, *best), _, _ = iterate(self.vertices.most, visit, 0.0, *([-HUGE, 0.0] * len(own)))
+        return [self.X.point(self.vertices.row(k)) for k in best[1::2]]

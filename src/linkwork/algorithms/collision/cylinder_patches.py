@@ -1,0 +1,47 @@
+"""Contact patches of cylinders with spheres, capsules, boxes and cylinders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, patch_of, sign, touch_of_ball, unit
+from linkwork.algorithms.collision.convex_patches import convex_patch
+from linkwork.algorithms.collision.convex_solids import Segment, SolidBox, SolidCylinder
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, maximum, where
+
+HERE = Transform.identity()
+
+
+def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a sphere A, size (1,) [m], and a cylinder B, size (2,) [m], one point; X is the pose of A.
+
+    Inside the cylinder, the normal is that of the nearest face.
+    """
+    x, y, z = X.p
+    flat = np.array([x, y, 0.0 * z])
+    outward, far = unit(flat, np.array([1.0, 0.0, 0.0]))
+    upward = np.array([0.0, 0.0, 1.0]) * sign(z)
+    aside, above = far - b[0], abs(z) - b[1]
+    rim = outward * maximum(aside, 0.0) + upward * maximum(above, 0.0)
+    slanted, gap = unit(rim, upward)
+    outside = gap > SAME * (b[0] + b[1])
+    lid = above >= aside
+    distance = where(outside, gap, where(lid, above, aside))
+    normal = where(outside, slanted, where(lid, upward, outward))
+    return patch_of([touch_of_ball(X.p, a[0], distance, normal)])
+
+
+def capsule_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a capsule A and a cylinder B, sizes (2,) [m]: radius and half length; X is the pose of A."""
+    return convex_patch(Segment(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
+
+
+def cylinder_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of two cylinders of sizes (2,) [m]: radius and half length; X is the pose of A in B."""
+    return convex_patch(SolidCylinder(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
+
+
+def cylinder_box(a: Array, b: Array, X: Transform) -> ContactPatch:
+    """Return the patch of a cylinder A, size (2,) [m], and a box B, half extents (3,) [m]; X is the pose of A in B."""
+    return convex_patch(SolidCylinder(X, a[0], a[1]), SolidBox(HERE, b))
