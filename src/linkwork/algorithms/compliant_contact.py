@@ -305,7 +305,9 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
     return stiffness + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
-def _normal_force(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
+def _normal_force(
+    contact: ContactLaw, distance: Number, speed: Number, damper: Number
+) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
     `distance` [m] is that of the contact to the surface, negative inside, and `speed` [m/s] is its rate. `damper` is 1

@@ -85,7 +85,7 @@ def _has_traced_places(mechanism: Mechanism, roots: list[Joint]) -> bool:
 
 def _touches_world(mechanism: Mechanism) -> bool:
     """Return whether contacts or force elements may connect the mechanism to the world."""
-    touching = any(WORLD in (pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs)
+    touching = any(WORLD in bodies for _, *bodies in mechanism.contact_bodies)
     return touching or bool(len(mechanism.forces))
 
 

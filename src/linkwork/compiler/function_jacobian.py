@@ -95,9 +95,13 @@ class _NoLoops:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
         raise NotTraceable("the result of a traced loop cannot be differentiated")
 
-    def iterate(self, most: int, body: Any, state: Any) -> Any:
+    def iterate(self, most: int, body: Any, state: Any, start: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.iterate` cannot be differentiated."""
         raise NotTraceable("the result of a traced loop cannot be differentiated")
+
+    def row_array(self, count: int, size: int) -> Any:
+        """Raise NotTraceable: a row array cannot be differentiated."""
+        raise NotTraceable("the result of a row array cannot be differentiated")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:

@@ -149,7 +149,7 @@ class _OpenLoop:
         self.begin = numbers_in_state(first)
         self.around = tracer.scope
         self.inside = tracer.scope = Scope(self.around)
-        self.now = [
+        self.now: list[Any] = [
             x.again(inputs(self.inside, ())) if isinstance(x, TracedRows) else inputs(self.inside, np.shape(x))
             for x in first
         ]

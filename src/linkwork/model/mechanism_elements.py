@@ -113,6 +113,14 @@ class ElementViews:
         return (*(pair.name for pair in self.contact_pairs), *solids)
 
     @property
+    def contact_bodies(self) -> Iterator[tuple[str, int, int]]:
+        """The label of each contact, and the numbers of the two bodies that can touch."""
+        for contact, surface in self.contact_pairs:
+            yield contact.label, contact.at.body, surface.place.body
+        for pair in self.solid_pairs:
+            yield f"{pair.collision.label} of {pair.name}", pair.first.body, pair.second.body
+
+    @property
     def touches(self) -> bool:
         """Whether the mechanism has contacts."""
         return bool(self.contact_pairs or self.solid_pairs)

@@ -14,7 +14,7 @@ from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian
-from linkwork.algorithms.solid_contact.pair_tables import extent
+from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.algorithms.solid_contact.rigid_pairs import about
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
@@ -72,9 +72,10 @@ def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weigh
     hard, drag = pair.collision.slopes(weight)
     K, D = np.zeros_like(M), np.zeros_like(M)
     for solid in (pair.first, pair.second):
-        reach = extent(solid.shape)
-        J = about(body_jacobian(m, poses, S, solid.body), poses[solid.body].R @ solid.pose.p)
-        arms = np.array([1.0] * 3 + [0.5 * reach**2 if np.isfinite(reach) else 0.0] * 3)
+        squares = np.square(half_extents(solid.shape))
+        axes = np.kron(np.eye(2), (poses[solid.body].R @ solid.pose.R).T)  # from the world to the frame of the shape
+        J = axes @ about(body_jacobian(m, poses, S, solid.body), poses[solid.body].R @ solid.pose.p)
+        arms = np.concatenate([np.ones(3), squares.sum() - squares])  # squares of distances from the axes of rotation
         K = K + POINTS * CHAIN * max(hard, pair.collision.tangential_stiffness) * (J.T * arms) @ J
         D = D + POINTS * CHAIN * max(drag, pair.collision.tangential_damping) * (J.T * arms) @ J
     return Rates(np.sqrt(_largest(M, K)), _largest(M, D), pair.name)
@@ -194,10 +195,12 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 def _refuse_numbers(problem: Problem) -> None:
     """Raise a LinkworkError if a contact parameter, such as a stiffness, of any batch member is out of range."""
     given = problem.parameters
-    for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
+    m = problem.mechanism
+    elements = [*(pair.contact for pair in m.contact_pairs), *m.collisions]
+    for name, label in {one.name: one.label for one in elements}.items():
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
-                raise LinkworkError(f"parameter '{name}.{key}' of contact {name!r} must be > 0 in all members")
+                raise LinkworkError(f"parameter '{name}.{key}' of {label} must be > 0 in all members")
         friction = given.get(f"{name}.friction", np.zeros(2))
         if (friction[..., 0] < friction[..., 1]).any():
             raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")

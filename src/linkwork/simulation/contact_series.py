@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
     return where(touches, at.pose.R @ slip, np.zeros(3))
 
 
-def _compliant_solids(now: Sample) -> list[tuple[Array, Array, Number]]:
+def _compliant_solids(now: Sample) -> list[list[Any]]:
     """Return the force, the slip velocity and the energy of each contact point of solids in the sample `now`."""
     m, motion = now.system.mechanism, now.state.motion
     if not m.solid_pairs:

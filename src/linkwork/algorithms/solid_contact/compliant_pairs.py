@@ -7,7 +7,7 @@ a damper: it stretches by the slip s of the point, and the force is limited by t
     f = mu N f / |f|, k s = -f - c s'         otherwise: it slides, and the spring follows
 
 with the static coefficient mu while the point sticks and the dynamic one while it slides. The stretch s belongs to the
-point of the patch, not to a place on the surface: so it is kept while the points of a patch move over the two solids.
+point of the patch, not to a place on the surface: it stays while the points of a patch move over the two solids.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class CompliantSolids:
         self.patches, self.count = touching.patches, len(m.solid_pairs)
         self.selection = selected_rows(touching.flags)
         self.body_a, self.body_b = body_tables(m, self.of)
-        self.laws, self.law = _force_laws(m)
+        self.force_laws, self.force_law_of = _force_laws(m)
         rows = row_array(self.count, MEMORY.size)
         for k in range(self.count):
             rows = rows.put(float(k), MEMORY.row(memory.stored[POINTS * k : POINTS * k + POINTS]))
@@ -111,11 +111,11 @@ class CompliantSolids:
         """Return the contact points of pair k, and the state and force of each."""
         A, B = self.motion(self.body_a, k), self.motion(self.body_b, k)
         patch, (memory,) = WorldPatch.read(self.patches, k), MEMORY.parts(self.memory.at(k))
-        law = SolidLaw(*FORCE_LAW.parts(self.laws.at(lookup(self.law, k)[0])))
+        force_law = SolidLaw(*FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0])))
         found = []
         for point, distance, normal, row in zip(*patch, memory, strict=True):
             u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
-            found.append(point_force(law, row[0], row[1:4], distance, normal, u, self.elapsed))
+            found.append(point_force(force_law, row[0], row[1:4], distance, normal, u, self.elapsed))
         return patch, found
 
     def wrenches(self) -> Array:
@@ -183,7 +183,7 @@ class CompliantSolids:
 
 
 def point_force(
-    law: SolidLaw, number: Number, stretch: Array, distance: Number, normal: Array, u: Array, elapsed: Number
+    force_law: SolidLaw, number: Number, stretch: Array, distance: Number, normal: Array, u: Array, elapsed: Number
 ) -> PointForce:
     """Return state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
 
@@ -192,18 +192,18 @@ def point_force(
     """
     speed = dot(normal, u)
     slip = u - normal * speed
-    pressed, energy = law.normal(distance, speed)
+    pressed, energy = force_law.normal(distance, speed)
     s = stretch + slip * elapsed
     s = s - normal * dot(normal, s)
-    along = -(s * law.tangential_stiffness + slip * law.tangential_damping)
+    along = -(s * force_law.tangential_stiffness + slip * force_law.tangential_damping)
     size = np.sqrt(dot(along, along) + TINY)
-    limit = where(number == SLIDING, law.friction[1], law.friction[0]) * pressed
+    limit = where(number == SLIDING, force_law.friction[1], force_law.friction[0]) * pressed
     slides = size > limit
-    along = where(slides, along * (law.friction[1] * pressed / size), along)
-    soft = where(law.tangential_stiffness > 0.0, law.tangential_stiffness, 1.0)
-    s = where(slides, -(along + slip * law.tangential_damping) / soft, s)
+    along = where(slides, along * (force_law.friction[1] * pressed / size), along)
+    soft = where(force_law.tangential_stiffness > 0.0, force_law.tangential_stiffness, 1.0)
+    s = where(slides, -(along + slip * force_law.tangential_damping) / soft, s)
     after = where(distance < 0.0, where(slides, SLIDING, STICKING), APART)
-    energy = energy + 0.5 * law.tangential_stiffness * dot(s, s)
+    energy = energy + 0.5 * force_law.tangential_stiffness * dot(s, s)
     return PointForce(after, normal * pressed + along, s, where(distance < 0.0, energy, 0.0), slip)
 
 
@@ -220,11 +220,11 @@ def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
     """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
     collisions = list(m.collisions)
-    laws = row_array(len(collisions), FORCE_LAW.size)
+    force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):
-        law = [one.stiffness, one.damping, one.tangential_stiffness, one.tangential_damping, one.friction]
-        law.append(LINEAR if one.dissipation is None else one.dissipation)
-        laws = laws.put(float(row), FORCE_LAW.row(*law))
+        force_law = [one.stiffness, one.damping, one.tangential_stiffness, one.tangential_damping, one.friction]
+        force_law.append(LINEAR if one.dissipation is None else one.dissipation)
+        force_laws = force_laws.put(float(row), FORCE_LAW.row(*force_law))
     names = [one.name for one in collisions]
     rows = np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
-    return laws, rows
+    return force_laws, rows

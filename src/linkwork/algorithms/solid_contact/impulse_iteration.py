@@ -205,14 +205,14 @@ def _tolerance_and_guess(pairs: TouchingPairs, free: Array, guess: RowArray, set
     """Return the convergence tolerance [m/s], and 1 if the guess of the impulses is better than none, else 0."""
     responses = pairs.responses
 
-    def look(k: Number, fastest: Number, moving: Number, left: Number, v: RowArray) -> tuple[Any, ...]:
+    def look(k: Number, fastest: Number, moved: Number, left: Number, v: RowArray) -> tuple[Any, ...]:
         pair = pairs.pair(k)
         *motion, speed = pairs.relative_velocity(k, pair.frame, v)
         u = pair.frame.speeds(*motion) + pair.conditions.drift.reshape(ROWS)
         acting = [where(pair.frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
         left = maximum(left, pair.residual(np.zeros(ROWS), u))
         seen = largest(np.array([*acting, *pair.conditions.bounce]))
-        return maximum(fastest, seen), maximum(moving, speed), left, v
+        return maximum(fastest, seen), maximum(moved, speed), left, v
 
     def check(k: Number, left: Number, v: RowArray) -> tuple[Number, RowArray]:
         pair = pairs.pair(k)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.collision.pair_kinds import Patch, ordered, pair_kinds
+from linkwork.errors import LinkworkError
 from linkwork.model.geometry import Box, Capsule, Cylinder, Plane, Sphere
 from linkwork.model.solids import Solid, SolidPair
 from linkwork.spatial import Transform
@@ -22,13 +23,21 @@ from linkwork.spatial.scalar import Array, Number, dot, lookup
 
 MARGIN = 1e-3  # fraction of the size of two solids within which their contact points are computed
 
-# Sizes of a shape as the contact functions take them, and the radius [m] of a ball about its origin that contains it
+# Sizes of a shape as the contact functions take them; half extents [m] along the axes of its frame; and the radius [m]
+# of a ball about its origin that contains it
 SIZES: dict[type, Callable[[Any], list[float]]] = {
     Sphere: lambda shape: [shape.radius],
     Capsule: lambda shape: [shape.radius, 0.5 * shape.length],
     Cylinder: lambda shape: [shape.radius, 0.5 * shape.length],
     Box: lambda shape: [0.5 * length for length in shape.size],
     Plane: lambda shape: [],
+}
+HALF_EXTENTS: dict[type, Callable[[Any], tuple[float, float, float]]] = {
+    Sphere: lambda shape: (shape.radius,) * 3,
+    Capsule: lambda shape: (shape.radius, shape.radius, shape.radius + 0.5 * shape.length),
+    Cylinder: lambda shape: (shape.radius, shape.radius, 0.5 * shape.length),
+    Box: lambda shape: tuple(0.5 * length for length in shape.size),
+    Plane: lambda shape: (0.0, 0.0, 0.0),
 }
 EXTENTS: dict[type, Callable[[Any], float]] = {
     Sphere: lambda shape: shape.radius,
@@ -89,14 +98,14 @@ class PairGroup:
     def read(self, k: Number) -> GroupPair:
         """Return the numbers of pair k of the group, which may be a traced number."""
         number, rows, a, b, R_a, p_a, R_b, p_b, reach = self.layout.parts(lookup(self.table, k))
-        return GroupPair(number, *rows, a, b, Transform(R_a, p_a), Transform(R_b, p_b), reach)
+        return GroupPair(number, rows[0], rows[1], a, b, Transform(R_a, p_a), Transform(R_b, p_b), reach)
 
 
 def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
     """Return the groups of pairs of solids with the same kinds of shapes, in the order of their first pairs."""
     members: dict[tuple[str, str], list[list[Any]]] = {}
     for number, pair in enumerate(pairs):
-        kinds, swapped = ordered(_kind(pair.first), _kind(pair.second))
+        kinds, swapped = _ordered(pair)
         a, b = (pair.second, pair.first) if swapped else (pair.first, pair.second)
         rows = [bodies.row(a.body), bodies.row(b.body)]
         sizes = [SIZES[type(one.shape)](one.shape) for one in (a, b)]
@@ -107,6 +116,16 @@ def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
         layout = RowLayout(*map(np.shape, several[0]))
         table = np.array([layout.row(*parts) for parts in several], dtype=float)
         found.append(PairGroup(pair_kinds[kinds], tuple(parts[0] for parts in several), table, layout))
+    return found
+
+
+def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
+    """Return the kinds of the shapes of a pair, and whether the contact function expects its solids exchanged."""
+    found = ordered(_kind(pair.first), _kind(pair.second))
+    if found is None:
+        one, two = (type(solid.shape).__name__ for solid in (pair.first, pair.second))
+        reason = f"there is no contact between a {one} ({pair.first.name!r}) and a {two} ({pair.second.name!r})"
+        raise LinkworkError(f"{pair.collision.label}: {reason}; exclude this pair, or use other shapes")
     return found
 
 
@@ -123,3 +142,8 @@ def _reach(a: Solid, b: Solid) -> float:
 def extent(shape: object) -> float:
     """Return the radius [m] of a ball about the origin of a shape's frame that contains it; infinite for planes."""
     return EXTENTS[type(shape)](shape)
+
+
+def half_extents(shape: object) -> tuple[float, float, float]:
+    """Return half the extents [m] of a shape along the axes of its frame; zeros for planes."""
+    return HALF_EXTENTS[type(shape)](shape)

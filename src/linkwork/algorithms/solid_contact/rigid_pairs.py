@@ -2,7 +2,7 @@
 
 The four impulses p (12,) of a pair change the speeds u (12,) of its points by G p, with the mobility G (12, 12) of the
 pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u with a
-regularized G: this is the least-norm change, which treats the points alike. If some point slides or separates, the
+regularized G: this is the least-norm change, which favours no point. If some point slides or separates, the
 points are solved one after the other, each as a contact by itself (`rigid_contact.RigidContact`).
 """
 
@@ -161,7 +161,7 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the speed [m/s] by which the points with impulses p (12,) and speeds u (12,) violate their conditions."""
+        """Return the largest violation [m/s] of the points' conditions, for impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))

@@ -24,8 +24,8 @@ from linkwork.model.elements.spring import Spring
 from linkwork.model.elements.surface import Surface, surface
 
 __all__ = [
-    "Brake", "Clutch", "Collision", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop", "Ratchet",
-    "Spring", "Surface", "Transmission", "Verbs", "locks", "with_locks",
+    "Brake", "Clutch", "Collision", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop",
+    "Ratchet", "Spring", "Surface", "Transmission", "Verbs", "locks", "with_locks",
 ]  # fmt: skip
 
 # KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow

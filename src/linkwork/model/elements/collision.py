@@ -68,8 +68,9 @@ class Collision(Element, section="collisions"):
         `completed` has replaced the omitted stiffness and damping of rigid contacts by zeros. If such a collision is
         checked again, they count as omitted.
         """
-        given = self if self.stiffness else replace(self, **force_law.OMITTED)
-        return super(Collision, given).checked() if self.stiffness == 0.0 else super().checked()
+        if self.stiffness == 0.0 and self.tangential_damping is not None:
+            return super(Collision, replace(self, **force_law.OMITTED)).checked()
+        return super().checked()
 
     def completed(self) -> Self:
         """Return the collision with default values filled in; raise a ModelError if keys contradict each other."""

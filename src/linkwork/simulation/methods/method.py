@@ -53,8 +53,9 @@ class IterationHistory:
 
 def changing(mechanism: Mechanism) -> str:
     """Return the label of the first contact, clutch or other element that can change state within a step, or ""."""
-    contacts = (pair.contact for pair in mechanism.contact_pairs)
-    return next((one.label for one in (*contacts, *mechanism.bounded, *mechanism.self_switching)), "")
+    contacts = (label for label, *_ in mechanism.contact_bodies)
+    others = (one.label for one in (*mechanism.bounded, *mechanism.self_switching))
+    return next((label for some in (contacts, others) for label in some), "")
 
 
 class Equations(Protocol):

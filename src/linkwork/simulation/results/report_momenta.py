@@ -102,9 +102,9 @@ def _what_changes_momentum(run: RunData) -> str:
     for one in run.mechanism.velocity_constraints:
         if at_world & {name for row in one.velocity_rows for name, _, _ in row.velocities}:
             return f"{one.label} may connect it to the world"
-    for pair in run.mechanism.contact_pairs:
-        if WORLD in (pair.contact.at.body, pair.surface.place.body):
-            return f"contact {pair.contact.name!r} may touch the world"
+    for label, *bodies in run.mechanism.contact_bodies:
+        if WORLD in bodies:
+            return f"{label} may touch the world"
     return _what_pushes(run)
 
 

@@ -24,7 +24,7 @@ def step_resolution(run: RunData) -> Iterator[Row]:
     resolves.
     """
     name, order = "step resolution", run.settings.order
-    if order is None or run.mechanism.contact_pairs or run.events or "v" not in run.recorded:
+    if order is None or run.mechanism.touches or run.events or "v" not in run.recorded:
         return
     if run.settings.every > 1:
         reason = "only some steps were recorded; use every=1"

@@ -135,7 +135,7 @@ class RunData:
             stops=self.settings.stops is not None,
             wrenches=self.settings.pushed,
             rigid=self.method == RIGID.name,
-            coulomb=self.method == "midpoint" and not m.contact_pairs and has_friction(m, self.parameters),
+            coulomb=self.method == "midpoint" and not m.touches and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
             clipped=self.settings.clip_effort,
         )

@@ -98,7 +98,7 @@ class Simulator:
         found = method_of("auto" if method is None else method, contact, locate)
         setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
         self._problem = problem_of(setup)
-        rubs = has_friction(mechanism) and not mechanism.contact_pairs
+        rubs = has_friction(mechanism) and not mechanism.touches
         method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)

@@ -189,7 +189,7 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     """
     alone, t = runner.problem.alone(index), float(now.step) * runner.dt
     m = alone.mechanism
-    if m.nv > QUICKLY_COMPILED or m.contact_pairs:  # the state derivative has no contacts
+    if m.nv > QUICKLY_COMPILED or m.touches:  # the state derivative has no contacts
         return None
     _, values = alone.member(())
     modes = dict(zip(alone.switched, now.motion.modes, strict=True))

@@ -385,7 +385,7 @@ done:
         return self.constant(0.0)
 
     def _in_any_lane(self, condition: str) -> str:
-        """Append the IR that computes whether a condition is true in any lane; return the vector of this truth value."""
+        """Append the IR that computes whether a condition is true in any lane; return a vector of this truth value."""
         if self.width == 1:
             return condition
         reduce = f"llvm.vector.reduce.or.v{self.width}i1"
