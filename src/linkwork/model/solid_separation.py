@@ -129,8 +129,9 @@ def separation(a: _Placed, b: _Placed) -> float:
     gaps = SAMPLES @ apart - opposite - b.sampled
     best, n = float(gaps.max()), SAMPLES[gaps.argmax()]
     own = np.concatenate([a.X.R.T, -a.X.R.T, b.X.R.T, -b.X.R.T])  # faces of boxes
-    candidates = [own, [apart / (np.linalg.norm(apart) or 1.0)]]
-    best, n = _better(a, b, apart, np.concatenate(candidates), best, n)
+    length = float(np.linalg.norm(apart))
+    candidates = own if length == 0.0 else np.concatenate([own, apart[None] / length])
+    best, n = _better(a, b, apart, candidates, best, n)
     angle = CONE
     for _ in range(LEVELS):
         best, n = _better(a, b, apart, _cone(n, angle), best, n)

@@ -27,12 +27,12 @@ class ContactCollector:
     most: ClassVar[int]
     too_many: ClassVar[str]
 
-    def __init__(self, c: Compiled, gone: dict[str, dict[str, None]] | None = None):
+    def __init__(self, c: Compiled):
         self.c, self.names, self.bodies = c, c.names("geom"), c.names("body")
         self.static = static_geoms(c)
         self.surfaces: dict[int, SurfaceShape | None] = {}
         self.pairs = 0
-        self.gone = {} if gone is None else gone
+        self.gone: dict[str, dict[str, None]] = {}
 
     def limit(self, pairs: int, geom: int) -> None:
         """Count the pairs of a geom; raise a ModelError if there are too many."""

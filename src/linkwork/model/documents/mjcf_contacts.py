@@ -50,7 +50,8 @@ def contacts_of(c: Compiled) -> ContactsRead:
         for partners in collisions(c):
             for at in partners.collisions(np.ones(len(partners.others), dtype=bool)):
                 solids.add(at)
-        return ContactsRead(*solids.read(), solids.left_out())
+        found = solids.read()
+        return ContactsRead(found.shapes, found.surfaces, [], found.collisions, solids.left_out())
     points, static = PointContacts(c), static_geoms(c)
     for partners in collisions(c):
         fixed = static[partners.geom] | static[partners.others]
@@ -65,7 +66,7 @@ def contacts_of(c: Compiled) -> ContactsRead:
 def _points_are_exact(c: Compiled) -> bool:
     """Return whether contacts of points and balls are exact for all pairs of geoms that linkwork supports.
 
-    Pairs with a height field count as exact, since solids cannot touch it.
+    Pairs with a height field count as exact: solids touch it in the same points.
     """
     static = static_geoms(c)
     shapes = [solid_primitive(c, g) for g in range(c.ngeom)]

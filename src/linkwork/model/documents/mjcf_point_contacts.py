@@ -23,6 +23,7 @@ from linkwork.model.documents.mjcf_contact_collector import (
     solid_primitive,
 )
 from linkwork.model.documents.mjcf_geoms import geom_pose
+from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.model.geometry import Plane
 
 Touches = list[tuple[str, dict[str, Any]]]  # names and arguments of `Builder.touch`
@@ -33,8 +34,8 @@ class PointContacts(ContactCollector):
 
     most, too_many = MOST_PAIRS, TOO_MANY
 
-    def __init__(self, *given: Any):
-        super().__init__(*given)
+    def __init__(self, c: Compiled):
+        super().__init__(c)
         self.points: dict[int, ContactPoints | None] = {}
         self.groups: dict[tuple[int, tuple[float, ...]], tuple[ContactParameters, list[int]]] = {}
 

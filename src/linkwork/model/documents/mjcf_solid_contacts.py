@@ -1,10 +1,8 @@
-"""Contacts of MJCF models as solids: geoms become collision shapes or surfaces that touch in pairs.
-
-Height fields are an exception: points and balls of the moving geoms touch them.
-"""
+"""Contacts of MJCF models as solids: geoms become collision shapes or surfaces that touch in pairs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from linkwork.errors import ModelError
@@ -16,24 +14,24 @@ from linkwork.model.documents.mjcf_contact_collector import (
     mesh_of_geom,
     solid_primitive,
 )
-from linkwork.model.documents.mjcf_point_contacts import PointContacts, Touches
 from linkwork.model.documents.mujoco_compiler import Compiled, unused
 from linkwork.model.elements.collision import MOST_PAIRS
+from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape
 from linkwork.model.geometry import Hull, Shape
 
 NAME = "contacts"  # of collisions
+NOT_OF_BODIES = (Ground, HeightField)  # shapes of surfaces that a moving body cannot have
 
 
 class SolidsRead(NamedTuple):
     """The contacts of an MJCF model: collision shapes by number of their geom, with names; arguments of the Builder.
 
-    `surfaces` has the arguments of `Builder.surface` by name, `touches` and `collisions` names and arguments of
-    `Builder.touch` and `Builder.collide`.
+    `surfaces` has the arguments of `Builder.surface` by name, and `collisions` names and arguments of
+    `Builder.collide`.
     """
 
     shapes: dict[int, tuple[str, Shape]]
     surfaces: dict[str, dict[str, Any]]
-    touches: Touches
     collisions: list[tuple[str, dict[str, Any]]]
 
 
@@ -45,17 +43,12 @@ class SolidContacts(ContactCollector):
 
     def __init__(self, c: Compiled):
         super().__init__(c)
-        self.points = PointContacts(c, self.gone)
-        self.solids: dict[int, Shape | None] = {}
+        self.solids: dict[int, SurfaceShape | None] = {}
         self.groups: dict[tuple[float, ...], tuple[dict[str, float], list[tuple[int, int]]]] = {}
 
     def add(self, at: Collision) -> None:
         """Add the collision of two geoms, of which at most one is static."""
         a, b = at.first, at.second
-        fields = [g for g in (a, b) if self.height_field(g)]
-        if fields:
-            self.points.add(at) if self.static[fields[0]] else self.leave_kind(fields[0])
-            return
         self.limit(1, a)
         geom, other = (b, a) if self.static[a] else (a, b)
         if self.solid(geom) is None or self.solid(other) is None:
@@ -66,11 +59,13 @@ class SolidContacts(ContactCollector):
         law = self.force_law(given, geom, other)
         self.groups.setdefault(tuple(law.values()), (law, []))[1].append((geom, other))
 
-    def solid(self, g: int) -> Shape | None:
+    def solid(self, g: int) -> SurfaceShape | None:
         """Return geom g as the shape of a solid, or None; record whether it is left out or approximated."""
         if g not in self.solids:
-            vertices = mesh_of_geom(self.c, g)
+            vertices, field = mesh_of_geom(self.c, g), self.height_field(g) if self.static[g] else None
             self.solids[g] = solid_primitive(self.c, g) if vertices is None else self.hull(g, vertices)
+            if field:
+                self.solids[g] = field
             if self.solids[g] is None:
                 self.leave_kind(g)
         return self.solids[g]
@@ -91,20 +86,23 @@ class SolidContacts(ContactCollector):
         pairs = [pair for _, several in self.groups.values() for pair in several]
         used = sorted({g for pair in pairs for g in pair})
         names = self.own_names(used)
-        shapes = {g: (names[g], shape) for g in used if not self.static[g] and (shape := self.solids[g])}
+        shapes = {
+            g: (names[g], shape)
+            for g in used
+            if not self.static[g] and (shape := self.solids[g]) and not isinstance(shape, NOT_OF_BODIES)
+        }
         surfaces = {names[g]: self.placed(g, self.solids[g]) for g in used if self.static[g]}
-        surfaces |= {self.names[g]: self.placed(g, self.points.surface(g)) for g in self.points.used}
         collisions: list[tuple[str, dict[str, Any]]] = []
         for number, (law, several) in enumerate(self.groups.values(), start=1):
             name = NAME if len(self.groups) == 1 else f"{NAME} {number}"
             collisions.append((name, {"pairs": [(names[a], names[b]) for a, b in several], **law}))
-        return SolidsRead(shapes, surfaces, self.points.read(), collisions)
+        return SolidsRead(shapes, surfaces, collisions)
 
     def own_names(self, used: list[int]) -> dict[int, str]:
         """Return a name for each of the geoms `used` that no body and no other solid has.
 
         A collision refers to a solid also by its body, and by its body and a number.
         """
-        taken = {*self.bodies, *(self.names[g] for g in self.points.used)}
-        taken |= {f"{self.bodies[self.c.geom_bodyid[g]]} {k}" for g in used for k in range(1, len(used) + 1)}
+        counts = Counter(self.bodies[self.c.geom_bodyid[g]] for g in used)
+        taken = {*self.bodies, *(f"{body} {k}" for body, count in counts.items() for k in range(1, count + 1))}
         return {g: unused(self.names[g], taken) for g in used}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -91,12 +92,15 @@ def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
 def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
     """Return a name for each solid that no link and no other solid has, except for the only solid of a link."""
     links = [one.link for one, _ in solids]
-    taken = {*links, *(f"{link} {number}" for link in links for number in range(1, links.count(link) + 1))}
+    counts = Counter(links)
+    taken = {*links, *(f"{link} {k}" for link, count in counts.items() for k in range(1, count + 1))}
     names: list[str] = []
     for one, _ in solids:
-        alone = one.name == one.link and links.count(one.link) == 1
         number = links[: len(names) + 1].count(one.link)
-        names.append(one.name if alone else unused(one.name if one.name != one.link else f"{one.link} {number}", taken))
+        if one.name == one.link:
+            names.append(one.link if counts[one.link] == 1 else f"{one.link} {number}")
+        else:
+            names.append(unused(one.name, taken))
     return names
 
 
