@@ -22,6 +22,7 @@ from linkwork.model.solid_separation import overlaps
 from linkwork.model.solids import SolidPair, pairs_of_collision
 
 NAME = "contacts"  # of the collision
+FREEDOMS = 6  # of a free joint
 TOUCHING = (
     1e-3  # distance of two shapes, relative to the width of the thinner one, below which they count as overlapping
 )
@@ -105,6 +106,9 @@ def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
 
 
 def _joined_to_world(mechanism: Mechanism, pairs: Iterable[SolidPair]) -> list[SolidPair]:
-    """Return the pairs of a solid that is fixed to the world and one of a body that a joint connects to the world."""
-    joined = {frozenset((joint.i, joint.o)) for joint in mechanism.joints}
+    """Return the pairs of a solid that is fixed to the world and one of a body that a joint connects to the world.
+
+    A free joint does not count.
+    """
+    joined = {frozenset((joint.i, joint.o)) for joint in mechanism.joints if joint.kind.nv < FREEDOMS}
     return [pair for pair in pairs if frozenset((pair.first.body, pair.second.body)) in joined]
