@@ -124,12 +124,12 @@ def test_pairs_of_solids_are_the_pairs_of_mujoco(seed: int, tmp_path: Path) -> N
     with quiet():
         model = mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml"))
     c = Compiled(mujoco, model)
-    bodies = c.names("body")
+    bodies, body_of = c.names("body"), {part.name: body.name for body in m.bodies for part in body.parts}
     expected: dict[frozenset[str], int] = {}
     for geom, others, _ in collisions(c):
         for other in others:
-            ends = [m.bodies[m.parts_index(bodies[c.geom_bodyid[g]])].name for g in (geom, other)]
-            expected[frozenset(ends)] = expected.get(frozenset(ends), 0) + 1
+            ends = frozenset(body_of[bodies[c.geom_bodyid[g]]] for g in (geom, other))
+            expected[ends] = expected.get(ends, 0) + 1
     found: dict[frozenset[str], int] = {}
     for pair in m.solid_pairs:
         ends = frozenset(m.bodies[solid.body].name for solid in (pair.first, pair.second))
@@ -150,7 +150,7 @@ def test_geoms_with_the_names_of_bodies_and_without_names(tmp_path: Path) -> Non
 
 
 def test_parameters_of_a_pair_are_those_of_mujoco(tmp_path: Path) -> None:
-    """Friction is the larger one; the stiffness has the sum of both inverse inertias: two equal balls are half as stiff."""
+    """Friction is the larger one; with the sum of both inverse inertias, two equal balls are half as stiff."""
     balls = free("a", 'size="0.1" friction="0.3"') + free("b", 'size="0.1" friction="0.5"', "0 0 2")
     m, _ = loaded(tmp_path, FLOOR.replace("/>", ' friction="0.1"/>') + balls)
     of = {pair.name: pair.collision for pair in m.solid_pairs}
@@ -188,7 +188,7 @@ def test_sampled_separation_is_the_distance_of_the_contact_patch(first: str, sec
         q[:3], q[7:10] = 0.0, rng.normal(size=3) * 0.3
         (distance,) = distances(m, q).values()
         (one,) = overlaps(m, m.solid_pairs, q, within=np.inf)
-        assert abs(-one.depth - distance) < 2e-4 if distance < 1e8 else one.depth < 0.0
+        assert abs(-one.depth - distance) < 5e-4 if distance < 1e8 else one.depth < 0.0
 
 
 def test_a_model_of_solids_saved_and_loaded_again_gives_the_same_bits(tmp_path: Path) -> None:

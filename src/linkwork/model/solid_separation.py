@@ -2,7 +2,7 @@
 
 A solid has the extent h(n) along a direction n. The largest gap n . (p_A - p_B) - h_A(-n) - h_B(n) of all directions n
 is the separation of A from B, minus the depth if they overlap. The direction is found by sampling, so that the result
-is accurate to about 1e-4 of the size of the solids.
+is accurate to about 1e-3 of the size of the solids.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from linkwork.spatial.scalar import Array
 
 COUNT = 1000  # directions of the first samples, about 6 degrees apart
 FINER = 64  # directions in each of the next samples, in a cone about the best direction
-CONE, SHRINKS = 0.15, 0.35  # angle [rad] of the first cone; each further cone is smaller by this factor
-LEVELS = 8  # number of cones
+CONE, SHRINKS = 0.2, 0.6  # angle [rad] of the first cone; each further cone is smaller by this factor
+LEVELS = 20  # number of cones
 GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # angle [rad] between neighbours of directions on a spiral
 
 Extent = Callable[[Array], Array]  # the extent h(n) (k,) [m] along directions n (k, 3) in the frame of a shape
