@@ -142,3 +142,60 @@ def test_each_pair_of_solids_has_one_order() -> None:
     assert ordered("plane", "plane") is None
     kinds = {found[0] for a in names for b in names if (found := ordered(a, b))}
     assert kinds == set(pair_kinds)
+
+
+def test_a_cylinder_stands_on_a_box_with_four_points_and_lies_on_it_with_two() -> None:
+    r, half, large = 0.3, 0.5, (5.0, 5.0, 0.5)
+    standing = found(patch("cylinder", "box", (r, half), large, (0.0, 0.0, 1.0 - DEEP)))
+    assert standing[1] == pytest.approx(np.full(4, -DEEP), abs=1e-15)
+    assert (standing[2] == [0.0, 0.0, 1.0]).all()
+    assert standing[0].mean(axis=0) == pytest.approx([0.0, 0.0, 0.5 - 0.5 * DEEP], abs=1e-9)
+    assert np.hypot(*standing[0].T[:2]) == pytest.approx(np.full(4, r), abs=1e-9)
+    lying = found(patch("cylinder", "box", (r, half), large, (0.0, 0.0, 0.8 - DEEP), (0.5 * np.pi, 0.0, 0.0)))
+    assert lying[1] == pytest.approx(np.full(2, -DEEP), abs=1e-12)
+    assert as_set(np.round(lying[0][:, :2], 7)) == {(0.0, -0.5), (0.0, 0.5)}
+    over_edge = found(patch("cylinder", "box", (r, half), CUBE, (0.0, 0.4, 0.8 - DEEP), (0.5 * np.pi, 0.0, 0.0)))
+    assert as_set(np.round(over_edge[0][:, :2], 7)) == {(0.0, -0.1), (0.0, 0.5)}
+
+
+@pytest.mark.parametrize("over", [0.02, 0.1, 0.3, 0.5])
+def test_a_cylinder_partly_beside_a_box_touches_the_part_above_it(over: float) -> None:
+    r = 0.3
+    for turn in (0.0, 0.4, 1.0):
+        at = (0.5 + r - over, 0.0, 1.0 - DEEP)
+        points, distances, normals = found(patch("cylinder", "box", (r, 0.5), CUBE, at, (0.0, 0.0, turn)))
+        assert distances == pytest.approx(np.full(len(points), -DEEP), abs=1e-12)
+        assert (normals == [0.0, 0.0, 1.0]).all()
+        assert points[:, 0].min() == pytest.approx(0.5 - over, abs=2e-3)  # the rim point above the box
+        assert points[:, 0].max() == pytest.approx(0.5, abs=1e-7) if over < r else points[:, 0].max() > 0.3
+        assert len(points) >= 3
+        assert points[:, 1].mean() == pytest.approx(0.0, abs=0.1 * r)  # not exact: the rim has four points
+
+
+def test_stacked_and_parallel_cylinders_touch_on_a_rim_and_along_a_line() -> None:
+    size = (0.3, 0.5)
+    points, distances, normals = found(patch("cylinder", "cylinder", size, size, (0.0, 0.0, 1.0 - DEEP)))
+    assert len(points) == 4
+    assert distances == pytest.approx(np.full(4, -DEEP), abs=1e-15)
+    assert (normals == [0.0, 0.0, 1.0]).all()
+    points, distances, normals = found(patch("cylinder", "cylinder", size, size, (0.6 - DEEP, 0.0, 0.3)))
+    assert distances == pytest.approx(np.full(2, -DEEP), abs=1e-15)
+    assert (normals == [1.0, 0.0, 0.0]).all()
+    assert sorted(points[:, 2]) == pytest.approx([-0.2, 0.5], abs=1e-8)
+    at, turned = (0.6 - DEEP, 0.0, 0.1), (0.5 * np.pi, 0.0, 0.0)
+    points, distances, normals = found(patch("cylinder", "cylinder", size, size, at, turned))
+    assert distances == pytest.approx([-DEEP], abs=1e-15)
+    assert points[0] == pytest.approx([0.3 - 0.5 * DEEP, 0.0, 0.1], abs=1e-8)
+    assert (normals == [1.0, 0.0, 0.0]).all()
+
+
+def test_two_coins_edge_on_touch_at_their_rims() -> None:
+    """Rims of two thin cylinders in perpendicular planes: the nearest points are on the line of centres."""
+    coin = (0.3, 0.001)
+    for gap in (-DEEP, 0.1):
+        at = (0.6 + gap, 0.0, 0.0)
+        points, distances, normals = found(patch("cylinder", "cylinder", coin, coin, at, (0.5 * np.pi, 0.0, 0.0)))
+        best = distances.argmin()
+        assert distances[best] == pytest.approx(gap, abs=1e-12)
+        assert normals[best] == pytest.approx([1.0, 0.0, 0.0], abs=1e-8)
+        assert points[best][:1] == pytest.approx([0.3 + 0.5 * gap], abs=1e-8)

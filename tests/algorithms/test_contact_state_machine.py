@@ -17,7 +17,10 @@ from linkwork.algorithms.compliant_contact import (
     contact_force,
     contact_wrenches,
     elastic_energy,
+    mode_event_functions,
+    mode_of,
 )
+from linkwork.algorithms.contact_anchor import anchor_after, state_after
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
 from linkwork.model.elements.contact import Contact
@@ -150,6 +153,85 @@ def test_contact_stiffness_and_damping_match_finite_differences(
     assert found.stiffness == pytest.approx(-by_place[:size, :size], abs=2e-4)
     assert found.damping == pytest.approx(-by_speed[:size, :size], abs=2e-4)
     assert np.linalg.eigvalsh(found.viscous).min() >= -1e-12
+
+
+def slipping_path(across: float) -> list[ContactKinematics]:
+    """Kinematics of a contact whose slip reverses its first component, with the constant second one `across` [m/s]."""
+    return [point_kinematics(0.01, (u, across, 0.0)) for u in np.linspace(0.05, -0.05, 20_000)]
+
+
+@pytest.mark.parametrize("across", [0.0, 0.5 * REST, 1.05 * REST, 3.0 * REST])
+def test_force_and_events_of_a_fixed_mode_are_continuous_where_slip_reverses(across: float) -> None:
+    c, path = contact(), slipping_path(across)
+    mode = mode_of(c, np.zeros(3), path[0])
+    speeds = np.array([mode_event_functions(c, SLIDING, np.zeros(3), at, mode)[2] for at in path])
+    forces = np.array([contact_force(c, SLIDING, np.zeros(3), at, mode=mode).force for at in path])
+    step = 0.1 / 19_999
+    assert np.abs(np.diff(speeds)).max() < 1.5 * step
+    assert np.linalg.norm(np.diff(forces, axis=0), axis=1).max() < 1.1 * MU_D * K * 0.01 * step / max(
+        across, 0.1 * REST
+    )
+    slip = np.array([at.velocity[:2] for at in path])
+    ahead = slip @ mode.along[:2] > 0.0
+    fast = np.linalg.norm(slip, axis=1) > REST
+    event = np.argmax(speeds < 0.0)
+    assert event == np.argmax(~(ahead & fast))  # where it is slow, or has turned by 90 degrees
+    real = [contact_force(c, SLIDING, np.zeros(3), at).force for at in path[:event]]
+    assert forces[:event] == pytest.approx(np.array(real), abs=1e-12)
+
+
+def test_slow_contact_that_turns_back_and_speeds_up_has_an_event() -> None:
+    c, begin = contact(), point_kinematics(0.01, SLOW)
+    mode = mode_of(c, np.zeros(3), begin)
+    for speed, stays in ((-0.9, True), (-1.1, False), (0.9, True), (1.1, False)):
+        at = point_kinematics(0.01, (speed * REST, 0.0, 0.0))
+        assert (mode_event_functions(c, SLIDING, np.zeros(3), at, mode)[2] > 0.0) == stays
+
+
+@pytest.mark.parametrize("u", [(0.03, 0.02, -0.01), (-0.03, 0.02, 0.01), (-0.2, 0.01, 0.0)])
+def test_damping_of_a_fixed_mode_matches_finite_differences(u: tuple[float, ...]) -> None:
+    c, e = contact(), 1e-7
+    mode = mode_of(c, np.zeros(3), point_kinematics(0.01, (0.05, 0.01, 0.0)))
+
+    def force(more: np.ndarray) -> np.ndarray:
+        return contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, tuple(u + more)), mode=mode).force
+
+    by_speed = np.array([(force(d) - force(-d)) / (2 * e) for d in e * np.eye(3)]).T
+    found = contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, u), mode=mode)
+    assert found.damping == pytest.approx(-by_speed, abs=1e-4)
+
+
+@pytest.mark.parametrize("numbers", [(STICKING, STICKING), (SLIDING, SLIDING), (SLIDING, STOPPING), (STICKING, PULLED)])
+def test_dragged_anchors_stay_within_the_friction_limit_and_lose_energy(numbers: tuple[float, float]) -> None:
+    c, rng, still = contact(), np.random.default_rng(3), np.zeros(3)
+    for _ in range(200):
+        depth, (x, y, u, w) = 0.01 * rng.random(), 0.02 * rng.normal(size=4)
+        first, last = (point_kinematics(depth, (u, w, 0.0), (s * x, s * y)) for s in (0.9, 1.0))
+        before, limit = 0.02 * rng.normal(size=3), (MU_S if numbers[0] == STICKING else MU_D) * K * depth
+        anchor = anchor_after(c, numbers, before, still, first, last)
+        stretch, had = last.point - anchor, (first.point - before)[:2]
+        length = np.linalg.norm(stretch)
+        assert abs(stretch[2]) < 1e-15
+        assert KT * length <= limit * (1.0 + 1e-12)
+        if numbers[0] == STICKING:  # shortened along itself
+            stays = (last.point - before)[:2]
+            assert stretch[:2] == pytest.approx(stays * min(1.0, limit / KT / np.linalg.norm(stays)))
+        else:  # behind the slip, never longer than it was
+            assert stretch[:2] == pytest.approx(np.array([u, w]) / np.hypot(u, w) * length, abs=1e-12)
+            assert length == pytest.approx(min(np.linalg.norm(had), limit / KT))
+
+
+def test_landing_contact_has_its_anchor_at_its_point() -> None:
+    at = point_kinematics(0.01, FAST, (0.3, 0.4))
+    assert anchor_after(contact(), (APART, SLIDING), np.ones(3), np.zeros(3), at, at) == pytest.approx(at.point)
+    assert anchor_after(contact(), (SLIDING, APART), np.ones(3), np.zeros(3), at, at) == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize(("velocity", "after"), [(SLOW, STICKING), (FAST, SLIPPING)])
+def test_slow_contact_beyond_the_friction_limit_keeps_its_anchor(velocity: tuple[float, ...], after: float) -> None:
+    found = contact_force(contact(), STICKING, np.zeros(3), point_kinematics(0.01, velocity, (0.0, 0.02)))
+    assert found.number == SLIPPING
+    assert state_after(contact(), found) == after
 
 
 def two_bodies() -> lw.Mechanism:

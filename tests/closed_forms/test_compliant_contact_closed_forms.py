@@ -59,8 +59,7 @@ def member(name: str) -> int:
 def test_block_sticks_just_below_the_friction_angle() -> None:
     run, k = blocks(), member("below")
     assert (run["contact.state"][k, -1] == 4.0).all()
-    stretch = incline_block.MASS * G * np.sin(ANGLE - 0.1 * DEGREE) / (4.0 * incline_block.STIFFNESS)
-    assert run.q[k, -1, 0] == pytest.approx(stretch, abs=3e-7)  # the stretch of its anchor springs
+    assert np.abs(run.q[k, :, :2]).max() < 1e-12  # its anchor springs are stretched at the start
     assert np.abs(run.v[k, -1]).max() < 1e-8
 
 

@@ -126,7 +126,7 @@ def test_contact_forces_conserve_momentum_and_members_of_a_batch_have_the_same_b
     assert (run["contact.state"] > 1).any(axis=(1, 2)).all()
     momentum = lw.compile(m).momentum(run.q, run.v)
     assert np.abs(momentum - momentum[:, :1]).max() < 1e-3  # rk4 with contacts that begin within a step
-    assert np.abs((momentum - momentum[:, :1])[..., :3]).max() < 1e-11
+    assert np.abs((momentum - momentum[:, :1])[..., :3]).max() < 1e-8  # velocities are in the axes of turning bodies
     alone = lw.simulate(m, q0[3], v0[3], duration=1.0, method="rk4", dt=2e-4)
     assert (alone.q == run.q[3]).all()
 

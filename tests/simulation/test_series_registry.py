@@ -12,7 +12,23 @@ from linkwork.simulation.recording import Storage
 from linkwork.simulation.series import OWN, Family, Series, derivable, find, label_of, recordable
 
 ALWAYS = ("q", "v", "work", "iterations")
-UNITS = {"rad", "m", "1", "rad/s", "m/s", "N m", "N", "J", "s", "kg m/s", "kg m^2/s", "N m or N", "rad/s or m/s"}
+UNITS = {
+    "rad",
+    "m",
+    "1",
+    "rad/s",
+    "m/s",
+    "N m",
+    "N",
+    "J",
+    "s",
+    "kg m/s",
+    "kg m^2/s",
+    "N m or N",
+    "rad/s or m/s",
+    "N s",
+    "N m s",
+}
 
 
 def rods(*names: str) -> lw.Builder:
@@ -61,19 +77,34 @@ def looped() -> dict[str, Any]:
     return {"mechanism": m, "q0": lw.compile(m, target="numpy").assemble(m.neutral()), "dt": 0.01, "method": "rk4"}
 
 
+def damped() -> dict[str, Any]:
+    b = lw.Builder("damped").body("arm", 1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
+    m = b.joint("pin", lw.Revolute((0, 1, 0)), "world", "arm", damping=0.1, friction=0.2).build()
+    return {"mechanism": m, "q0": [0.3], "dt": 0.01, "method": "midpoint"}
+
+
 KINDS = {
+    "friction": (damped, ("work.joints",)),
     "drives, stops and wrenches": (driven, ("tau", "drive.force", "stops", "wrenches")),
     "memory": (remembering, ("tau", "memory")),
     "effort limits": (clipped, ("tau", "tau.commanded")),
     "compliant contacts": (
         touching,
-        tuple(f"contact.{part}" for part in ("state", "since", "force", "anchor", "slip", "energy", "wrenches")),
+        (
+            *(f"contact.{part}" for part in ("state", "since", "force", "anchor", "slip", "energy", "wrenches")),
+            "contact.impulse",
+            "work.contacts",
+        ),
     ),
     "rigid contacts": (
         lambda: touching("rigid"),
-        tuple(f"contact.{part}" for part in ("state", "since", "force", "torque", "slip", "wrenches")),
+        (
+            *(f"contact.{part}" for part in ("state", "since", "force", "torque", "slip", "wrenches")),
+            "contact.impulse",
+            "work.contacts",
+        ),
     ),
-    "clutches that slip": (switched, ("stops", "brake.engaged", "left pin.engaged", "slip")),
+    "clutches that slip": (switched, ("stops", "brake.engaged", "left pin.engaged", "slip", "work.clutches")),
     "loops": (looped, ()),
 }
 

@@ -16,10 +16,11 @@ import numpy as np
 from linkwork.algorithms.contact_kinematics import ContactKinematics
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, minimum, where
 from linkwork.tolerances import TINY
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
+AT_LIMIT = 1e-9  # relative difference of an anchor force from the friction limit that located events ignore
 
 
 class ContactLaw(Protocol):
@@ -86,7 +87,8 @@ class Mode(NamedTuple):
 
     `closed`: the contact penetrates. `pressing`: the normal force is not negative. `fast`: a sliding contact is faster
     than its rest speed. `slips`: the anchor force of a sticking contact exceeds the friction limit. `along` (3,) [m/s]
-    is the slip velocity at which the branches were determined, in the surface's axes.
+    and `hold` (3,) [N] are the slip velocity and the anchor force at which the branches were determined, in the
+    surface's axes.
     """
 
     closed: Any
@@ -94,6 +96,7 @@ class Mode(NamedTuple):
     fast: Any
     slips: Any
     along: Array
+    hold: Array
 
 
 class Memory(NamedTuple):
@@ -193,33 +196,34 @@ def contact_force(
     damper = 1.0 if foreseen is None else where(foreseen, 1.0, 0.0)
     speed_n = dot(n, u)
     slip = u - n * speed_n
-    raw, slope, drag = _normal_force(contact, at.distance, speed_n, damper)
+    raw, slope, drag = normal_force(contact, at.distance, speed_n, damper)
     pressing = raw >= 0.0 if mode is None else mode.pressing
     normal = where(closed, where(pressing, raw, 0.0), 0.0)
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
 
     speed = np.sqrt(dot(slip, slip) + TINY)
-    if mode is not None:  # negative after the slip direction has reversed
-        speed = where(dot(slip, mode.along) < 0.0, -speed, speed)
     fast = speed > contact.rest_speed if mode is None else mode.fast
     slow = where(fast, speed, contact.rest_speed)
-    direction = slip / slow  # its length is below 1 below the rest speed
+    mirror = np.eye(3) if mode is None else _mirror(mode.along, slip, mode.fast)
+    direction = mirror @ slip / slow  # its length is below 1 below the rest speed
 
     hold = _anchor_force(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
     slips = dot(hold, hold) > limit * limit if mode is None else mode.slips
     clip = where(slips, limit / size, 1.0)
+    back = np.eye(3) if mode is None else _mirror(mode.hold, hold, mode.slips)
 
     sticks = number == STICKING
-    along = where(sticks, hold * clip * on, direction * (-friction[1] * normal))
+    along = where(sticks, back @ hold * (clip * on), direction * (-friction[1] * normal))
 
     # Derivatives: the normal force acts along n and, by friction, along the surface if the contact slides or slips
     P, N = np.eye(3) - np.outer(n, n), np.outer(n, n)
     unit = hold / size
-    rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), direction * -friction[1])
+    rubbed = where(sticks, where(slips, back @ unit * friction[0], np.zeros(3)), direction * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
-    clipped = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
-    turned = (P - np.outer(direction, direction) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
+    clipped = back @ (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
+    across = P - np.outer(slip, slip) * where(fast, 1.0 / (slow * slow), 0.0)
+    turned = mirror @ across * (friction[1] * normal / slow)
     stiffness = pushed * slope + where(sticks, clipped * contact.tangential_stiffness, np.zeros((3, 3)))
     damping = pushed * drag + where(sticks, clipped * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
@@ -233,33 +237,69 @@ def contact_force(
 
 
 class Measures(NamedTuple):
-    """Normal force, slip velocity and excess anchor force of a contact, which select the branch of its force law.
+    """Normal force [N], slip velocity (3,) [m/s] and anchor force (3,) [N] of a contact, which select its branches.
 
-    `normal` is the normal force [N], `slip` (3,) the slip velocity [m/s], and `excess` [N] the anchor force minus the
-    friction limit. The branch depends on the distance to the surface too, which is not stored here.
+    `limit` is the static friction limit [N]. `loading` [N] is positive while slip stretches an anchor spring that is at
+    this limit, and minus the limit if the spring is not at the limit. The branch depends on the distance to the surface
+    too, which is not stored here.
     """
 
     normal: Number
     slip: Array
-    excess: Number
+    hold: Array
+    limit: Number
+    loading: Number
 
 
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the normal force, slip velocity and excess anchor force of a contact with the anchor (3,) [m].
+    """Return the quantities that select the branch of a contact's force law, for the anchor (3,) [m].
 
-    They select the branch of the force law; `at` has the contact's position and velocity.
+    `at` has the contact's position and velocity.
     """
     speed = dot(at.normal, at.velocity)
-    slip, normal = at.velocity - at.normal * speed, _normal_force(contact, at.distance, speed, 1.0)[0]
-    hold = _anchor_force(contact, anchor, at, slip)
-    return Measures(normal, slip, np.sqrt(dot(hold, hold)) - contact.friction[0] * normal)
+    slip, normal = at.velocity - at.normal * speed, normal_force(contact, at.distance, speed, 1.0)[0]
+    hold, limit = _anchor_force(contact, anchor, at, slip), contact.friction[0] * normal
+    stretch = tangential(at.normal, at.point - anchor)
+    length = np.sqrt(dot(stretch, stretch) + TINY)
+    full = contact.tangential_stiffness * length >= limit * (1.0 - AT_LIMIT)
+    loading = where(full, dot(slip, stretch) / length * (limit / contact.rest_speed), -limit)
+    return Measures(normal, slip, hold, limit * (1.0 + AT_LIMIT), loading)
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
     """Return which branches of a contact's force law apply, for an anchor (3,) [m] and the contact kinematics `at`."""
-    normal, slip, excess = _measures(contact, anchor, at)
-    fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
-    return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
+    normal, slip, hold, limit, loading = _measures(contact, anchor, at)
+    slips = maximum(np.sqrt(dot(hold, hold)) - limit, loading) > 0.0
+    return Mode(at.distance < 0.0, normal >= 0.0, _speed(slip) > contact.rest_speed, slips, slip, hold)
+
+
+def _speed(slip: Array) -> Number:
+    return np.sqrt(dot(slip, slip))
+
+
+def _ahead(along: Array, vector: Array) -> Number:
+    """Return the component of a vector (3,) along the vector `along` (3,)."""
+    return dot(vector, along) / np.sqrt(dot(along, along) + TINY)
+
+
+def _mirror(along: Array, vector: Array, acts: Any) -> Array:
+    """Return the matrix (3, 3) that mirrors `vector` (3,) to the side of `along` (3,), if `acts`; else the unit matrix.
+
+    The friction force of a fixed mode thus stays continuous where slip reverses, and the equations of a trial step that
+    is too long have a solution. Such a trial step has an event.
+    """
+    back = where(_ahead(along, vector) < 0.0, where(acts, 2.0, 0.0), 0.0)
+    return np.eye(3) - np.outer(along, along) * (back / (dot(along, along) + TINY))
+
+
+def _forward(along: Array, vector: Array) -> Number:
+    """Return the length of a vector (3,) that is ahead, at less than 90 degrees to `along` (3,).
+
+    Else return its length across that direction minus that against it: the result is continuous.
+    """
+    ahead = _ahead(along, vector)
+    across = dot(vector, vector) - ahead * ahead
+    return np.sqrt(maximum(across, 0.0) + maximum(ahead, 0.0) ** 2) + minimum(ahead, 0.0)
 
 
 def mode_event_functions(
@@ -268,14 +308,16 @@ def mode_event_functions(
     """Return three numbers that are positive while a contact stays on the branches `mode` of its force law.
 
     They are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the
-    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. An event function that
-    does not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns by 90
+    degrees is an event too: the modes are then determined anew. An event function that does not apply is 1. `number`
+    and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
-    normal, slip, excess = _measures(contact, anchor, at)
-    speed = np.sqrt(dot(slip, slip))
-    over = where(dot(slip, mode.along) < 0.0, -speed, speed) - contact.rest_speed  # speed < 0: reversed
-    sliding, sticking = where(mode.fast, over, -over), where(mode.slips, excess, -excess)
-    along = where(number == STICKING, sticking, sliding)
+    normal, slip, hold, limit, loading = _measures(contact, anchor, at)
+    slides = minimum(_forward(mode.along, slip) - contact.rest_speed, _ahead(mode.along, slip))
+    slow = contact.rest_speed - _speed(slip)
+    yields = minimum(maximum(_forward(mode.hold, hold) - limit, loading), _ahead(mode.hold, hold))
+    beyond = where(mode.slips, where(mode.fast, yields, minimum(yields, slow)), limit - np.sqrt(dot(hold, hold)))
+    along = where(number == STICKING, beyond, where(mode.fast, slides, slow))
     return [
         where(mode.closed, -at.distance, at.distance),
         where(mode.closed, where(mode.pressing, normal, -normal), 1.0),
@@ -305,9 +347,7 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
     return stiffness + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
-def _normal_force(
-    contact: ContactLaw, distance: Number, speed: Number, damper: Number
-) -> tuple[Number, Number, Number]:
+def normal_force(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
     `distance` [m] is that of the contact to the surface, negative inside, and `speed` [m/s] is its rate. `damper` is 1
@@ -356,11 +396,11 @@ def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, sli
 
     `anchor` (3,) [m] is the anchor, `at` the kinematics of the contact, and `slip` (3,) [m/s] its slip velocity.
     """
-    stretch = _tangential(at.normal, at.point - anchor)
+    stretch = tangential(at.normal, at.point - anchor)
     return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
 
 
-def _tangential(n: Array, x: Array) -> Array:
+def tangential(n: Array, x: Array) -> Array:
     """Return the component of x (3,) tangential to a surface with unit normal n (3,)."""
     return x - n * dot(n, x)
 
@@ -395,12 +435,12 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses
 
 
 def elastic_energy(contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics) -> Number:
-    """Return the elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring.
+    """Return the elastic energy [J] of a contact: of the normal spring and of the anchor spring.
 
     `number` is the contact's state, `anchor` (3,) [m] its anchor, and `at` its kinematics.
     """
-    depth, stretch = maximum(-at.distance, 0.0), _tangential(at.normal, at.point - anchor)
-    along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
+    depth, stretch = maximum(-at.distance, 0.0), tangential(at.normal, at.point - anchor)
+    along = where(number > APART, dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
     return 0.5 * (contact.stiffness * pressed + contact.tangential_stiffness * along)
 

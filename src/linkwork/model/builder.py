@@ -250,7 +250,7 @@ class Builder(Assembly, Verbs):
         ----------
         body : str
             Body or welded part, or "world".
-        shape : Box, Sphere, Cylinder, Capsule, Plane or Mesh
+        shape : Box, Sphere, Cylinder, Capsule, Plane, Mesh or Hull
             Shape, such as `lw.Box((1, 1, 1))`.
         at : array_like, shape (3,), [m], default (0, 0, 0)
             Origin of the shape in the body's frame.

@@ -68,21 +68,38 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
 
 
-def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None) -> Number:
+class Powers(NamedTuple):
+    """Power [W] of all forces that store no energy (`total`), and of two parts of them.
+
+    The parts are compliant contacts, and dampers and dry friction of joints.
+    """
+
+    total: Number
+    contacts: Number
+    joints: Number
+
+
+def working_powers(
+    mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None, touching: Array | None
+) -> Powers:
     """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-    These are `forces` (nv,) [N m or N] of controllers and stops, `wrenches` (nbodies, 6) [N, N m] on the bodies,
-    including contacts, and the mechanism's dampers, friction and force elements.
+    These are `forces` (nv,) [N m or N] of controllers and stops, `wrenches` of the user and `touching` of contacts on
+    the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers, friction and force elements.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
-    total = forces @ v - (resistance(m.tree, speed) * speed) @ speed
+    resisted = (resistance(m.tree, speed) * speed) @ speed
+    total = forces @ v - resisted
     total = total - frame_damper_power(m.tree, position, speed) + element_power(m.tree, position, speed)
-    if wrenches is not None:
+    given = [None if one is None else external_forces(m, one) for one in (wrenches, touching)]
+    sums: list[Number] = [0.0, 0.0]
+    if any(one is not None for one in given):
         twists = kinematics(m.tree, position, speed).twist
-        for V, F in zip(twists, external_forces(m, wrenches), strict=True):
-            total = total + V.pair(F)
-    return total
+        for k, acting in enumerate(given):
+            for V, F in zip(twists, acting or [], strict=acting is not None):
+                sums[k] = sums[k] + V.pair(F)
+    return Powers(total + sums[0] + sums[1], sums[1], -resisted)
 
 
 class Balance(NamedTuple):

@@ -14,6 +14,7 @@ from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
+from linkwork.simulation.ledger import kept_ledgers
 from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
@@ -86,8 +87,13 @@ class Problem:
             wrenches=self.wrenches is not None,
             rigid=self.rigid,
             modes=self.switched,
+            ledgers=kept_ledgers(self.mechanism, self.parameters) if self.start.motion.ledger.shape[-1] else (),
             clipped=self.effort is not None,
         )
+
+    def without_ledger(self) -> Problem:
+        """Return the problem without a ledger of passive elements, which adaptive methods do not sum."""
+        return replace(self, start=self.start.moved(ledger=np.zeros((*self.batch, 0))))
 
     def system(self, values: Values) -> System:
         """Return the mechanism with its forces for one batch member, whose parameters and gains are `values`."""

@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.passive_joint_forces import Stops
-from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked, refuse_non_finite
@@ -20,7 +18,6 @@ from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
-from linkwork.model.solids import POINTS
 from linkwork.simulation.effort_limits import limits_that_act
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.log import LINES
@@ -38,15 +35,13 @@ from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.start_state import state_at_start
 from linkwork.simulation.state import (
-    CONTACT_COLUMNS,
     LOG_COLUMNS,
     RUNNING,
     STOPPED,
     EventLog,
     MemberState,
-    SolverState,
-    StepState,
 )
 from linkwork.simulation.user_function_trials import try_once
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
@@ -410,7 +405,11 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     state are the values of the parameters `switched`.
     """
     batch, parameters = arrays.batch, arrays.parameters
-    begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
+    begin = (
+        state_at_start(m, arrays.values, parameters, batch, setup.rigid)
+        if setup.continued is None
+        else _resumed(setup.continued, setup.dt)
+    )
     if setup.continued is None:
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
@@ -423,47 +422,6 @@ def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
     """Stack `values`, each a number or an array (*batch,), into one array (*batch, n)."""
     each = [np.broadcast_to(value, batch) for value in values]
     return np.stack(each, axis=-1) if each else np.zeros((*batch, 0))
-
-
-def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
-    """Return the start state (*batch, ...) at time 0 s from checked arrays; `rigid` says whether contacts are rigid."""
-    batch = arrays.batch
-
-    def all_of(name: str) -> Array:
-        array = arrays.values[name]
-        return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
-
-    zeros, none = np.zeros(batch), np.zeros((*batch, 0))
-    motion = StepState(
-        all_of("q0"),
-        all_of("v0"),
-        zeros,
-        contact_memory=_apart(m, batch, rigid),
-        slip=np.zeros((*batch, len(m.bounded))),
-        modes=none,
-        armed=none,
-        log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
-        solver=SolverState(zeros, zeros, zeros),
-        watched=none,
-        solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
-    )
-    return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
-
-
-def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
-    """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
-
-    `rigid` contacts have more columns if they have friction torques.
-    """
-    size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
-    return _memory(batch, len(m.contact_pairs), size)
-
-
-def _memory(batch: Shape, count: int, size: int) -> Array:
-    """Return the memory (*batch, count, size) of contacts that are apart."""
-    found = np.zeros((*batch, count, size))
-    found[..., 0] = APART
-    return found
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:

@@ -30,6 +30,7 @@ from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.start_anchors import with_anchors_at_start
 from linkwork.simulation.start_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, Wrenches
@@ -286,7 +287,10 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
         if how.required and how.dt is not None:
             choice = choice._replace(why="required by rigid contacts")
         check_start(problem, choice.method, choice.dt)
+        if setup.continued is None:
+            problem = with_anchors_at_start(problem, how.target)
         adaptive = choice.method in ADAPTIVE
+        problem = problem.without_ledger() if adaptive else problem
         if not adaptive:
             order = method_of_order(choice.method, how.order).order
             choice = choice._replace(order=order, locate=bool(how.locate))

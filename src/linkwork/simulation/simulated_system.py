@@ -37,8 +37,10 @@ from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, S
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
-from linkwork.simulation.energy import stored_energy, working_power
+from linkwork.simulation.energy import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
+from linkwork.simulation.ledger import ground_force
+from linkwork.simulation.state import StepState
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
@@ -57,26 +59,40 @@ class ContactLoads(NamedTuple):
     poses: list[Transform]
 
 
+class SolidLoads(NamedTuple):
+    """Wrenches (nbodies, 6) [N, N m] of compliant contacts on the bodies, and the poses of all bodies in the world."""
+
+    wrenches: Array
+    poses: list[Transform]
+
+
 class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
     `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant contacts of points, and
-    `solids` (nbodies, 6) the wrenches of compliant contacts of solids. All are None if there are none.
+    `solids` those of solids. All are None if there are none.
     """
 
     control: Array
     stops: Array
     wrenches: Array | None
     touching: ContactLoads | None = None
-    solids: Array | None = None
+    solids: SolidLoads | None = None
+
+    @property
+    def contacts(self) -> ContactLoads | SolidLoads | None:
+        """Wrenches of all compliant contacts, with the poses of the bodies; None if there are none."""
+        one, other = self.touching, self.solids
+        if one is None or other is None:
+            return one or other
+        return SolidLoads(one.wrenches + other.wrenches, one.poses)
 
     @property
     def outside(self) -> Array | None:
         """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; or None."""
-        total = self.wrenches
-        for more in (None if self.touching is None else self.touching.wrenches, self.solids):
-            total = more if total is None else total if more is None else total + more
-        return total
+        if self.contacts is None:
+            return self.wrenches
+        return self.contacts.wrenches if self.wrenches is None else self.wrenches + self.contacts.wrenches
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +128,7 @@ class System:
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
-        solids = None if self.solids is None else CompliantSolids(self.mechanism, self.solids, t, q, v).wrenches()
-        return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), solids)
+        return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), self._solid_loads(t, q, v))
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction.
@@ -182,6 +197,13 @@ class System:
         there, poses = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
         found = contact_forces(m.contact_pairs, self.memory, t, there)
         return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
+
+    def _solid_loads(self, t: Number, q: Array, v: Array) -> SolidLoads | None:
+        """Return the wrenches of compliant contacts of solids at t [s], q (nq,), v (nv,); None if there are none."""
+        if self.solids is None:
+            return None
+        found = CompliantSolids(self.mechanism, self.solids, t, q, v)
+        return SolidLoads(found.wrenches(), found.poses)
 
     # --- derivatives of contact forces for implicit steps ---
 
@@ -282,7 +304,29 @@ class System:
         These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
         state q, v.
         """
-        return working_power(self.mechanism, q, v, loads.control + loads.stops, loads.outside)
+        return self.powers(q, v, loads).total
+
+    def powers(self, q: Array, v: Array, loads: Loads) -> Powers:
+        """Return the power [W] of all forces that store no energy, with its parts; `loads` are those in the state."""
+        contacts = None if loads.contacts is None else loads.contacts.wrenches
+        return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
+
+    def joint_power(self, v: Array) -> Number:
+        """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,)."""
+        (speed,) = to_tree(self.mechanism, ("v",), (v,))
+        return -((resistance(self.mechanism.tree, speed) * speed) @ speed)
+
+    def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
+        """Return the power [W], followed by the rates of the ledger of the state `now`, if it has one.
+
+        `loads` are the external loads in the state q, v. `StepState.booked` adds these rates times a time.
+        """
+        powers = self.powers(q, v, loads)
+        if not len(now.ledger):
+            return np.array([powers.total])
+        contacts = loads.contacts
+        ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
+        return np.array([powers.total, powers.contacts, 0.0, powers.joints, *ground])
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:

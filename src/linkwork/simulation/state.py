@@ -48,7 +48,9 @@ class StepState(NamedTuple):
     `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
     pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
     parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
-    `watched` contains event functions and constraint forces during event location; it is empty otherwise.
+    `watched` contains event functions and constraint forces during event location; it is empty otherwise. `ledger` (9,)
+    has the work of passive elements and the impulse of the ground so far, see the module `ledger`; it is empty if it is
+    not stored. `solid_memory` (4n, 5) is the contact memory of the four points of each pair of solids.
     """
 
     q: Array
@@ -62,10 +64,22 @@ class StepState(NamedTuple):
     solver: SolverState = SolverState()
     watched: Array = np.zeros(0)
     solid_memory: Array = np.zeros((0, CONTACT_COLUMNS))
+    ledger: Array = np.zeros(0)
 
     def solved_in(self, iterations: Number) -> StepState:
         """Return the state with the number of iterations of its last step set to `iterations`."""
         return self._replace(solver=self.solver._replace(iterations=iterations))
+
+    def booked(self, done: Array) -> StepState:
+        """Return the state with the work and the ledger increased by `done` (1 + size of the ledger,)."""
+        ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
+        return self._replace(work=self.work + done[0], ledger=ledger)
+
+    def booked_as(self, number: int, work: Number) -> StepState:
+        """Return the state with `work` [J] added to entry `number` of the ledger, if there is a ledger."""
+        if not len(self.ledger):
+            return self
+        return self._replace(ledger=np.array([x + work if k == number else x for k, x in enumerate(self.ledger)]))
 
 
 class MemberState(NamedTuple):

@@ -24,7 +24,7 @@ class Tracer(Protocol):
         """Trace a loop that records values; arguments and results are those of the module's `record`."""
         ...
 
-    def iterate(self, most: int, body: Callable[..., Any], state: State) -> tuple[State, Any, Any]:
+    def iterate(self, most: int, body: Callable[..., Any], state: State, start: Any) -> tuple[State, Any, Any]:
         """Trace a loop with a stopping condition; arguments and results are those of the module's `iterate`."""
         ...
 

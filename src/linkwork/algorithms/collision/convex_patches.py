@@ -30,10 +30,11 @@ class RoundedSolid(Solid, Protocol):
         """Return the radius [m]."""
         ...
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the surface near the support point along n (3,), in cyclic order.
 
-        Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n.
+        Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n. `other`
+        (3,) [m] is the centre of the other solid.
         """
         ...
 
@@ -53,7 +54,12 @@ class _Polygon(NamedTuple):
 def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
     """Return the patch of two convex solids A and B in one frame.
 
-    The smallest distance is exact, for penetrations that are small compared with the solids. The normals are equal.
+    The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
+    normal is exact, but the normal may be a local minimum of the depth instead of the smallest one, near edges and
+    corners. Of random pairs with a depth of 0.1 % to 5 % of their size, this was so for 0.1 % to 0.5 % of pairs of
+    hulls with eight vertices, and for 1.3 % of those of a cylinder and a box; of pairs whose depth is comparable to
+    their size, for up to 6 %.
+    All normals are equal. The points of an end face of a cylinder are four points of its rim.
     """
     best = separation(a, b)
     n, size = best.normal, a.size + b.size
@@ -65,7 +71,7 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
         local = [point - middle for point in points]
         return _polygon([np.array([dot(r, t1), dot(r, t2), dot(r, n)]) for r in local])
 
-    on_a, on_b = polygon(a.part(-n, tilted)), polygon(b.part(n, tilted))
+    on_a, on_b = polygon(a.part(-n, tilted, b.centre)), polygon(b.part(n, tilted, a.centre))
     top = dot(b.support(n) - middle, n)  # of B, above the middle; no point of A is below top + separation
     corners = _overlap(on_a, on_b, top, best.value, SAME * size)
     chosen = spanning(corners, best.value, Corner(0.0, 0.0, top, best.value), SAME * size, MERGED * size)

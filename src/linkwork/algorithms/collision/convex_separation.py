@@ -20,7 +20,7 @@ from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import HUGE, TINY
 
 MARGIN = 1e-3  # separation of the moved solids, relative to their size: GJK then has normals exact to 1e-13
-SHIFTS = 12  # iterations of moving the solids apart; 2 or 3 are usual
+SHIFTS = 16  # iterations of moving the solids apart; 2 or 3 are usual
 MOST = 48  # iterations of GJK; polytopes need about 10, cylinders 20
 CLOSED = 1e-14  # part of the distance by which upper and lower bound may differ at the end of GJK
 GAIN = 1e-13  # increase of the separation, relative to the size, below which the iteration stops
@@ -114,26 +114,29 @@ def separation(a: Solid, b: Solid) -> Separation:
     def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
         """Move the solids apart along the normal and find their nearest points; done if the value does not grow.
 
-        If the solids penetrate deeply, compare the result once with the separations along all faces of hulls.
+        If the solids penetrate deeply, begin once more at the face of a hull with the largest separation.
         """
-        scanned = rest[-1]
+        *best, scanned = rest
         distance = maximum(MARGIN * size - value, 0.0)
         new, turned, on_a, on_b = _gjk(a, b, normal, normal * distance)
         stops = (new <= value + GAIN * size) | (distance <= 0.0)
         better = new > value
         value, normal = where(better, new, value), where(better, turned, normal)
+        better = value > best[0]
+        state = zip((value, normal, on_a, on_b), best, strict=True)
+        best = [where(better, one, other) for one, other in state]
         scans = stops & (value < -DEEP * size) & (scanned < 0.5)
-        found, along = value, normal
+        along, turned = -HUGE + 0.0 * value, normal
         for solid, side in ((b, 1.0), (a, -1.0)):
             if solid.faces is not None:
-                found, along = _scanned(a, b, solid.faces, side, scans, (found, along))
-        better = found > value + GAIN * size
-        value, normal = where(better, found, value), where(better, along, normal)
-        done = where(stops, 1.0, 0.0) - where(better, 1.0, 0.0) > 0.5
-        return (value, normal, on_a, on_b, where(scans, 1.0, scanned)), done
+                along, turned = _scanned(a, b, solid.faces, side, scans, (along, turned))
+        again = along > -HUGE
+        done = where(stops, 1.0, 0.0) - where(again, 1.0, 0.0) > 0.5
+        value, normal = where(again, along, value), where(again, turned, normal)
+        return (value, normal, *best, where(scans, 1.0, scanned)), done
 
-    initial = (value, normal, a.centre * 1.0, b.centre * 1.0, 0.0 * value)
-    (value, normal, on_a, on_b, _), _, _ = iterate(SHIFTS, improve, *initial)
+    initial = (value, normal, -HUGE + 0.0 * value, normal, a.centre * 1.0, b.centre * 1.0, 0.0 * value)
+    (_, _, value, normal, on_a, on_b, _), _, _ = iterate(SHIFTS, improve, *initial)
     for other in _refined(a, b, normal):
         found = _along(a, b, other)
         equal = found > value - SNAP * size

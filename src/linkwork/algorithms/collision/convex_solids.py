@@ -20,6 +20,7 @@ from linkwork.spatial.scalar import Array, Number, dot, lookup, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
+CENTRED = 1e-3  # offset, relative to the size, below which rim points do not turn with the other solid
 TILT = 0.03  # slope of a surface below which vertices of a hull count as one flat part
 
 
@@ -64,9 +65,9 @@ class Point:
         del n
         return ()
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four times the point (3,) [m]."""
-        del n, directions
+        del n, directions, other
         return [self.X.p] * 4
 
 
@@ -112,9 +113,9 @@ class Segment:
         """Return the direction (3,) nearest to n (3,) that is perpendicular to the segment."""
         return (perpendicular(self.X.R[:, 2], n, self.X.R[:, 0]),)
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return the two ends (3,) [m], each twice."""
-        del n, directions
+        del n, directions, other
         along = self.X.R[:, 2] * self.half
         return [self.X.p + along, self.X.p + along, self.X.p - along, self.X.p - along]
 
@@ -162,9 +163,9 @@ class SolidBox:
         own = self.X.R.T @ n
         return tuple(self.X.R[:, k] * sign(own[k]) for k in (2, 0, 1))
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return the corners (3,) [m] of the face whose normal is nearest to n (3,)."""
-        del directions
+        del directions, other
         centre, first, second = facing_face(self.half, self.X.R, self.X.p, -(self.X.R.T @ n))
         return [centre + first + second, centre - first + second, centre - first - second, centre + first - second]
 
@@ -222,12 +223,19 @@ class SolidCylinder:
         d = self.X.R[:, 2]
         return d * sign(dot(d, n)), perpendicular(d, n, self.X.R[:, 0])
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
-        """Return four points (3,) [m] of the rim, or the ends of a line on the lateral surface, each twice."""
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
+        """Return four points (3,) [m] of the rim, or the ends of a line on the lateral surface, each twice.
+
+        The first point of the rim is the one farthest along n. If the end face is perpendicular to n within round-off,
+        it is the one nearest to the point `other` (3,) [m], which may be beside the face.
+        """
         del directions
         X, R = self.X, self.X.R
         x, y, z = R.T @ n
-        x = x + UPRIGHT
+        beside = R.T @ (other - X.p)
+        u, v = CENTRED * self.size + beside[0], beside[1]
+        scale = UPRIGHT / (CENTRED * self.size + np.sqrt(u * u + v * v + TINY))
+        x, y = x + u * scale, y + v * scale
         length = np.sqrt(x * x + y * y + 1e-40)
         aside = (R[:, 0] * x + R[:, 1] * y) * (self.round / length)
         across = (R[:, 1] * x - R[:, 0] * y) * (self.round / length)
@@ -303,8 +311,9 @@ class SolidHull:
         del n
         return ()
 
-    def part(self, n: Array, directions: Sequence[Array]) -> list[Array]:
+    def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return the vertices (3,) [m] that are extreme along n (3,), tilted in four directions (3,)."""
+        del other
         return self._extreme([n + d * TILT for d in directions])
 
     def _extreme(self, normals: Sequence[Array]) -> list[Array]:

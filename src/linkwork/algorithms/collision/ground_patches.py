@@ -55,7 +55,7 @@ class GroundPairs:
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)
-        points = solid.part(-below, [first * x + second * y for x, y in DIRECTIONS])
+        points = solid.part(-below, [first * x + second * y for x, y in DIRECTIONS], solid.centre)
         if lowest:
             points = _with(points, solid.support(-below))
         found = np.zeros((4, 7)) + 0.0 * below[0]

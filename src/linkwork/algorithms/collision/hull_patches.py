@@ -62,7 +62,7 @@ class HullPairs:
         hull = self.solid(a, X)
         down, slack = -axis(2), SAME * a[7]
         tilted = [np.array([x, y, 0.0]) for x, y in DIRECTIONS]
-        low, *corners = [Corner(x, y, z, z) for x, y, z in (hull.support(down), *hull.part(down, tilted))]
+        low, *corners = [Corner(x, y, z, z) for x, y, z in (hull.support(down), *hull.part(down, tilted, X.p))]
         # Within the slack of the lowest vertex, the others stay
         chosen = spanning(corners, low.distance, low, slack, 4.0 * slack)
         return patch_of([_above(corner) for corner in chosen])

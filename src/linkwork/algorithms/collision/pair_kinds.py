@@ -13,6 +13,11 @@ hulls need the vertices of all hulls of a mechanism: `hull_patches.HullPairs`. P
 | plane | none; the solid is below z = 0 |
 | hull | (8,), see `HullPairs.sizes` |
 | ground | none |
+
+The smallest distance of a patch is the signed distance of the solids, exact for spheres, capsules, boxes and planes.
+For two boxes that are apart it is a lower bound of the distance, and zero where they touch. `convex_patches` says how
+exact the patches of cylinders and hulls are if they penetrate. Patches of uneven ground consider only points of the
+solid.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from linkwork.spatial.traceable_loops import iterate
 
 BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
 ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
+PROBES = 40  # trial substeps per step, at most, after which hidden events are not searched
+STALLS, LEAST = 0.02, 0.3  # if a trial step moves `low` by less of the bracket, the next one goes at least that far
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
 EXACT, EXACT_TRIALS = 4e-16, 200  # `first_event`: largest delay as a fraction of the curve; most trials
 
@@ -30,12 +32,14 @@ class Switching(NamedTuple):
     `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
     step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
     functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
-    the state after the events `which` (k,).
+    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
+    an event function may be negative, though it is not so at its end, or 1; None if no function can be.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
     functions: Callable[[StepState, StepState], Array]
     switched: Callable[[StepState, Number, list[Condition]], StepState]
+    hidden: Callable[[StepState, StepState, Number], Number] | None = None
 
 
 class Bracket(NamedTuple):
@@ -43,7 +47,8 @@ class Bracket(NamedTuple):
 
     No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
     are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
-    last.
+    last, and -2 if `low` moved by little of the bracket: an event function is then almost zero at `low`, but its event
+    is far away.
     """
 
     low: Number
@@ -63,7 +68,8 @@ class Bracket(NamedTuple):
         known = np.array([where(solved == 1.0, value, 0.0) for value in functions])
         under = select(late, known, self.under * where(self.side < 0.0, 0.5, 1.0))
         low, high = where(late, self.low, to), where(late, to, self.high)
-        return Bracket(low, over, high, under, where(late, 1.0, -1.0))
+        stalls = to - self.low < STALLS * (self.high - self.low)
+        return Bracket(low, over, high, under, where(late, 1.0, where(stalls, -2.0, -1.0)))
 
     def root(self) -> Number:
         """Return the estimated time of the first zero by false position, or the midpoint if the trial to `high` failed.
@@ -83,6 +89,7 @@ class Bracket(NamedTuple):
 
         All times are fractions of the step.
         """
+        root = maximum(root, where(self.side < -1.0, self.low + LEAST * (self.high - self.low), self.low))
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
@@ -143,26 +150,56 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
     shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # solved, where a longer substep was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
+    probe: Number = 1.0
+    if switching.hidden is not None:  # search events that the ends of a substep do not show, before the others
+        probe = switching.hidden(now.begin, moved, (to - now.elapsed) * h)
+        searched = there | (fine == 1.0) & ((now.bracket.side == 0.0) | ~late & (to >= 1.0))
+        probe = where(searched & (now.tried < PROBES), probe, 1.0)
+        there = there & (probe == 1.0)
+        late = late | (probe < 1.0)
     ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)
     moved = moved.solved_in(maximum(now.begin.solver.iterations, moved.solver.iterations))
     after = switching.switched(moved, to * h, [value < 0.0 for value in functions])
     fresh = switching.functions(after, after)
     following = bracket.following(root, BEHIND)
+    following = where(following > 1.0 - BEHIND, bracket.high, following)  # no substep is shorter
+    if switching.hidden is not None:
+        here, at = switching.functions(now.begin, now.begin), now.elapsed + probe * (to - now.elapsed)
+        following = where(probe < 1.0, at, following)
+        bracket = select(probe < 1.0, Bracket(now.elapsed, here, at, np.zeros(len(here)), 0.0), bracket)
     return Search(
         now.tried + 1.0,
         where(ended, fine * now.solved, now.solved),
         where(there, to, now.elapsed),
-        where(there, 1.0, where(following > 1.0 - BEHIND, bracket.high, following)),  # no substep is shorter
+        where(there, 1.0, following),
         select(there, Bracket(to, fresh, 1.0, np.zeros(len(fresh)), 0.0), bracket),
         select(there, after, select(ended, moved, now.begin)),
     ), ended
 
 
-def first_event(functions: Callable[[float], Array], begin: float, end: float) -> float:
+def first_event(
+    functions: Callable[[float], Array],
+    begin: float,
+    end: float,
+    hidden: Callable[[float, float], float] | None = None,
+) -> float:
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
-    `functions(t)` returns the event functions (k,) on a curve, as floats.
+    `functions(t)` returns the event functions (k,) on a curve, as floats. `hidden(begin, end)` returns the fraction of
+    an interval at which a function may be negative though it is not at the end, or 1. If the functions are not negative
+    there, it is returned if they change there, as those of a guard that is armed again; see `_first_crossing`.
     """
+    for _ in range(PROBES if hidden is not None else 0):
+        assert hidden is not None
+        part = hidden(begin, end)
+        if part == 1.0:
+            break
+        end = begin + part * (end - begin)
+    return _first_crossing(functions, begin, end)
+
+
+def _first_crossing(functions: Callable[[float], Array], begin: float, end: float) -> float:
+    """Return the first zero [s] of an event function in [begin, end], found by false position; `end` if none."""
     last = functions(end)
     if not (last < 0.0).any():
         return end

@@ -118,9 +118,12 @@ def impact(
     possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & couplings_agree(m)
     loops = len(m.frame_constraints)
     bridged = energy - sum(push.energies, 0.0)  # energy of the projection, which only loops need
-    energies = np.concatenate([push.energies[:loops] + bridged, push.energies[loops:]])
+    energies, first = list(push.energies), 1.0
+    for k, one in enumerate(m.frame_constraints):
+        energies[k] = energies[k] + bridged * one.engaged * first
+        first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
-    return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
+    return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
@@ -158,8 +161,20 @@ def size_of(rows: Sequence[Number]) -> Number:
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
+class ConstrainedMotion(NamedTuple):
+    """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint."""
+
+    a: Array
+    forces: Array
+
+
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N m or N] of each loop and velocity constraint; 0 for constraints that slip.
+    """Return the force (n,) [N or N m] of each loop and velocity constraint; see `constrained_motion`."""
+    return constrained_motion(system, t, now, held).forces
+
+
+def constrained_motion(system: System, t: Number, now: StepState, held: Array) -> ConstrainedMotion:
+    """Return the accelerations and the force of each loop and velocity constraint; 0 for constraints that slip.
 
     The modes of `system` are set. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
     controller.
@@ -175,8 +190,8 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
         met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
         outside = pushed if outside is None else outside + pushed
-    forces = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
-    return by_constraint(stuck, forces, size_of)
+    found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
+    return ConstrainedMotion(found.a, by_constraint(stuck, found.multipliers, size_of))
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:

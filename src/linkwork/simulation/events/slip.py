@@ -15,9 +15,11 @@ from types import MappingProxyType
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import factors
+from linkwork.algorithms.tangent_space import difference
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
@@ -90,6 +92,14 @@ def slip_of_speeds(
         ahead, behind = (float(is_finite(most)) for most in item.capacities)
         found.append(where(w > STICKING_SPEED, ahead, where(w < -STICKING_SPEED, -behind, s)) * item.engaged)
     return found
+
+
+def slip_work(mechanism: Mechanism, begin: StepState, end: StepState) -> Number:
+    """Return the work [J] of slipping clutches and brakes in a substep from `begin` to `end`, negative for heat.
+
+    Their forces are constant while they slip, so that the work is their force times the slip of the joints.
+    """
+    return slip_forces(mechanism, begin.slip) @ difference(mechanism, begin.q, end.q)
 
 
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:

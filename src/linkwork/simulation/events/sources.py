@@ -13,10 +13,13 @@ import numpy as np
 
 from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
-from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
+from linkwork.simulation.events.hidden_crossings import dips_of
+from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
@@ -84,12 +87,13 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `watched`.
 
-    The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is
-    nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
+    Values and slopes of latches and guards follow, see `hidden_crossings.Dips`. The last entry of `watched` is 1 if the
+    run can continue, and 0 if the last event was not `possible` or a guard is nan. The state is that at time t [s].
+    `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    forces = constraint_forces(here, t, now, held)
+    a, forces = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)
@@ -100,7 +104,8 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     functions += guard_functions(m, now.q, values, armed)
-    return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
+    after = now._replace(armed=armed)
+    return after._replace(watched=np.array([*functions, *forces, *dips_of(here, t, after, a, values), possible]))
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
@@ -126,6 +131,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     after = end._replace(
         q=found.q, v=found.v, work=end.work + found.energy, slip=found.slip, modes=np.array(modes), armed=armed
     )
+    after = after.booked_as(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
     return _logged(system, t, end, after, found, [*slips, *others]) if len(end.log.lines) else after
 
@@ -142,14 +148,15 @@ def _logged(
     count, bounded = len(known), len(end.slip)
     pairs = enumerate(system.mechanism.velocity_constraints, len(system.mechanism.frame_constraints))
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
-    lines = []
-    for number, source in enumerate(known):
+    lines, constraints = [], [source.constraint for source in known]
+    each = shares(constraints, which, found.energies, found.impulses, found.gaps)
+    for number, (source, share) in enumerate(zip(known, each, strict=True)):
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
         k = source.constraint
         before, now = end.watched[count + k], after.watched[count + k]
-        impulse = found.impulses[k]
+        impulse = share.impulse
         if k in with_capacity:  # a located start of sticking leaves a round-off slip speed, which an impulse removes
             impulse = where(abs(found.energies[k]) > SMALLEST_ENERGY, impulse, 0.0)
-        took = (found.energies[k], impulse, where(now == 0.0, before, now), found.gaps[k])
+        took = (share.energy, impulse, where(now == 0.0, before, now), share.gap)
         lines.append(Line(float(number), result, t, *took))
     return after._replace(log=write(end.log, which, lines))

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from linkwork.simulation.events.event_location import Switching, locate
-from linkwork.simulation.events.slip import holding, slip_forces
+from linkwork.simulation.events.hidden_crossings import count_of, dips_in, first_dip
+from linkwork.simulation.events.slip import holding, slip_forces, slip_work
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.simulated_system import System
@@ -32,7 +34,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
         if not (has_events(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
         touching = ContactSwitching(system.mechanism, t) if located else NoSwitching()
-        events = _Events(system, held, through, touching, alone=not (touches and (located or implicit)))
+        alone = not (touches and (located or implicit)) and not count_of(system)
+        events = _Events(system, held, through, touching, alone)
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
         return events.end(t + h, moved)._replace(watched=now.watched), events.possible(moved, solved)
 
@@ -42,8 +45,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 class _Events:
     """The events of one step: slip, latches and guards, and contact events if these are located.
 
-    If `alone` is true, contacts do not end substeps: every substep that ends early then has an event of slip, a latch
-    or a guard.
+    If `alone` is true, every substep that ends early has an event of slip: no contacts, latches or guards end substeps.
     """
 
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
@@ -56,6 +58,7 @@ class _Events:
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,
             lambda end, elapsed, which: self._switched(t + elapsed, end, which),
+            self._hidden if count_of(self.system) else None,
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
@@ -83,6 +86,8 @@ class _Events:
             forces = forces + slip_forces(here.mechanism, begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
+        if not here.rigid and len(begin.slip):
+            moved = moved.booked_as(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved
         after = watch(self.system, t + h, moved, self.held)
@@ -91,6 +96,10 @@ class _Events:
 
     def _functions(self, begin: StepState, end: StepState) -> Array:
         return np.concatenate([end.watched[: self.count], self.touching.functions(begin, end)])
+
+    def _hidden(self, begin: StepState, end: StepState, h: Number) -> Number:
+        count = count_of(self.system)
+        return first_dip(dips_in(begin.watched, count), dips_in(end.watched, count), h)
 
     def _switched(self, t: Number, end: StepState, which: Sequence[Condition]) -> StepState:
         after, watched = end, which[: self.count]

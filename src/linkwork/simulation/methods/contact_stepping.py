@@ -14,8 +14,10 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import (
     APART,
     SLIDING,
+    SLIPPING,
     STICKING,
     STOPPING,
+    ContactForce,
     ContactLaw,
     Memory,
     contact_forces,
@@ -23,6 +25,7 @@ from linkwork.algorithms.compliant_contact import (
     mode_event_functions,
     mode_of,
 )
+from linkwork.algorithms.contact_anchor import anchor_after, state_after
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids
@@ -85,8 +88,13 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
             there = _contact_kinematics(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
-        number = [found.number for found in contact_forces(m.contact_pairs, memory, at, there)]
-        return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
+        number = _states(m, contact_forces(m.contact_pairs, memory, at, there))
+        changes = zip(memory.number, number, strict=True)
+        anchor = [
+            anchor_after(pair.contact, *one)
+            for pair, *one in zip(m.contact_pairs, changes, memory.anchor, rolled, first, end, strict=True)
+        ]
+        return moved._replace(contact_memory=_changed(memory, number, anchor, t + h).stored), solved
 
     return run
 
@@ -102,7 +110,6 @@ class ContactSwitching:
     def __init__(self, mechanism: Mechanism, t: Number):
         self.mechanism, self.t = mechanism, t
         self.force_laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
-        self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
         """Return the state `now` at the start of the step, with every contact apart, sliding or sticking.
@@ -123,8 +130,13 @@ class ContactSwitching:
         first = _contact_kinematics(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
-        rolled = _rolled(first, _contact_kinematics(m, moved.q, moved.v), h)
-        anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
+        last = _contact_kinematics(m, moved.q, moved.v)
+        anchor = []
+        for k, path in enumerate(_rolled(first, last, h)):
+            number, before = memory.number[k], memory.anchor[k]
+            after = anchor_after(self.force_laws[k], (number, number), before, path, first[k], last[k])
+            drags = (number == SLIDING) | modes[k].slips
+            anchor.append(where(drags, after, before + path))
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
@@ -146,13 +158,16 @@ class ContactSwitching:
         `end` is the state before the events.
         """
         memory, found, there = self._contact_states(end, t)
-        number = []
+        number, anchor = [], []
         for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
             new, mode = found[k], mode_of(contact, memory.anchor[k], at)
-            lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # it sticks unless it is fast
-            number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
-        after = end._replace(contact_memory=_changed(memory, number, self.still, there, t).begun(self.t).stored)
+            apart, presses = memory.number[k] == APART, mode.closed & mode.pressing
+            slips = presses & mode.slips & mode.fast & (memory.number[k] == STICKING)
+            new = where(apart & presses, where(mode.fast, new, STOPPING), where(slips, SLIPPING, new))
+            number.append(where(mine, new, memory.number[k]))
+            anchor.append(where(mine & apart, at.point, memory.anchor[k]))
+        after = end._replace(contact_memory=_changed(memory, number, anchor, t).begun(self.t).stored)
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
@@ -171,12 +186,14 @@ class ContactSwitching:
         `moved` is the state after the last substep.
         """
         memory, number, there = self._contact_states(moved, t)
-        return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
+        known = zip(memory.number, memory.anchor, there, strict=True)
+        anchor = [where(before == APART, at.point, here) for before, here, at in known]
+        return moved._replace(contact_memory=_changed(memory, number, anchor, t).stored)
 
     def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[ContactKinematics]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)
         there = _contact_kinematics(self.mechanism, end.q, end.v)
-        return memory, [found.number for found in contact_forces(self.mechanism.contact_pairs, memory, t, there)], there
+        return memory, _states(self.mechanism, contact_forces(self.mechanism.contact_pairs, memory, t, there)), there
 
 
 class NoSwitching:
@@ -209,18 +226,16 @@ class NoSwitching:
         return moved
 
 
-def _changed(
-    memory: Memory, number: list[Number], rolled: list[Array], end: list[ContactKinematics], at: Number
-) -> Memory:
+def _states(mechanism: Mechanism, found: list[ContactForce]) -> list[Number]:
+    """Return the state of each contact pair at the end of a step, from the states and forces `found` there."""
+    return [state_after(pair.contact, one) for pair, one in zip(mechanism.contact_pairs, found, strict=True)]
+
+
+def _changed(memory: Memory, number: list[Number], anchor: Sequence[Array], at: Number) -> Memory:
     """Return the contact memory (states, anchors, times) after the contact states change to `number` at time `at` [s].
 
-    `memory` is the one before. Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an
-    anchor at their present point. `end` has the kinematics of all contact pairs.
+    `memory` is the one before; `anchor` (n, 3) [m] are the anchors after the change.
     """
-    anchor = [
-        where(n == STOPPING, last.point, before + path)
-        for n, last, before, path in zip(number, end, memory.anchor, rolled, strict=True)
-    ]
     pairs = zip(number, memory.number, memory.entered, strict=True)
     return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])
 

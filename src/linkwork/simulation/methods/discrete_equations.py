@@ -258,10 +258,13 @@ class Interval:
         J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(self.tree, at, loops))
         return J, constrained_dynamics.errors(loops)
 
-    def work(self, dv: Array, loads: Loads) -> Number:
-        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,) under `loads`."""
+    def work(self, dv: Array, loads: Loads) -> Array:
+        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,) under `loads`.
+
+        The changes of the ledger in the step follow, if the state has one.
+        """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
-        return self.system.power(middle, dv / self.h, loads) * self.h
+        return self.system.rates(middle, dv / self.h, loads, self.now) * self.h
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows

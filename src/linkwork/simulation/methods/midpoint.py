@@ -31,6 +31,7 @@ from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.ledger import JOINTS
 from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.dry_friction import (
     LOCKED,
@@ -182,14 +183,16 @@ class Midpoint:
         """Return the state at the end of the step, from the solution `unknown` (nv + nh,): velocities and impulses."""
         v = unknown[: self.mechanism.nv]
         q, mean = self._middle(v)
-        power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
+        loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
+        rates = self.system.rates(q, mean, loads, self.now)
         after = integrate(self.mechanism, self.now.q, mean * self.h)
-        moved = self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
+        moved = self.now._replace(q=after, v=v).booked(rates * self.h)
         if self.limits is None:
             return moved
         impulses = self._constraints(q, mean).along.T @ unknown[self.mechanism.nv :]
         p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
-        return moved._replace(work=moved.work - p @ mean)
+        rubbed = -(p @ mean)
+        return moved._replace(work=moved.work + rubbed).booked_as(JOINTS, rubbed)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of a step for velocities and constraint impulses; return them with the state at its end.

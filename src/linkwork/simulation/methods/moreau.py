@@ -37,7 +37,6 @@ from linkwork.algorithms.rigid_contact import (
     separating_displacement,
     solve_impulses,
     solve_with_restitution,
-    work,
 )
 from linkwork.algorithms.tangent_space import free_acceleration, free_flight, integrate
 from linkwork.model.elements.key_types import is_finite
@@ -48,6 +47,7 @@ from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
 from linkwork.simulation.methods.moreau_solids import moreau_with_solids
+from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, minimum, where
@@ -91,17 +91,18 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     *found, terms = repeat(2, once, middle.v, guess, 0.0, 0.0, 0.0, np.zeros((len(there), TERMS)))
     found, blocks = ImpulseSolution(*found), blocks_with(terms)
     there, p = [one.with_terms(row) for one, row in zip(there, terms, strict=True)], split_by_block(blocks, found.p)
-    power = free.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
+    rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
     push_out = _push_out(
         free, middle.q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
     )
     q, v = free_flight(m, push_out.q, found.v, 0.5 * h, mirrored=True)
-    done = power * h + work(blocks, found.p, middle.v, found.v) + push_out.work
+    done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
     touch = [
         _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
-    moved = now._replace(q=q, v=v, work=now.work + done, contact_memory=np.array(touch))
+    moved = now._replace(q=q, v=v, contact_memory=np.array(touch)).booked(done)
+    moved = with_ground(m, middle.q, middle.v, moved, h)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     slips = [_slipped(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]

@@ -278,11 +278,11 @@ def moreau_with_solids(
     v, p, conditions, *rest = repeat(2, once, middle.v, *start, 0.0, 0.0, 0.0)
     found = PairImpulses(v, p, *rest)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
-    power = system.power(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v))
+    rates = system.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     out = integrate(m, middle.q, after.push_out())
     pushing = sum(system.energies(out, found.v)) - sum(system.energies(middle.q, found.v))
     q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
-    done = power * h + after.work(middle.v) + pushing
+    done = rates[0] * h + after.work(middle.v) + pushing
     moved = now._replace(q=q, v=v, work=now.work + done, solid_memory=after.memory(t + h))
     residual = maximum(now.solver.residual, found.left)
     return moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual)), True

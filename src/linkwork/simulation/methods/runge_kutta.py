@@ -18,7 +18,7 @@ def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tu
     """
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 
-    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> Leaves:
+    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_done: Array) -> Leaves:
         outer = (k == 0) | (k == 3)
         reach = h * where(k == 0, 0.0, where(k == 3, 1.0, 0.5))
         weight = h * where(outer, 1.0 / 6.0, 1.0 / 3.0)
@@ -26,8 +26,8 @@ def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tu
         q = integrate(m, now.q, turn)
         loads = system.loads(t + reach, q, v, held)
         dq, dv = tangent_rate(m, turn, v), system.acceleration(q, v, loads)
-        work = sum_work + weight * system.power(q, v, loads)
-        return dq, dv, sum_q + weight * dq, sum_v + weight * dv, work
+        done = sum_done + weight * system.rates(q, v, loads, now)
+        return dq, dv, sum_q + weight * dq, sum_v + weight * dv, done
 
-    _, _, dq, dv, work = repeat(4, stage, zero, zero, zero, zero, 0.0)
-    return now._replace(q=integrate(m, now.q, dq), v=now.v + dv, work=now.work + work), True
+    _, _, dq, dv, done = repeat(4, stage, zero, zero, zero, zero, np.zeros(1 + len(now.ledger)))
+    return now._replace(q=integrate(m, now.q, dq), v=now.v + dv).booked(done), True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkwork.algorithms.tangent_space import integrate
+from linkwork.simulation.ledger import CONTACTS
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number
@@ -18,7 +19,9 @@ def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Ar
     viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)
     v = now.v + h * system.acceleration(now.q, now.v, loads, h, viscous)
     mean = (now.v + v) * 0.5
-    power = system.power(now.q, mean, loads)
-    if viscous is not None:
-        power = power - mean @ (viscous @ (v - now.v))
-    return now._replace(q=integrate(system.mechanism, now.q, h * v), v=v, work=now.work + h * power), True
+    moved = now._replace(q=integrate(system.mechanism, now.q, h * v), v=v)
+    moved = moved.booked(system.rates(now.q, mean, loads, now) * h)
+    if viscous is None:
+        return moved, True
+    damped = -h * (mean @ (viscous @ (v - now.v)))
+    return moved._replace(work=moved.work + damped).booked_as(CONTACTS, damped), True

@@ -51,9 +51,10 @@ class MomentumBalance(NamedTuple):
 
     `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
     errors, `scale` [N s] is the scale of momenta. `momentum` (nv,) is the momentum at the end of the step, `work` [J]
-    the work in the step. Only energy-momentum steps use the other fields: the change `stored` [J] of the potential
-    energy, and the impulses `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the
-    kick is the factor of the impulse that balances the energy.
+    the work in the step. `touched` has the work [J] of contacts and the impulse of the ground, or is empty. Only
+    energy-momentum steps use the other fields: the change `stored` [J] of the potential energy, and the impulses
+    `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the kick is the factor of the
+    impulse that balances the energy.
     """
 
     residual: Array
@@ -64,6 +65,7 @@ class MomentumBalance(NamedTuple):
     stored: Number = 0.0
     begin: Array = NO_KICK
     end: Array = NO_KICK
+    touched: Array = NO_KICK
 
 
 class Guess(NamedTuple):
@@ -133,7 +135,9 @@ class Variational:
             momentum = momentum + end * np.sqrt((start @ start + NO_IMPULSE) / (end @ end + NO_IMPULSE))
         work = self.interval.work(dv, motion.loads)
         scale = largest(self.interval.p) + largest(motion.residual - self.interval.p) + motion.impulse_sum + TINY
-        balance = MomentumBalance(motion.residual + start, errors, scale, momentum, work)
+        balance = MomentumBalance(
+            motion.residual + start, errors, scale, momentum, work[0], touched=self._touched(work)
+        )
         return StepEvaluation(motion, ConstraintRows(rows, J), balance)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
@@ -183,12 +187,25 @@ class Variational:
     def end_state(self, dv: Array, balance: MomentumBalance) -> StepState:
         """Return the state at the end of a step with the motion dv (nv,) and its momentum balance."""
         q, v = self.arrived(dv, balance.momentum)
-        return self.now._replace(q=q, v=v, work=self.now.work + balance.work)
+        moved = self.now._replace(q=q, v=v)
+        if not len(self.now.ledger):
+            return moved._replace(work=self.now.work + balance.work)
+        contacts, ground = (balance.touched[0], balance.touched[1:]) if self.has_contacts else (0.0, np.zeros(6))
+        joints = self.interval.system.joint_power(dv / self.h) * self.h
+        return moved.booked(np.array([balance.work, contacts, 0.0, joints, *ground]))
+
+    def _touched(self, work: Array) -> Array:
+        """Return the work and the ground's impulse (7,) of contacts from the changes of the ledger, or an empty array.
+
+        Only these entries are stored in each iteration.
+        """
+        return np.array([work[1], *work[4:]]) if len(work) > 1 and self.has_contacts else NO_KICK
 
     def first_guess(self) -> Guess:
         """Return the first guess for Newton's method: the motion of `first_motion`, without impulses of constraints."""
         free, none = np.zeros(self.mechanism.nv), np.zeros(self.mechanism.nh)
-        return Guess(self.first_motion(), none, MomentumBalance(free, none, 0.0, free, 0.0))
+        balance = MomentumBalance(free, none, 0.0, free, 0.0, touched=self._touched(np.zeros(1 + len(self.now.ledger))))
+        return Guess(self.first_motion(), none, balance)
 
     def first_motion(self) -> Array:
         """Return a first guess of the joint motion (nv,) in the step.

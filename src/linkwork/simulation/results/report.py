@@ -19,8 +19,11 @@ from linkwork.simulation.energy import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_tolerances as limits
+from linkwork.simulation.results.report_falls import falls
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
+from linkwork.simulation.results.report_passive_elements import passive_elements
+from linkwork.simulation.results.report_penetration import penetration
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
 from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
@@ -45,6 +48,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             _outcomes(run),
             _finite(run),
             _energy(run),
+            *passive_elements(run),
             *momenta(run),
             _quaternions(run),
             *_loops(run),
@@ -52,6 +56,8 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             _joint_limits(run),
             *velocity_and_effort_limits(run),
             *_iterations(run),
+            *penetration(run),
+            *falls(run),
             *step_resolution(run),
         ]
     left_out = [] if "v" in run.recorded or not run.mechanism.velocity_constraints else [("slip", "v was not recorded")]

@@ -1,7 +1,8 @@
 """Momentum checks of the report: which momenta a mechanism conserves, and why others are not checked.
 
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
-centre of mass, and its linear momentum changes by the impulse of gravity. Other mechanisms may have symmetries, such as
+centre of mass, and its linear momentum changes by the impulse of gravity. If its contacts touch the world, the impulse
+of the ground is counted too; see `report_ground_impulse`. Other mechanisms may have symmetries, such as
 rotation about a vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the
 momenta that single joint velocities contribute.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.simulation.results.report_ground_impulse import momenta_with_ground, touches_world, why_not_with_ground
 from linkwork.simulation.results.report_rows import Row, checked
 from linkwork.simulation.results.report_tolerances import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.run_data import RunData
@@ -31,6 +33,9 @@ def momenta(run: RunData) -> Iterator[Row]:
     if why_not:
         yield Row(names[0], NOT_CONSERVED, note=f"not checked: {why_not}", not_checked=why_not)
         yield from _of_symmetries(run)
+        return
+    if touches_world(run.mechanism):
+        yield from momenta_with_ground(run, _weight(run), _momentum_scale(run))
         return
     momentum, scale = run.momentum, _momentum_scale(run)
     impulse = _weight(run)[..., None, :] * (run.t - run.t[0])[:, None]
@@ -102,10 +107,7 @@ def _what_changes_momentum(run: RunData) -> str:
     for one in run.mechanism.velocity_constraints:
         if at_world & {name for row in one.velocity_rows for name, _, _ in row.velocities}:
             return f"{one.label} may connect it to the world"
-    for label, *bodies in run.mechanism.contact_bodies:
-        if WORLD in bodies:
-            return f"{label} may touch the world"
-    return _what_pushes(run)
+    return _what_pushes(run) or why_not_with_ground(run)
 
 
 def _what_pushes(run: RunData) -> str:

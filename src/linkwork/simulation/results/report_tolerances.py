@@ -14,6 +14,11 @@ from linkwork.spatial.scalar import Array
 BALANCE = 1e-4
 BALANCE_FIRST_ORDER = 1e-2
 
+# Energy that compliant contacts add, relative to the energy exchanged. With the step h = 0.1 / w, w the natural
+# frequency, a landing adds 1e-3 of its turnover, with 0.3 / w 1e-2; see docs/contact.md. The second limit is for
+# methods of first order, which add 1e-2 with 0.1 / w.
+ADDED_BY_CONTACTS = 1e-2, 2e-2
+
 # Deviation of quaternions from unit norm: every step normalizes them
 UNIT_NORM = 1e-12
 

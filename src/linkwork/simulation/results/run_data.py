@@ -14,6 +14,7 @@ import numpy as np
 from linkwork import evaluation
 from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.ledger import kept_ledgers
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.methods.registry import RIGID
@@ -137,6 +138,7 @@ class RunData:
             rigid=self.method == RIGID.name,
             coulomb=self.method == "midpoint" and not m.touches and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
+            ledgers=kept_ledgers(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
             clipped=self.settings.clip_effort,
         )
 

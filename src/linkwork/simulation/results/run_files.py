@@ -232,6 +232,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
         "motion.armed": (None,),
         "motion.log.lines": (None, None),
         "motion.watched": (None,),
+        "motion.ledger": (None,),
         "control": (m.nv,),
         "memory": (None,),
     }  # all other leaves are single numbers

@@ -9,7 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_location import first_event
+from linkwork.simulation.events.hidden_crossings import Dips, count_of, dips_in, first_dip
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
@@ -120,6 +122,7 @@ class Member:
         self.times: list[float] = (runner.storage.steps * runner.dt).tolist()
         self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]  # each (T, ...)
         self.watched = len(sources(self.problem.system(self.values)))
+        self.hidden_count = count_of(self.problem.system(self.values)) if self.watched else 0
         self.has_events = self.watched > 0 or self.problem.stop is not None
         self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
 
@@ -198,10 +201,13 @@ class Member:
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
         self.values |= dict(zip(self.problem.switched, self.now.motion.modes, strict=True))
-        for parameter, what in changes if self.now.status == RUNNING else ():
-            n = constraint_number(self.problem.mechanism, parameter)
-            numbers = [float(x) for x in (found.energies[n], found.impulses[n], carried[n], found.gaps[n])]
-            self.runner.events.append(event(what, t, self.index, *numbers))
+        if self.now.status != RUNNING:
+            return
+        numbers = [constraint_number(self.problem.mechanism, parameter) for parameter, _ in changes]
+        each = shares(numbers, [True] * len(changes), found.energies, found.impulses, found.gaps)
+        for (_, what), n, share in zip(changes, numbers, each, strict=True):
+            values = [float(x) for x in (share.energy, share.impulse, carried[n], share.gap)]
+            self.runner.events.append(event(what, t, self.index, *values))
 
     def _sample(self, t: float) -> None:
         answer, now = self.problem.sample(self.values, t, self.now), self.now
@@ -240,6 +246,18 @@ class Member:
         watched = self._watched(now).watched[: self.watched] if self.watched else ()
         stop = self.problem.stop_function(self.values, float(now.step) * self.runner.dt, now.q, now.v)
         return np.array([*watched, stop], dtype=float)
+
+    def _hidden(self, curve: Callable[[float], Array]) -> Callable[[float, float], float]:
+        """Return a function that finds hidden events of latches and guards in an interval of `curve`.
+
+        It returns the fraction of the interval at which an event function may be negative though it is not at the end,
+        or 1.
+        """
+
+        def dips(t: float) -> Dips:
+            return dips_in(self._watched(self._at(t, curve(t))).watched, self.hidden_count)
+
+        return lambda begin, end: float(first_dip(dips(begin), dips(end), end - begin))
 
     def _apply_events(self, t: float) -> None:
         """Apply the events at time t [s] whose event functions are negative; re-arm latches and guards."""
@@ -318,7 +336,8 @@ class Member:
         if self.has_events or (first < behind and times[first] < last):
             curve = solver.dense_output()
             if self.has_events:
-                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, last)
+                hidden = self._hidden(curve) if self.hidden_count else None
+                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, last, hidden)
                 y = curve(last) if last < solver.t else y
             inside = times[first : bisect_left(times, last, first, behind)]
             for sample, (t, x) in enumerate(zip(inside, curve(np.array(inside)).T, strict=True), first):

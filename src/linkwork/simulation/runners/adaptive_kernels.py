@@ -66,7 +66,7 @@ class MemberKernels:
         `values` are the parameters and gains of the batch member.
         """
         x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
-        results = armed + count + len(self.problem.mechanism.constraints) + 1
+        results = armed + count + len(self.problem.mechanism.constraints) + 2 * armed + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
 

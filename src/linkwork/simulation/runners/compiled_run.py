@@ -12,10 +12,12 @@ import numpy as np
 
 from linkwork.compiler import Kernel
 from linkwork.model.batch_broadcasting import Shape
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
+from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
@@ -171,11 +173,12 @@ class MemberProgram:
         """
         problem, system = self.problem, self.problem.system(values)
         after, found, carried = self.switched(values, dt, now, wanted)
-        fired, lines, known = [], [], len(sources(system))
-        for number, name in enumerate(problem.commands):
-            k, n = problem.switched.index(name), constraint_number(system.mechanism, name)
-            fired.append(wanted[k] != now.motion.modes[k])
-            took = (found.energies[n], found.impulses[n], carried[n], found.gaps[n])
+        places = [problem.switched.index(name) for name in problem.commands]
+        constraints = [constraint_number(system.mechanism, name) for name in problem.commands]
+        fired, lines, known = [wanted[k] != now.motion.modes[k] for k in places], [], len(sources(system))
+        each = shares(constraints, fired, found.energies, found.impulses, found.gaps)
+        for number, (k, n, share) in enumerate(zip(places, constraints, each, strict=True)):
+            took = (share.energy, share.impulse, carried[n], share.gap)
             lines.append(Line(float(known + number), wanted[k], now.step * dt, *took))
         log = write(now.motion.log, [one & found.possible for one in fired], lines)
         return select(any_of(fired), after.moved(log=log), now)
@@ -201,6 +204,8 @@ class MemberProgram:
                 modes=select(running, modes, motion.modes),
             ),
         )
+        engaged = sum(found.energies[len(system.mechanism.frame_constraints) :], 0.0)
+        after = after._replace(motion=after.motion.booked_as(CLUTCHES, where(good, engaged, 0.0)))
         forces = constraint_forces(system.in_modes(modes), t, after.motion, held)
         return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.log import Line, event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.sources import constraint_number, sources
@@ -258,12 +259,12 @@ class FixedSteps:
             k = tuple(int(n) for n in index)
             if self.now.status[k] != RUNNING:
                 continue
-            at = float(self.now.step[k]) * self.dt
-            for parameter, what, who in changes:
-                if who[k]:
-                    n = (*k, constraint_number(self.problem.mechanism, parameter))
-                    numbers = (took.energies[n], took.impulses[n], took.carried[n], took.gaps[n])
-                    self.events.append(event(what, at, k, *numbers))
+            at, mine = float(self.now.step[k]) * self.dt, [change for change in changes if change[2][k]]
+            numbers = [constraint_number(self.problem.mechanism, parameter) for parameter, _, _ in mine]
+            each = shares(numbers, [True] * len(mine), took.energies[k], took.impulses[k], took.gaps[k])
+            for (_, what, _), n, share in zip(mine, numbers, each, strict=True):
+                carried = took.carried[(*k, n)]
+                self.events.append(event(what, at, k, share.energy, share.impulse, carried, share.gap))
 
     def _call(self) -> None:
         """Call a controller that runs in Python for each batch member; store its joint forces, memory and modes."""

@@ -22,6 +22,7 @@ from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.start_anchors import with_anchors_at_start
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
 from linkwork.spatial.scalar import Array
 
@@ -109,6 +110,7 @@ class Simulator:
         refuse_unfit(self._problem, method, adaptive=False)
         if self._problem.batch:
             raise ShapeError(f"a Simulator has one state; q0 and v0 have the batch shape {self._problem.batch}")
+        self._problem = with_anchors_at_start(self._problem, "numpy")
         self._steps = 0
         self._x = flat_state(self._problem.start.motion)
         self._zero = np.zeros(mechanism.nv)
@@ -150,6 +152,7 @@ class Simulator:
             **{name: float(self.mechanism.parameters[name]) for name in own_modes(self.mechanism)},
         }
         problem = problem_of(Setup(self.mechanism, q, v, parameters=modes, rigid=self._problem.rigid))
+        problem = with_anchors_at_start(problem, "numpy")
         if problem.start.q.ndim > 1:
             raise ShapeError("a Simulator has one state; q and v must not be batches")
         refuse_slipping(problem)

@@ -1,0 +1,67 @@
+"""Anchors of compliant contacts: when a contact stays at its anchor, and how a contact drags its anchor along.
+
+The spring between a contact and its anchor never carries more than the friction limit: beyond it, the contact drags the
+anchor along. A sliding contact drags its anchor behind it, with the stretch of the spring at which it began to slip, so
+that the spring can carry this load at once when the contact comes to rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import (
+    APART,
+    SLIDING,
+    SLIPPING,
+    STICKING,
+    STOPPING,
+    ContactForce,
+    ContactLaw,
+    normal_force,
+    tangential,
+)
+from linkwork.algorithms.contact_kinematics import ContactKinematics
+from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
+from linkwork.tolerances import TINY
+
+
+def state_after(contact: ContactLaw, found: ContactForce) -> Number:
+    """Return the state of a contact at the end of a step, from its state and force `found` there.
+
+    A sticking contact that exceeds the friction limit keeps its anchor, and drags it, unless it is faster than its rest
+    speed.
+    """
+    slip = tangential(found.at.normal, found.at.velocity)
+    slow = dot(slip, slip) <= contact.rest_speed * contact.rest_speed
+    return where(found.number == SLIPPING, where(slow, STICKING, SLIPPING), found.number)
+
+
+def anchor_after(
+    contact: ContactLaw,
+    numbers: tuple[Number, Number],
+    anchor: Array,
+    rolled: Array,
+    first: ContactKinematics,
+    last: ContactKinematics,
+) -> Array:
+    """Return the anchor (3,) [m] of a contact at the end of a step, in which its state changes as in `numbers`.
+
+    `anchor` (3,) [m] is the one at the start of the step. A rolling ball moves it by `rolled` (3,) [m]. `first` and
+    `last` are the kinematics of the contact at the start and the end.
+    """
+    before, after = numbers
+    n = last.normal
+    normal = maximum(normal_force(contact, last.distance, dot(n, last.velocity), 1.0)[0], 0.0)
+    reach = normal / contact.tangential_stiffness  # times a friction coefficient: stretch [m] at the friction limit
+    stays, had = tangential(n, last.point - anchor - rolled), tangential(first.normal, first.point - anchor)
+    slip = tangential(n, where(after == STOPPING, first.velocity, last.velocity))
+    stuck = _shortened(stays, np.sqrt(dot(stays, stays) + TINY), contact.friction[0] * reach)
+    length = minimum(np.sqrt(dot(had, had)), contact.friction[1] * reach)
+    dragged = slip * (length / np.sqrt(dot(slip, slip) + TINY))
+    stretch = where(before == STICKING, stuck, where(before == SLIDING, dragged, np.zeros(3)))
+    return where(after == APART, anchor + rolled, last.point - stretch)
+
+
+def _shortened(vector: Array, length: Number, longest: Number) -> Array:
+    """Return a vector (3,) of the given length, shortened to at most `longest`."""
+    return vector * where(length > longest, longest / length, 1.0)

@@ -1,0 +1,54 @@
+"""Energies and impulses of events at one instant: each impulse is attributed to one event.
+
+All switches of one instant cause one impact. If several of them belong to one constraint, as "engage" and "shift" of
+one clutch do, its impulse belongs to the first of them. Energy of constraints that no event names, such as a ratchet
+that also catches, belongs to the first event. The energies of all events then add up to the energy of the impact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from linkwork.simulation.events.log import SMALLEST_ENERGY
+from linkwork.spatial.scalar import Array, Condition, Number, where
+
+
+class Share(NamedTuple):
+    """The part of an impact that one event has: `energy` [J] gained, `impulse` [N s or N m s], and `gap` [m or rad].
+
+    `gap` is the loop closure error that was removed.
+    """
+
+    energy: Number
+    impulse: Number
+    gap: Number
+
+
+def shares(
+    constraints: Sequence[int], fired: Sequence[Condition], energies: Array, impulses: Array, gaps: Array
+) -> list[Share]:
+    """Return the share of every event in one impact, from the numbers of the constraints to which the events belong.
+
+    `fired` says which events occurred; the shares of the others are zero. `energies` (n,) [J], `impulses` (n,) [N s or
+    N m s] and `gaps` (n,) [m or rad] are those of all constraints. All values may be traced.
+    """
+    here = [where(one, 1.0, 0.0) for one in fired]
+    first: list[Number] = []
+    for k, (number, now) in enumerate(zip(constraints, here, strict=True)):
+        for other, before in zip(constraints[:k], here[:k], strict=True):
+            now = now * (1.0 - before) if other == number else now
+        first.append(now)
+    rest: Number = 0.0
+    for number, energy in enumerate(energies):
+        named: Number = 0.0
+        for other, now in zip(constraints, first, strict=True):
+            named = named + now if other == number else named
+        # Energies of elements that were satisfied before are round-off
+        rest = rest + where(abs(energy) > SMALLEST_ENERGY, energy * (1.0 - named), 0.0)
+    found, left = [], 1.0
+    for number, now, mine in zip(constraints, here, first, strict=True):
+        energy = energies[number] * mine + rest * now * left
+        left = left * (1.0 - now)
+        found.append(Share(energy, impulses[number] * mine, gaps[number] * mine))
+    return found

@@ -1,0 +1,101 @@
+"""Double zero crossings of guards and latches within a step, which the values at the ends of the step do not show.
+
+A guard can fire and return, or can be armed again and fire, between the ends of a step. Its values and slopes at both
+ends define a cubic. If the cubic has a minimum near or below zero, the event search tries a step up to this minimum.
+Crossings that the slopes do not reveal remain undetected: the steps must resolve the guard.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.tangent_space import integrate
+from linkwork.simulation.events.guards import guard_functions
+from linkwork.simulation.simulated_system import System
+from linkwork.simulation.state import StepState
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+from linkwork.tolerances import TINY
+
+AHEAD = 1e-7  # [s] time over which the slope of a guard is a finite difference
+MARGIN = 0.05  # a minimum above zero by less than this fraction of the variation is tried too
+INSIDE = 0.01  # distance of the minimum from both ends, at least, as a fraction of the step
+AT_ONCE = 1e-6  # fraction of the step that is tried if a function is negative at its start, after a velocity jump
+
+
+class Dips(NamedTuple):
+    """Values (g,) and slopes (g,) [1/s] of the functions whose minima within a step matter, of g latches and guards.
+
+    For an armed latch or guard it is the event function. For a guard that is not armed it is the distance from the
+    value at which the guard is armed again. It is negative where the latch or guard switches or is armed.
+    """
+
+    values: Array
+    slopes: Array
+
+
+def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
+    """Return values and slopes (2 g,) of `Dips` in the state `now` at t [s], with updated arming states.
+
+    `system` has the present modes, a (nv,) are the accelerations, and `values` are the values of the guards.
+    """
+    m, own = system.mechanism, len(system.mechanism.self_switching)
+    q = integrate(m, now.q, now.v * AHEAD)
+    v = now.v + a * AHEAD
+    later = [guard.function(t + AHEAD, q, v) for guard in system.guards]
+    here, there = (_functions(system, at, numbers, now.armed) for at, numbers in ((now.q, values), (q, later)))
+    armed = [where(side == 0.0, 0.0, 1.0) for side in now.armed[:own]] + [1.0] * len(values)
+    slopes = [(y - x) / AHEAD * on for x, y, on in zip(here, there, armed, strict=True)]
+    return np.array([*here, *slopes])
+
+
+def _functions(system: System, q: Array, values: list[Number], armed: Array) -> list[Number]:
+    m = system.mechanism
+    own = guard_functions(m, q, [], armed[: len(m.self_switching)])
+    return own + [where(side > 0.0, -g, g - side) for g, side in zip(values, armed[len(own) :], strict=True)]
+
+
+def count_of(system: System) -> int:
+    """Return the number of latches and guards of a system, which have values and slopes in `Dips`."""
+    return len(system.mechanism.self_switching) + len(system.guards)
+
+
+def dips_in(watched: Array, count: int) -> Dips:
+    """Return the `Dips` of `count` latches and guards from the array `watched` that `sources.watch` stores."""
+    return Dips(watched[-1 - 2 * count : -1 - count], watched[-1 - count : -1])
+
+
+def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
+    """Return the fraction of a step at which a function may be negative though it is not at the end; 1 if none may be.
+
+    It is the first minimum of the cubics with the values and slopes at both ends of a step of `duration` [s], or the
+    beginning if a function is negative there. A function that is negative at the end counts only if its cubic returns
+    above zero in between.
+    """
+    found: Number = 1.0
+    for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):
+        dip = _minimum(maximum(a, 0.0), s * duration, b, r * duration)
+        found = minimum(found, where((a < 0.0) & (b >= 0.0), AT_ONCE, dip))
+    return found
+
+
+def _minimum(a: Number, s: Number, b: Number, r: Number) -> Number:
+    """Return the place in [0, 1] of the minimum of a cubic if it is near or below zero there; else 1.
+
+    The cubic has the values a and b and the slopes s and r at 0 and 1.
+    """
+    square, cube = 3.0 * (b - a) - 2.0 * s - r, 2.0 * (a - b) + s + r
+    inner = square * square - 3.0 * cube * s
+    root = np.sqrt(maximum(inner, 0.0))
+    below = square + root
+    x = where(abs(below) > TINY, -s / where(abs(below) > TINY, below, 1.0), 1.0)
+    lowest = a + x * (s + x * (square + x * cube))
+    inside = (inner > 0.0) & (x > INSIDE) & (x < 1.0 - INSIDE)
+    near = lowest < MARGIN * (maximum(a, b) - lowest)
+    # A function that is negative at the end has one event there in any case: more only if it rises above zero before
+    above = -cube * 3.0
+    y = where(above > TINY, (square + root) / where(above > TINY, above, 1.0), 1.0)
+    highest = a + y * (s + y * (square + y * cube))
+    again = (b >= 0.0) | ((y > x) & (y < 1.0) & (highest > 0.0))
+    return where(inside & near & again, x, 1.0)

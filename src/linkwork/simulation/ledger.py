@@ -1,0 +1,68 @@
+"""Ledger of a run: the work of passive elements and the impulse of the ground, summed over the steps.
+
+The ledger is an array (9,) in the state: the work [J] of contacts, of clutches and brakes that slip or engage, and of
+dampers and dry friction of joints; then the impulse [N s] of the contacts with the world on the mechanism, and its
+moment [N m s] about the origin of the world. It is empty (0,) if a mechanism has none of these elements. The report
+checks with it that no passive element adds energy, and that the momentum changes by the impulses of the ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from linkwork.algorithms.contact_kinematics import ContactKinematics
+from linkwork.model.elements.contact import Pair
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, cross
+
+LEDGERS = ("contacts", "clutches", "joints")  # passive elements with a ledger of their own
+CONTACTS, CLUTCHES, JOINTS = range(len(LEDGERS))
+WORKS, IMPULSE = slice(0, 3), slice(3, 9)
+SIZE = 9
+
+
+def kept_ledgers(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[str, ...]:
+    """Return which of LEDGERS a run of the mechanism has; `varied` are the names of its varied parameters."""
+    m = mechanism
+    damped = any(
+        j.damping.any() or j.friction.any() or {f"{j.name}.damping", f"{j.name}.friction"} & set(varied)
+        for j in m.joints
+    )
+    return tuple(name for name, has in zip(LEDGERS, (m.touches, m.velocity_constraints, damped), strict=True) if has)
+
+
+def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
+    """Return the force [N] of the ground on the mechanism and its moment [N m] about the origin of the world, (6,).
+
+    `wrenches` (nbodies, 6) [N, N m] are the sums of all contact wrenches on the bodies, and `poses` the world poses of
+    the world and the bodies. Contacts between bodies cancel.
+    """
+    force, moment = np.zeros(3), np.zeros(3)
+    for pose, wrench in zip(poses[1:], wrenches, strict=True):
+        push = pose.R @ wrench[:3]
+        force, moment = force + push, moment + pose.R @ wrench[3:] + cross(pose.p, push)
+    return np.concatenate([force, moment])
+
+
+def ground_impulse(pairs: Sequence[Pair], there: Sequence[ContactKinematics], impulses: Array) -> Array:
+    """Return the impulse of contacts with the world and its moment (6,) from impulses (n, 3) or (n, 6) in world axes.
+
+    `there` is the kinematics of the contacts. In (n, 6) angular impulses follow the impulses.
+    """
+    force, moment = np.zeros(3), np.zeros(3)
+    for pair, at, row in zip(pairs, there, impulses, strict=True):
+        sign = world_sign(pair)
+        if sign != 0.0:
+            turn = cross(at.pose.point(at.point), row[:3])
+            turn = turn + row[3:] if len(row) > 3 else turn
+            force, moment = force + row[:3] * sign, moment + turn * sign
+    return np.concatenate([force, moment])
+
+
+def world_sign(pair: Pair) -> float:
+    """Return 1 if the surface of a contact pair belongs to the world, -1 if its contact point does, else 0."""
+    on, under = pair.contact.at.body == WORLD, pair.surface.place.body == WORLD
+    return float(under) - float(on)

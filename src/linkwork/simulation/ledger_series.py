@@ -1,0 +1,36 @@
+"""Recorded series of the ledger: work of passive elements, and impulse of the ground; see the module `ledger`."""
+
+from __future__ import annotations
+
+from linkwork.simulation.ledger import IMPULSE, LEDGERS
+from linkwork.simulation.series_definition import Axis, RunFacts, Series
+from linkwork.simulation.state_series import six
+
+TITLES = {
+    "contacts": "work of contacts",
+    "clutches": "work of clutches and brakes",
+    "joints": "work of joint friction and dampers",
+}
+GROUND_IMPULSE = "contact.impulse"
+_IMPULSE = Axis("impulse", ("px", "py", "pz", "lx", "ly", "lz"))
+
+
+def _work(number: int, name: str) -> Series:
+    return Series(
+        f"work.{name}", TITLES[name], "J", sample=lambda now: now.state.motion.ledger[number],
+        exists=lambda facts: name in facts.ledgers, by_default=True,
+    )  # fmt: skip
+
+
+def _touches_world(facts: RunFacts) -> bool:
+    pairs = facts.mechanism.contact_pairs
+    return "contacts" in facts.ledgers and any(0 in (one.contact.at.body, one.surface.place.body) for one in pairs)
+
+
+LEDGER_SERIES: tuple[Series, ...] = (
+    *(_work(number, name) for number, name in enumerate(LEDGERS)),
+    Series(
+        GROUND_IMPULSE, "impulse of the ground and its moment about the origin", six("N s", "N m s"), (_IMPULSE,),
+        lambda now: now.state.motion.ledger[IMPULSE], exists=_touches_world, by_default=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Ledger of a step with rigid contacts: work of contacts and of bounded constraints, impulse of the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from linkwork.algorithms.constraints.bounded_constraints import Box
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, product
+from linkwork.algorithms.contact_kinematics import contact_kinematics
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.rigid_contact import forces_of
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.ledger import CLUTCHES, CONTACTS, IMPULSE, ground_impulse
+from linkwork.simulation.state import StepState
+from linkwork.spatial.scalar import Array, Number
+
+
+def ledger_of_step(
+    now: StepState,
+    done: Array,
+    blocks: Sequence[Block],
+    p: Sequence[Array],
+    before: Array,
+    after: Array,
+    push_out: Number,
+) -> Array:
+    """Return the work [J] of a step, and the changes of its ledger if the state `now` has one.
+
+    `done` has those of all other forces. The impulses p of the `blocks` change the velocities (nv,) from `before` to
+    `after`. `push_out` [J] is the work of moving contacts out of penetration.
+    """
+    works: list[Number] = [0.0, 0.0]
+    for block, impulse in zip(blocks, p, strict=True):
+        number = CLUTCHES if isinstance(block, Box) else CONTACTS
+        works[number] = works[number] + product(impulse, block.K @ (before + after)) * 0.5
+    total = done[0] + works[CONTACTS] + works[CLUTCHES] + push_out
+    if not len(now.ledger):
+        return np.array([total])
+    ledger = list(done[1:])
+    ledger[CONTACTS] = ledger[CONTACTS] + works[CONTACTS] + push_out
+    ledger[CLUTCHES] = ledger[CLUTCHES] + works[CLUTCHES]
+    return np.array([total, *ledger])
+
+
+def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
+    """Return the state `moved` after a step h [s] with the impulse of the ground in its ledger, if it has one.
+
+    q (nq,) and v (nv,) are those at mid-step, where the contact impulses act.
+    """
+    if not len(moved.ledger):
+        return moved
+    there, _ = contact_kinematics(mechanism.tree, *to_tree(mechanism, ("q", "v"), (q, v)))
+    ground = ground_impulse(mechanism.contact_pairs, there, forces_of(moved.contact_memory) * h)
+    return moved._replace(ledger=np.concatenate([moved.ledger[: IMPULSE.start], moved.ledger[IMPULSE] + ground]))

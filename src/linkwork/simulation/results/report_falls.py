@@ -1,0 +1,95 @@
+"""Check of the report whether a mechanism with contacts has left all surfaces and falls for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.model.elements.contact import Pair
+from linkwork.model.elements.surface import Surface
+from linkwork.model.geometry import Box, Cylinder, Plane, Sphere
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.simulation.results.report_rows import WARNING, Row, member_name
+from linkwork.simulation.results.run_data import RunData
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array
+
+MEMBERS = 64  # most batch members that are examined
+FREE = 6  # velocities of a free joint
+FREELY = 0.5  # acceleration of a fall, at least, relative to gravity
+
+
+def falls(run: RunData) -> Iterator[Row]:
+    """Yield a report row with a warning if a free body has fallen below all surfaces that its contacts can touch.
+
+    There is no row if none has fallen.
+    """
+    if not run.mechanism.contact_pairs or not {"q", "v", "contact.state"} <= run.recorded.keys():
+        return
+    for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
+        known = np.flatnonzero(np.isfinite(run.q[index]).all(axis=-1))
+        joint = _fallen(run, index, known[-2:].tolist()) if len(known) > 1 else None
+        if joint is not None:
+            mine = _pairs_of(run.mechanism, joint)
+            touched = np.flatnonzero((run["contact.state"][index][: known[-1] + 1][:, mine] != APART).any(axis=-1))
+            since = f"since {run.t[touched[-1]]:g} s" if len(touched) else "from the start"
+            note = f"{member_name(run, number)}{joint.child!r} is below all surfaces that it can touch, apart {since}"
+            yield Row("falls", "yes", None, WARNING, note)
+            return
+
+
+def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joint | None:
+    """Return the free joint whose bodies fall below all their surfaces in the last two `samples`; None if none does."""
+    m = run.varied(index)
+    size = float(np.linalg.norm(m.gravity))
+    if size == 0.0:
+        return None
+    down, states = np.asarray(m.gravity, dtype=float) / size, run["contact.state"][index][samples[-1]]
+    speeds, lowered = [], np.zeros(len(m.contact_pairs), dtype=bool)
+    for sample in samples:
+        q, v = to_tree(m, ("q", "v"), (run.q[index][sample], run.v[index][sample]))
+        there, poses = contact_kinematics(m.tree, q, v)
+        speeds.append(np.array([(at.pose.R @ at.velocity) @ down for at in there]))
+        lowered = np.array([_passed(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)])
+    faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
+    gone = (states == APART) & lowered & faster & (speeds[1] > 0.0)
+    free = [joint for joint in m.joints if joint.i == WORLD and joint.kind.nv == FREE]
+    return next((joint for joint in free if len(mine := _pairs_of(m, joint)) and gone[mine].all()), None)
+
+
+def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
+    """Return the numbers of the contact pairs whose contacts are on bodies that the joint `root` carries."""
+    carried = {root.o}
+    for joint in mechanism.tree.joints:
+        if joint.i in carried:
+            carried.add(joint.o)
+    return [k for k, pair in enumerate(mechanism.contact_pairs) if pair.contact.at.body in carried]
+
+
+def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
+    """Return whether a contact can no longer meet its surface by falling along `down` (3,).
+
+    `at` is its kinematics, and `poses` are the world poses of all bodies.
+    """
+    surface, pose, shape = pair.surface, at.pose, pair.surface.shape
+    point = poses[pair.contact.at.body].point(pair.contact.at.pose.p)
+    if isinstance(shape, Plane):
+        return bool(pose.R[:, 2] @ down >= 0.0 and (point - pose.p) @ pose.R[:, 2] > pair.contact.radius)
+    half = _extent(surface, pose.R.T @ down)
+    return bool((point - pose.p) @ down - pair.contact.radius > half)
+
+
+def _extent(surface: Surface, along: Array) -> float:
+    """Return how far a shape reaches from its origin in a direction `along` (3,) of its frame [m]."""
+    shape = surface.shape
+    if isinstance(shape, Box):
+        return float(0.5 * np.abs(along) @ np.asarray(shape.size))
+    if isinstance(shape, Sphere):
+        return float(shape.radius)
+    if isinstance(shape, Cylinder):  # a capsule too
+        return float(shape.radius + 0.5 * shape.length * abs(along[2]))
+    return np.inf

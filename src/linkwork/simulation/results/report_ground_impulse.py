@@ -1,0 +1,81 @@
+"""Momentum checks of mechanisms that touch the world: the impulses of gravity and of the ground change the momentum.
+
+The steps sum the impulse of the contacts with the world and its moment. The linear momentum changes by this impulse and
+that of gravity, the angular momentum about the origin of the world by the moments of both. The centre of mass between
+two samples is a cubic, from which the moment of gravity is integrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.simulation.ledger_series import GROUND_IMPULSE
+from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
+from linkwork.spatial.scalar import Array
+from linkwork.tolerances import TINY
+
+LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance: moments that cancel at rest
+IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to its equations
+
+
+def touches_world(mechanism: Mechanism) -> bool:
+    """Return whether contacts of the mechanism may touch a surface of the world."""
+    return any(WORLD in (pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs)
+
+
+def why_not_with_ground(run: RunData) -> str:
+    """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches it."""
+    if not touches_world(run.mechanism):
+        return ""
+    pairs = run.mechanism.contact_pairs
+    name = next(one.contact.name for one in pairs if WORLD in (one.contact.at.body, one.surface.place.body))
+    may = f"contact {name!r} may touch the world"
+    if GROUND_IMPULSE not in run.recorded:
+        return f"{may}, and {GROUND_IMPULSE} was not recorded"
+    if run.method == IMPLICIT_DAMPERS:
+        return f"{may}, and steps of {run.method!r} contain contact dampers implicitly, whose impulse is not summed"
+    return ""
+
+
+def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]) -> Iterator[Row]:
+    """Yield the report rows for linear and angular momentum of a mechanism that touches the world.
+
+    `weight` (..., 3) [N] is that of each batch member, and `scales` are the sizes of momenta (*batch,).
+    """
+    momentum, centre = run.momentum, run["center_of_mass"]
+    ground = run[GROUND_IMPULSE] - run[GROUND_IMPULSE][..., :1, :]
+    p, time = momentum[..., :3], run.t - run.t[0]
+    about_origin = momentum[..., 3:] + np.cross(centre, p)
+    gravity = weight[..., None, :] * time[:, None]
+    mass = np.maximum(np.asarray(run.mechanism.mass), TINY)
+    turned = np.cross(_integral(run.t, centre, p / mass), weight[..., None, :])
+    names = ("momentum", "angular momentum")
+    found = (p - p[..., :1, :] - gravity - ground[..., :3], about_origin - about_origin[..., :1, :] - turned)
+    lever = largest_magnitude(np.linalg.norm(centre, axis=-1))
+    reach = max(
+        float(np.linalg.norm(one.contact.at.pose.p)) + one.contact.radius for one in run.mechanism.contact_pairs
+    )
+    least = LEAST_MOMENT * (lever + reach) * largest_magnitude(np.linalg.norm(ground[..., :3], axis=-1))
+    sizes = scales[0], np.maximum(scales[1] + lever * scales[0], least)
+    notes = "that gravity and ground do not cause", "about the origin that gravity and ground do not cause"
+    for k, (name, drift, size, note) in enumerate(zip(names, found, sizes, notes, strict=True)):
+        if k == 1 and run.settings.every > 1:
+            reason = "only some steps were recorded, so that the moment of gravity is not accurate; use every=1"
+            yield Row(name, "unknown", note=f"not checked: {reason}", not_checked=reason)
+            return
+        drift = drift - (ground[..., 3:] if k == 1 else 0.0)
+        pushed = largest_magnitude(np.linalg.norm(ground[..., 3 * k : 3 * k + 3], axis=-1))
+        error = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), np.maximum(size, pushed))
+        yield checked(run, name, error, f"largest change {note}, relative to momentum and impulse")
+
+
+def _integral(t: Array, x: Array, rate: Array) -> Array:
+    """Return the integral (..., T, 3) of x (..., T, 3) over the times t (T,), with the rates of change of x."""
+    h = np.diff(t)[:, None]
+    mean = (x[..., 1:, :] + x[..., :-1, :]) * 0.5 + (rate[..., :-1, :] - rate[..., 1:, :]) * (h / 12.0)
+    return np.concatenate([np.zeros_like(x[..., :1, :]), np.cumsum(mean * h, axis=-2)], axis=-2)

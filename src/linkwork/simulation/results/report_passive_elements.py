@@ -1,0 +1,78 @@
+"""Checks of the report that passive elements add no energy: contacts, clutches and brakes, dampers and dry friction.
+
+The work of each kind of element is a ledger of its own, because the energy balance contains their sum: it is satisfied
+if contacts add as much energy as brakes remove. The energy that elements add is relative to the energy exchanged: the
+larger of the scale of the energy balance and the turnover of these elements, the sum of the energies that they take in
+and give back. Without event location, a contact spring is already compressed when it begins to act, by at most the path
+of a step: this adds energy in proportion to the square of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.simulation.derived_series import run_energies
+from linkwork.simulation.energy import balance
+from linkwork.simulation.ledger import LEDGERS, kept_ledgers
+from linkwork.simulation.ledger_series import TITLES
+from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.report_tolerances import ADDED_BY_CONTACTS
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.series_extremes import largest_magnitude, relative
+from linkwork.spatial.scalar import Array
+
+CONTACTS, CLUTCHES, _ = LEDGERS
+ENERGY = "contact.energy"
+
+
+def passive_elements(run: RunData) -> Iterator[Row]:
+    """Yield a report row for the work of each kind of passive elements, which fails if they have added energy."""
+    for name in kept_ledgers(run.mechanism, run.parameters):
+        title = TITLES[name]
+        why_not = _why_not(run, name)
+        if why_not:
+            if name in (CONTACTS, CLUTCHES):
+                yield Row(title, "unknown", note=f"not checked: {why_not}", not_checked=why_not)
+            continue
+        work = run[f"work.{name}"]
+        stored = run[ENERGY] if name == CONTACTS and not run.facts.rigid else np.zeros_like(work)
+        changes = np.abs(np.diff(work, axis=-1))
+        turnover = np.nansum(changes, axis=-1)
+        scale = np.maximum(turnover, balance(run.once(run_energies), run["work"]).scale)
+        total = _last(work - work[..., :1])
+        spent = f"energy added, relative to the energy exchanged; work {_sum(total)}"
+        bound = ADDED_BY_CONTACTS[run.settings.order == 1] if name == CONTACTS and not run.facts.rigid else None
+        yield checked(run, title, relative(_added(work + stored), scale), spent, bound)
+
+
+def _why_not(run: RunData, name: str) -> str:
+    """Return the reason why the ledger called `name` cannot be checked; empty if it can."""
+    if name not in run.facts.ledgers:
+        return f"method {run.method!r} does not sum it"
+    needed = [f"work.{name}", "q", "v", "work"] + ([ENERGY] if name == CONTACTS and not run.facts.rigid else [])
+    absent = [one for one in needed if one not in run.recorded]
+    if absent:
+        return f"{', '.join(absent)} {'was' if len(absent) == 1 else 'were'} not recorded"
+    if name == CONTACTS and not run.facts.rigid and run.settings.every > 1:
+        return "only some steps were recorded; use every=1"
+    return ""
+
+
+def _added(energy: Array) -> Array:
+    """Return the largest rise (*batch,) [J] of `energy` (*batch, T) from any earlier to any later sample."""
+    known = np.where(np.isnan(energy), np.inf, energy)
+    lowest = np.minimum.accumulate(known, axis=-1)
+    return largest_magnitude(np.where(np.isnan(energy), 0.0, energy - lowest))
+
+
+def _last(values: Array) -> Array:
+    """Return the last value (*batch,) of `values` (*batch, T) that is not nan."""
+    count = np.maximum((~np.isnan(values)).sum(axis=-1), 1)
+    return np.take_along_axis(values, count[..., None] - 1, axis=-1)[..., 0]
+
+
+def _sum(total: Array) -> str:
+    low, high = float(np.min(total, initial=np.inf)), float(np.max(total, initial=-np.inf))
+    return f"{low:.3g} J" if low == high else f"{low:.3g} to {high:.3g} J"

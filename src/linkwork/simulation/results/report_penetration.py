@@ -1,0 +1,140 @@
+"""Check of the report how deep contacts lie in surfaces, compared with what their stiffness and the load explain.
+
+A compliant contact may store at most the energy that the mechanism has brought: kinetic energy at the start, potential
+energy released since, and work of controllers and other forces. A few times the depth under the whole weight is
+allowed in addition. A rigid contact lies as deep as documented, a few times g h^2, or the path of a step after an
+impact. A contact deeper than its own radius, or than half of the thickness of the surface, may pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.contact_kinematics import contact_kinematics
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.model.elements.contact import Contact, Pair
+from linkwork.model.geometry import Box, Cylinder, Sphere
+from linkwork.simulation.contact_checks import DEEP, INSIDE
+from linkwork.simulation.derived_series import run_energies
+from linkwork.simulation.results.report_rows import Row, member_name, verdict
+from linkwork.simulation.results.run_data import RunData
+from linkwork.tolerances import TINY
+
+NEEDED = ("q", "v", "work", "work.contacts", "contact.state", "contact.force")
+MEMBERS, SPREAD = 16, 24  # most batch members, and samples spread over the run, whose contacts are examined
+THROUGH = 0.9  # depth relative to the size of the contact or of the surface at which it may pass through
+REVERSED = 0.7  # cosine of the angle by which the force of a contact turns if it passes through a surface
+AT_REST = 3.0  # documented depths of rigid contacts at rest are multiplied by this
+
+
+def penetration(run: RunData) -> Iterator[Row]:
+    """Yield the report row for the deepest contact, relative to its limit, at the recorded samples."""
+    pairs, name = run.mechanism.contact_pairs, "penetration"
+    if not pairs:
+        return
+    absent = [one for one in NEEDED if one not in run.recorded]
+    if absent:
+        reason = f"{', '.join(absent)} {'was' if len(absent) == 1 else 'were'} not recorded"
+        yield Row(name, "unknown", note=f"not checked: {reason}", not_checked=reason)
+        return
+    through = _passed_through(run)
+    if through:
+        yield Row(name, "passed through", None, verdict(False), through)
+        return
+    worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was in a surface at the examined samples"), 0.0
+    for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
+        m = run.varied(index)
+        brought, weight = _brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
+        for sample in _samples(run, index):
+            q, v = run.q[index][sample], run.v[index][sample]
+            there, _ = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
+            for pair, at in zip(m.contact_pairs, there, strict=True):
+                depth = max(0.0, -float(at.distance))
+                if run.facts.rigid:
+                    limit = _rigid_limit(run, pair, sample, float(np.linalg.norm(at.velocity)))
+                else:
+                    limit = _compliant_limit(pair.contact, weight, brought)
+                size = THROUGH * _size(pair)
+                if depth > ratio * min(limit, size):
+                    ratio = depth / max(min(limit, size), TINY)
+                    why = "is its size: it may pass through" if size < limit else "is explained by stiffness and load"
+                    why = why if size < limit or not run.facts.rigid else "is documented for this step"
+                    note = f"{member_name(run, number)}m; {pair.name!r} at {run.t[sample]:g} s; the limit {why}"
+                    worst = Row(name, depth, min(limit, size), verdict(ratio <= 1.0), note)
+    yield worst
+
+
+def _passed_through(run: RunData) -> str:
+    """Return a text that names a contact that passed through a surface of finite thickness; empty if none did.
+
+    Its force reverses between two samples: the nearest side of the surface is then the other one.
+    """
+    for k, pair in enumerate(run.mechanism.contact_pairs):
+        if not np.isfinite(_thickness(pair)):
+            continue
+        force = run["contact.force"][..., k, :]
+        along, sizes = (force[..., 1:, :] * force[..., :-1, :]).sum(axis=-1), np.linalg.norm(force, axis=-1)
+        turned = along < -REVERSED * sizes[..., 1:] * sizes[..., :-1]
+        found = np.argwhere(turned)
+        if len(found):
+            *index, sample = found[0].tolist()
+            number = int(np.ravel_multi_index(index, run.batch)) if run.batch else 0
+            return f"{member_name(run, number)}{pair.name!r} passed through its surface at {run.t[sample]:g} s"
+    return ""
+
+
+def _samples(run: RunData, index: tuple[int, ...]) -> list[int]:
+    """Return the samples of a batch member that are examined: first, last, at the largest forces, and some between."""
+    known = np.flatnonzero(np.isfinite(run.q[index]).all(axis=-1))
+    touches = (run["contact.state"][index] != APART).any(axis=-1)
+    force = np.nan_to_num(np.linalg.norm(run["contact.force"][index], axis=-1))
+    picked = {*np.argmax(force, axis=0).tolist(), *known[:1].tolist(), *known[-1:].tolist()}
+    touching = np.intersect1d(known, np.flatnonzero(touches))
+    picked |= set(touching[:: max(1, len(touching) // SPREAD)].tolist())
+    if "contact.energy" in run.recorded:
+        picked.add(int(np.nan_to_num(run["contact.energy"][index]).argmax()))
+    return sorted(picked & set(known.tolist()))
+
+
+def _brought(run: RunData, index: tuple[int, ...]) -> float:
+    """Return the energy [J] that a batch member can have stored in contacts."""
+    stored = run.once(run_energies)
+    kinetic, potential = (np.asarray(x)[index] for x in (stored.kinetic, stored.potential))
+    others = run["work"][index] - run["work.contacts"][index]
+    gained = potential[0] - potential + (others - others[0])
+    return float(kinetic[0] + max(0.0, np.nanmax(gained, initial=0.0)))
+
+
+def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
+    """Return the largest depth [m] that the stiffness, the weight [N] and the energy [J] brought explain."""
+    k = float(np.asarray(contact.stiffness))
+    if contact.dissipation is None:
+        return DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
+    return float((DEEP * weight / k) ** (2.0 / 3.0) + (2.5 * brought / k) ** 0.4)
+
+
+def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
+    """Return the documented depth [m] of a rigid contact with the present speed [m/s], which may just have bounced."""
+    h = run.settings.dt or 0.0
+    gravity = float(
+        np.max(np.linalg.norm(np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1))
+    )
+    before = speed / max(float(np.max(np.asarray(pair.contact.restitution))), 0.1)
+    return AT_REST * gravity * h * h + before * h + (INSIDE if sample == 0 else 0.0)
+
+
+def _size(pair: Pair) -> float:
+    """Return the depth [m] at which a contact is as deep as its radius, or as half of the thickness of the surface."""
+    radius = float(pair.contact.radius)
+    return min(_thickness(pair), radius) if radius > 0.0 else _thickness(pair)
+
+
+def _thickness(pair: Pair) -> float:
+    """Return half of the thickness [m] of the surface of a contact pair; infinite for planes and ground."""
+    shape = pair.surface.shape
+    if isinstance(shape, Box):
+        return 0.5 * float(min(shape.size))
+    return float(shape.radius) if isinstance(shape, (Sphere, Cylinder)) else np.inf

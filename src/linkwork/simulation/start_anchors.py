@@ -1,0 +1,120 @@
+"""Compliant contacts at the start of a run: those that touch, and neither slide nor roll, stick to stretched anchors.
+
+An unstretched anchor spring would load suddenly and overshoot, and a body laid on an incline near the friction limit
+would slip. The stretches at the start are those of static equilibrium: the smallest contact forces that cancel the
+accelerations of all these contacts have these friction forces, as far as the static friction limit allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import STICKING, Memory, tangential
+from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
+from linkwork.algorithms.kinematics import subspaces
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.spatial.scalar import Array, dot, where
+
+SWEEPS = 200  # number of projected Gauss-Seidel sweeps if the smallest forces exceed the friction limit
+RANK = 1e-9  # singular values of the contact matrix below this fraction of the largest count as zero
+
+
+def with_anchors_at_start(problem: Problem, target: str) -> Problem:
+    """Return the problem of a new run in which the contacts that touch at rest stick to stretched anchors.
+
+    The forces of a sampled controller are not taken into account. With loops, clutches or brakes, contacts start apart.
+    """
+    m, batch = problem.mechanism, problem.batch
+    if not problem.compliant or m.constrained or 0 in batch:
+        return problem
+    n, motion = len(m.contact_pairs), problem.start.motion
+    values = list(problem.values.values())
+    cores = [(m.nq,), (m.nv,), *map(problem.core, problem.values)]
+    results = [(m.nv, m.nv), (3 * n, m.nv), (m.nv,), (n, 8)]
+
+    def one(q: Array, v: Array, *values: Array) -> tuple[Array, ...]:
+        return _facts(problem, q, v, dict(zip(problem.values, values, strict=True)))
+
+    if target == "numpy":
+        each = []
+        for index in np.ndindex(batch):
+            now, given = problem.member(index)
+            each.append(one(now.q, now.v, *given.values()))
+        M, J, a, facts = (
+            np.array(x).reshape(*batch, *shape) for x, shape in zip(zip(*each, strict=True), results, strict=True)
+        )
+    else:
+        kernel = kernel_of(problem, ("start", repr(list(problem.parameters))), one, cores, results)
+        M, J, a, facts = kernel.over_batch([motion.q, motion.v, *values], batch, None)[0]
+    limits, stiffness, points, normals = facts[..., 0], facts[..., 1], facts[..., 2:5], facts[..., 5:]
+    touches = limits > 0.0
+    if not touches.any():
+        return problem
+    J = J * np.repeat(touches, 3, axis=-1)[..., None]
+    W, r = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2)), (J @ a[..., None])[..., 0]
+    force = _held(W, np.where(np.isfinite(r), r, 0.0), limits, normals)
+    stored = np.array(motion.contact_memory)
+    stored[..., 0] = np.where(touches, STICKING, stored[..., 0])
+    anchors = points + force / stiffness[..., None]
+    stored[..., 1:4] = np.where(touches[..., None], anchors, stored[..., 1:4])
+    return replace(problem, start=problem.start.moved(contact_memory=stored))
+
+
+def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
+    """Return the mass matrix, the contact Jacobian, accelerations, and facts (n, 8) of all n contacts.
+
+    The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The facts are
+    the static friction limit [N], 0 for a contact that moves or does not touch, the tangential stiffness [N/m], the
+    contact point [m] and the normal.
+    """
+    system = problem.system(values)
+    m = system.mechanism
+    place, rate = to_tree(m, ("q", "v"), (q, v))
+    there, poses = contact_kinematics(m.tree, place, rate)
+    points, count = [at.point for at in there], len(there)
+    system = replace(system, memory=Memory([STICKING] * count, points, [0.0] * count))
+    loads, S = system.loads(0.0, q, v, np.zeros(m.nv)), subspaces(m.tree, place)
+    assert loads.touching is not None
+    rows, facts = [], []
+    for pair, found in zip(m.contact_pairs, loads.touching.contacts, strict=True):
+        contact, at, n = pair.contact, found.at, found.at.normal
+        slip, slow = tangential(n, at.velocity), contact.rest_speed * contact.rest_speed
+        rests = (at.distance < 0.0) & (dot(slip, slip) <= slow) & (dot(at.rolling, at.rolling) <= slow)
+        limit = where(rests, contact.friction[0] * dot(n, found.force), 0.0)
+        facts.append([limit, contact.tangential_stiffness, *at.point, *n])
+        rows.append(contact_rows(m.tree, poses, S, pair, at)[:3] @ m.spread)
+    M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
+    return M, np.concatenate(rows), system.acceleration(q, v, loads), np.array(facts)
+
+
+def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
+    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that hold contacts with accelerations r.
+
+    W (..., 3 n, 3 n) [1/kg] and r (..., 3 n) [m/s^2] are the contact accelerations under unit forces and without
+    friction. The forces also cancel accelerations along the `normals` (..., n, 3), by changes of the normal forces that
+    are left out of the result. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps distribute
+    them to the other contacts.
+    """
+    force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]
+    along = _along(force.reshape(normals.shape), normals)
+    for _ in range(SWEEPS if (np.linalg.norm(along, axis=-1) > limits).any() else 0):
+        for k in range(limits.shape[-1]):
+            own = slice(3 * k, 3 * k + 3)
+            left = (W[..., own, :] @ force[..., None])[..., 0] + r[..., own]
+            softest = np.linalg.eigvalsh(W[..., own, own])[..., -1:]
+            wanted = force[..., own] - np.divide(left, softest, out=np.zeros_like(left), where=softest > 0.0)
+            friction = _along(wanted, normals[..., k, :])
+            size, most = np.linalg.norm(friction, axis=-1, keepdims=True), limits[..., k, None]
+            clip = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
+            force[..., own] = wanted - friction * (1.0 - clip)
+    return _along(force.reshape(normals.shape), normals)
+
+
+def _along(force: Array, normals: Array) -> Array:
+    """Return the components (..., 3) of forces (..., 3) [N] along surfaces with unit `normals` (..., 3)."""
+    return force - normals * (force * normals).sum(axis=-1, keepdims=True)

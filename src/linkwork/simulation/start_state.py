@@ -1,0 +1,70 @@
+"""The state in which a run starts, at time 0 s: coordinates, velocities, and contacts that are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.rigid_contact import contact_memory_size
+from linkwork.model.batch_broadcasting import Shape
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
+from linkwork.simulation.ledger import SIZE, kept_ledgers
+from linkwork.simulation.state import (
+    CONTACT_COLUMNS,
+    LOG_COLUMNS,
+    EventLog,
+    MemberState,
+    SolverState,
+    StepState,
+)
+from linkwork.spatial.scalar import Array
+
+
+def state_at_start(
+    m: Mechanism, values: Mapping[str, Array], parameters: Mapping[str, Array], batch: Shape, rigid: bool
+) -> MemberState:
+    """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
+
+    The arguments are q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
+    are rigid.
+    """
+
+    def all_of(name: str) -> Array:
+        array = values[name]
+        return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+
+    zeros, none = np.zeros(batch), np.zeros((*batch, 0))
+    motion = StepState(
+        all_of("q0"),
+        all_of("v0"),
+        zeros,
+        contact_memory=_apart(m, batch, rigid),
+        slip=np.zeros((*batch, len(m.bounded))),
+        modes=none,
+        armed=none,
+        log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
+        solver=SolverState(zeros, zeros, zeros),
+        watched=none,
+        ledger=np.zeros((*batch, SIZE if kept_ledgers(m, parameters) else 0)),
+        solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
+    )
+    return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
+
+
+def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
+    """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
+
+    `rigid` contacts have more columns if they have friction torques.
+    """
+    size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
+    return _memory(batch, len(m.contact_pairs), size)
+
+
+def _memory(batch: Shape, count: int, size: int) -> Array:
+    """Return the memory (*batch, count, size) of contacts that are apart."""
+    found = np.zeros((*batch, count, size))
+    found[..., 0] = APART
+    return found
