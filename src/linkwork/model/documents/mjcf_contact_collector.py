@@ -96,7 +96,7 @@ class ContactCollector:
             self.leave("the second coefficient of sliding friction of", name)
         return given
 
-    def force_law(self, given: ContactParameters, *geoms: int) -> dict[str, float]:
+    def parameters_of_force(self, given: ContactParameters, *geoms: int) -> dict[str, float]:
         """Return friction, stiffness and damping of contacts with the parameters `given` between some geoms.
 
         Static geoms do not change the stiffness.

@@ -95,16 +95,16 @@ class PointContacts(ContactCollector):
         points, X = self.points[geom], geom_pose(self.c, geom)
         assert points
         _, _, twist, roll, _ = given.friction
-        law = self.force_law(given, geom)
+        own = self.parameters_of_force(given, geom)
         arguments = {
             "body": self.bodies[int(self.c.geom_bodyid[geom])],
             "against": [self.names[surface] for surface in against],
             "radius": points.radius,
-            "friction": law["friction"],
+            "friction": own["friction"],
             "spinning": float(twist) if given.condim >= TORSIONAL and points.radius else 0.0,
             "rolling": float(roll) if given.condim >= ROLLING and points.radius else 0.0,
-            "stiffness": law["stiffness"],
-            "damping": law["damping"],
+            "stiffness": own["stiffness"],
+            "damping": own["damping"],
         }
         places = points.at @ X.R.T + X.p
         numbers = [f" {k}" for k in range(1, len(places) + 1)] if len(places) > 1 else [""]

@@ -56,8 +56,8 @@ class SolidContacts(ContactCollector):
         given = self.parameters(at, geom, other)
         if given.condim >= TORSIONAL:
             self.leave("torsional and rolling friction of solids:", self.names[geom])
-        law = self.force_law(given, geom, other)
-        self.groups.setdefault(tuple(law.values()), (law, []))[1].append((geom, other))
+        numbers = self.parameters_of_force(given, geom, other)
+        self.groups.setdefault(tuple(numbers.values()), (numbers, []))[1].append((geom, other))
 
     def solid(self, g: int) -> SurfaceShape | None:
         """Return geom g as the shape of a solid, or None; record whether it is left out or approximated."""
@@ -93,9 +93,9 @@ class SolidContacts(ContactCollector):
         }
         surfaces = {names[g]: self.placed(g, self.solids[g]) for g in used if self.static[g]}
         collisions: list[tuple[str, dict[str, Any]]] = []
-        for number, (law, several) in enumerate(self.groups.values(), start=1):
+        for number, (numbers, several) in enumerate(self.groups.values(), start=1):
             name = NAME if len(self.groups) == 1 else f"{NAME} {number}"
-            collisions.append((name, {"pairs": [(names[a], names[b]) for a, b in several], **law}))
+            collisions.append((name, {"pairs": [(names[a], names[b]) for a, b in several], **numbers}))
         return SolidsRead(shapes, surfaces, collisions)
 
     def own_names(self, used: list[int]) -> dict[int, str]:
