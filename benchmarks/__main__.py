@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import (
+    contact_scenes,
     four_bar_ladders,
     incline_creep,
     peer_libraries,
@@ -52,6 +53,7 @@ class Sizes(NamedTuple):
     step_chains: tuple[int, ...]  # joints
     creep: float  # time for which the creep of blocks is measured [s]
     walkers: tuple[int, float]  # members, and duration of their walk [s]
+    contacts: tuple[int, float, tuple[int, ...]]  # members, duration [s], boxes of the stacks
 
 
 ROLLOUTS = (
@@ -77,6 +79,7 @@ LARGE = Sizes(
     (8, 32, 128, 512),
     60.0,
     (1000, 1.0),
+    (256, 1.0, (3, 5, 8, 20)),
 )
 SMALL = Sizes(
     ("arm6", "arm7"),
@@ -94,6 +97,7 @@ SMALL = Sizes(
     (4, 8),
     1.0,
     (3, 0.1),
+    (2, 0.01, (2,)),
 )
 
 
@@ -151,6 +155,8 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
     rows |= variational_step_times.rows(sizes.step_chains, sizes.effort)
     rows |= incline_creep.rows(sizes.creep, sizes.effort)
     rows |= walkers.rows(*sizes.walkers, sizes.effort)
+    members, duration, boxes = sizes.contacts
+    rows |= contact_scenes.rows(members, duration, sizes.effort, boxes)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))

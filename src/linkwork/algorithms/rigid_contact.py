@@ -76,10 +76,9 @@ class RigidContact(NamedTuple):
         """
         return regularized(self.K @ self.W)
 
-    @property
-    def without_bounce(self) -> RigidContact:
-        """Return the same contact without restitution: its impact is perfectly inelastic."""
-        return self._replace(bounce=0.0)
+    def with_bounce(self, share: Number) -> RigidContact:
+        """Return the same contact with this share of its restitution; with 0, its impact is perfectly inelastic."""
+        return self._replace(bounce=self.bounce * share)
 
     def weights(self, G: Array) -> Array:
         """Return factors (3,) that make impulses of different contacts comparable: the square root of the trace of G.
@@ -158,7 +157,7 @@ def solve_with_restitution(
     full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
     guess = where(full.agreed == 1.0, full.p, first)
-    plain = solve_impulses([one.without_bounce for one in blocks], v, guess, too_much, settled)
+    plain = solve_impulses([one.with_bounce(0.0) for one in blocks], v, guess, too_much, settled)
     most = ImpulseSolution(*(where(full.agreed == 1.0, a, b) for a, b in zip(full, plain, strict=True)))
     won, least = work(blocks, most.p, before, most.v), work(blocks, plain.p, before, plain.v)
     change = most.p - plain.p

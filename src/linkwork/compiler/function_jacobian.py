@@ -17,7 +17,7 @@ from linkwork.compiler.graph import needed
 from linkwork.compiler.traced_loops import flat, inputs
 from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
-from linkwork.spatial.function_derivatives import SecondOrder, second_order_for
+from linkwork.spatial.function_derivatives import SecondOrder, central_difference, rate_along_for, second_order_for
 from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.traceable_loops import traced_by, unrolled
 
@@ -86,6 +86,25 @@ def _second_order(kind: Traced, function: Callable[[Any, Any], Any], x: Number, 
     at, slopes = np.array([x, y], dtype=object), jacobian(value)
     with unrolled():
         return SecondOrder(value(at), slopes(at), jacobian(slopes)(at))
+
+
+@rate_along_for.register
+def _rate_along(
+    kind: Traced, function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int
+) -> Array:
+    """Return the derivative (size,) of `function` at x (n,) along a direction (n,), by automatic differentiation.
+
+    It is the implementation of `spatial.function_derivatives.rate_along` for traced numbers; `kind` is one of them. A
+    function with loops is differentiated by a central difference over `step`.
+    """
+    inlining = _Inlining((x, direction))
+    fresh, along = inlining.inputs
+    try:
+        with traced_by(_NoLoops()):
+            value = np.asarray(function(fresh), dtype=object)
+    except NotTraceable:
+        return central_difference(function, x, direction, step, size)
+    return inlining.close(pushforward(value, fresh, along[None])[0])
 
 
 class _NoLoops:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 POINTS = 4  # contact points of a pair of solids
 WORLD = 0  # the world's body number
+ORDER = ("Sphere", "Capsule", "Cylinder", "Box", "Hull", "Mesh", "Plane")  # of the solids of a pair
+UNBOUNDED = ORDER.index("Plane")  # from here on, shapes do not touch each other
 
 
 class Solid(NamedTuple):
@@ -36,7 +38,10 @@ class Solid(NamedTuple):
 
 
 class SolidPair(NamedTuple):
-    """Two solids that can touch, and the collision that defines the force law between them."""
+    """Two solids that can touch, and the collision that defines the force law between them.
+
+    They are in the order of ORDER, so that a ball on a box is "ball on box" in any model.
+    """
 
     first: Solid
     second: Solid
@@ -89,8 +94,15 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
     for a, b in both:
         key = frozenset((id(a), id(b)))
         if a.body != b.body and key not in banned and (collision.pairs or frozenset((a.body, b.body)) not in apart):
-            found.setdefault(key, SolidPair(a, b, collision))
-    return list(found.values())
+            first, second = sorted((a, b), key=_rank)
+            found.setdefault(key, SolidPair(first, second, collision))
+    return [pair for pair in found.values() if collision.pairs or _rank(pair.first) < UNBOUNDED]
+
+
+def _rank(solid: Solid) -> int:
+    """Return the place of a solid's shape in the order of the solids of a pair; grounds of all kinds come last."""
+    name = type(solid.shape).__name__
+    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 def _between(known: Sequence[Solid], one: str, two: str) -> list[tuple[Solid, Solid]]:

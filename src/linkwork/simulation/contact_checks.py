@@ -14,8 +14,10 @@ from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian
+from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.algorithms.solid_contact.rigid_pairs import about
+from linkwork.algorithms.solid_contact.touching_solids import TouchingSolids
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
@@ -34,6 +36,7 @@ FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact of solids
 CONTACT = ("compliant", RIGID)  # contact models
 CHAIN = 2.0  # a body between two others in a stack has twice the stiffness of one pair
 MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
+PAIRS_CHECKED = 4096  # the same for pairs of solids, summed over members
 
 
 class Rates(NamedTuple):
@@ -128,10 +131,10 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
     return MOREAU if rigid else method
 
 
-def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
+def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = False) -> None:
     """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism.
 
-    `adaptive` says whether the method has adaptive steps.
+    `adaptive` says whether the method has adaptive steps, and `locate` whether contact events are to be located.
     """
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not problem.mechanism.touches:
@@ -149,6 +152,8 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
             raise LinkworkError(f"{reason}; points cannot touch it: name other surfaces in `against`, or use boxes")
     if problem.compliant and problem.mechanism.solid_pairs:
         _refuse_solids(problem, method)
+        if locate:
+            raise LinkworkError("locate=True locates contacts of points only, not those of solids: leave it out")
     if adaptive and problem.mechanism.touches:
         raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
 
@@ -177,7 +182,8 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
     if not m.touches or 0 in problem.batch:
         return
     _refuse_numbers(problem)
-    _warn_of_depth(problem)
+    if not _warn_of_depth(problem):
+        _warn_of_deep_solids(problem)
     if problem.rigid:
         return
     now, values = problem.member(problem.first)
@@ -206,7 +212,40 @@ def _refuse_numbers(problem: Problem) -> None:
             raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")
 
 
-def _warn_of_depth(problem: Problem) -> None:
+def _warn_of_deep_solids(problem: Problem) -> None:
+    """Warn if two solids start deep inside each other; only the first members of a large batch are checked."""
+    pairs = problem.mechanism.solid_pairs
+    if not pairs:
+        return
+    for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, PAIRS_CHECKED // len(pairs))):
+        now, values = problem.member(index)
+        m = problem.system(values).mechanism
+        there = TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE)
+        new = now.motion.solid_memory.reshape(len(pairs), POINTS, -1)[:, :, 0].max(axis=1) == APART
+        weight = float(m.mass) * float(np.linalg.norm(m.gravity))
+
+        def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
+            return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
+
+        (found,) = there.selection.visit(look, [])
+        for depth, k in sorted(found, reverse=True):
+            force = m.solid_pairs[k].collision.press(depth)
+            if not new[k] or (not problem.rigid and force <= DEEP * weight):
+                continue
+            warnings.warn(_depth_warning(problem, index, m.solid_pairs[k], depth, force), stacklevel=4)
+            return
+
+
+def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, depth: float, force: float) -> str:
+    """Return the text of the warning that a pair of solids starts inside each other by a depth [m]."""
+    who = f"of member {index} " if problem.batch else ""
+    pushes = f"the spring of a contact point will push with {force:.3g} N"
+    follows = "they will be pushed apart in the first step" if problem.rigid else pushes
+    return f"linkwork: solids {pair.name!r} {who}start {depth:.3g} m inside each other; {follows}: start them apart"
+
+
+def _warn_of_depth(problem: Problem) -> bool:
+    """Warn if a contact of points starts deep inside a surface; return whether there was a warning."""
     for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
@@ -228,4 +267,5 @@ def _warn_of_depth(problem: Problem) -> None:
                 f"{follows}: start it farther outside",
                 stacklevel=4,
             )
-            return
+            return True
+    return False

@@ -21,6 +21,7 @@ from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_ki
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
+from linkwork.algorithms.solid_contact.touching_solids import RigidSolids, TouchingSolids
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
@@ -91,18 +92,27 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
     return where(touches, at.pose.R @ slip, np.zeros(3))
 
 
-def _compliant_solids(now: Sample) -> list[list[Any]]:
-    """Return the force, the slip velocity and the energy of each contact point of solids in the sample `now`."""
-    m, motion = now.system.mechanism, now.state.motion
-    if not m.solid_pairs:
+def _solids(now: Sample) -> TouchingSolids:
+    """Return the pairs of solids that touch in the sample `now`, with the forces at their points."""
+    m, stored = now.system.mechanism, now.state.motion.solid_memory
+    if now.system.rigid:
+        return RigidSolids(m, stored, now.q, now.v)
+    return CompliantSolids(m, SolidMemory(stored, 0.0), 0.0, now.q, now.v)
+
+
+def _points_of_solids(now: Sample) -> list[list[Any]]:
+    """Return force, slip velocity, position and energy of each contact point of solids in the sample `now`."""
+    if not now.system.mechanism.solid_pairs:
         return []
-    found = CompliantSolids(m, SolidMemory(motion.solid_memory, 0.0), 0.0, now.q, now.v)
-    return found.each(RowLayout((3,), (3,), ()), lambda one, _: (one.force, one.slip, one.energy))
+    return now.once(_solids).each(
+        RowLayout((3,), (3,), (3,), ()),
+        lambda one, point: (one.force, one.slip, where(one.number > APART, point, np.zeros(3)), one.energy),
+    )
 
 
 def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return vectors (n, 3) of all compliant contacts: of `points`, then `part` of the contact points of solids."""
-    return np.array([*points, *(one[part] for one in now.once(_compliant_solids))]).reshape(-1, 3)
+    """Return vectors (n, 3) of all contacts: of `points`, then `part` of the contact points of solids."""
+    return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
 
 
 def _stored(now: Sample, columns: int | slice) -> Array:
@@ -125,12 +135,28 @@ def _slip(now: Sample) -> Array:
     if not now.system.rigid:
         return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
-    return np.array([_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)])
+    slips = [_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)]
+    return _all_vectors(now, slips, 1)
+
+
+def _point(now: Sample) -> Array:
+    """Return the contact point (n, 3) [m] of each of n contacts in the sample `now`, in world axes; zero if apart."""
+    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
+    points = [
+        where(number > APART, at.pose.point(at.point), np.zeros(3)) for number, at in zip(states, there, strict=True)
+    ]
+    return _all_vectors(now, points, 2)
+
+
+def _torque(now: Sample) -> Array:
+    """Return the rolling and spinning torque (n, 3) [N m] of each of n contacts; zero for points of solids."""
+    motion = now.state.motion
+    return np.concatenate([motion.contact_memory[:, 5:], np.zeros((len(motion.solid_memory), 3))])
 
 
 def _energy(now: Sample) -> Number:
     points = sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
-    return points + sum((energy for *_, energy in now.once(_compliant_solids)), 0.0)
+    return points + sum((energy for *_, energy in now.once(_points_of_solids)), 0.0)
 
 
 def _wrenches(now: Sample) -> Array:
@@ -138,22 +164,26 @@ def _wrenches(now: Sample) -> Array:
 
     They are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last step.
     """
-    pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
+    m, places = now.system.mechanism, now.once(_places)
     if now.system.rigid:
-        return wrenches_from_forces(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)
-    return contact_wrenches(pairs, [each.contact_force for each in now.once(_compliant_contacts)], places.poses)
+        forces = forces_of(now.state.motion.contact_memory)
+        found = wrenches_from_forces(m.contact_pairs, forces, places.kinematics, places.poses)
+    else:
+        forces = [each.contact_force for each in now.once(_compliant_contacts)]
+        found = contact_wrenches(m.contact_pairs, forces, places.poses)
+    return found + now.once(_solids).wrenches() if m.solid_pairs else found
 
 
 def _touching(facts: RunFacts) -> bool:
     return facts.mechanism.touches
 
 
-def _slips(facts: RunFacts) -> bool:
+def _points_only(facts: RunFacts) -> bool:
     return facts.mechanism.touches and not (facts.rigid and facts.mechanism.solid_pairs)
 
 
-def _pairs_only(facts: RunFacts) -> bool:
-    return facts.mechanism.touches and not facts.mechanism.solid_pairs
+def _rigid_solids(facts: RunFacts) -> bool:
+    return facts.mechanism.touches and not _points_only(facts)
 
 
 def _compliant(facts: RunFacts) -> bool:
@@ -190,17 +220,20 @@ CONTACT_SERIES: tuple[Series, ...] = (
     Series("contact.force", "contact forces", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(
         "contact.torque", "contact torques of rolling and spinning friction", "N m", _vectors,
-        lambda now: now.state.motion.contact_memory[:, 5:], exists=_has_friction_torques, by_default=True,
+        _torque, exists=_has_friction_torques, by_default=True,
     ),
     Series(
         "contact.anchor", "contact anchors", "m", _vectors,
         lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
         exists=_anchored, by_default=True,
     ),
-    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_slips, by_default=True),
+    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_points_only, by_default=True),
+    # With rigid solids it takes a second detection of contacts
+    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_rigid_solids),
+    Series("contact.point", "contact points", "m", _vectors, _point, exists=_touching),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(
         "contact.wrenches", "contact wrenches on bodies", six("N", "N m"), bodies, _wrenches,
-        exists=_pairs_only,
+        exists=_touching,
     ),
 )  # fmt: skip

@@ -66,3 +66,10 @@ def world_sign(pair: Pair) -> float:
     """Return 1 if the surface of a contact pair belongs to the world, -1 if its contact point does, else 0."""
     on, under = pair.contact.at.body == WORLD, pair.surface.place.body == WORLD
     return float(under) - float(on)
+
+
+def without_impulse(ledger: Array) -> Array:
+    """Return a ledger (*batch, 9) or (*batch, 0) with the impulse of the ground set to zero, at the start of a run."""
+    found = np.array(ledger)
+    found[..., IMPULSE] = 0.0
+    return found

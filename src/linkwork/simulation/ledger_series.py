@@ -31,6 +31,6 @@ LEDGER_SERIES: tuple[Series, ...] = (
     *(_work(number, name) for number, name in enumerate(LEDGERS)),
     Series(
         GROUND_IMPULSE, "impulse of the ground and its moment about the origin", six("N s", "N m s"), (_IMPULSE,),
-        lambda now: now.state.motion.ledger[IMPULSE], exists=_touches_world, by_default=True,
+        lambda now: now.state.motion.ledger[IMPULSE], exists=_touches_world,
     ),
 )  # fmt: skip

@@ -32,6 +32,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.ledger import without_impulse
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -438,7 +439,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
             raise LinkworkError(
                 f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
             )
-    return run.final._replace(status=status, step=step)
+    return run.final._replace(status=status, step=step).moved(ledger=without_impulse(run.final.motion.ledger))
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:

@@ -279,7 +279,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
             raise LinkworkError(f"order needs method {listed(COMPOSED)}; got {how.method!r}")
         refuse_composed(problem.mechanism, method_of_order(how.method, how.order), bool(problem.guards))
     refuse_open(problem, opening=setup.continued is None)
-    refuse_unfit(problem, how.method, adaptive=how.method in ADAPTIVE)
+    refuse_unfit(problem, how.method, how.method in ADAPTIVE, bool(how.locate))
     derivative = StateDerivative(problem, how.target)
     try:
         trial = partial(_trial, problem, how)

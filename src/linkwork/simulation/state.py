@@ -75,6 +75,11 @@ class StepState(NamedTuple):
         ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
         return self._replace(work=self.work + done[0], ledger=ledger)
 
+    def pushed_by_ground(self, impulse: Array) -> StepState:
+        """Return the state with the impulse of the ground and its moment (6,) added to the end of the ledger."""
+        begin = len(self.ledger) - len(impulse)
+        return self._replace(ledger=np.concatenate([self.ledger[:begin], self.ledger[begin:] + impulse]))
+
     def booked_as(self, number: int, work: Number) -> StepState:
         """Return the state with `work` [J] added to entry `number` of the ledger, if there is a ledger."""
         if not len(self.ledger):

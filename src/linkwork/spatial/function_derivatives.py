@@ -1,7 +1,8 @@
-"""Value and first two derivatives of a function of two numbers, which are floats or the compiler's traced numbers.
+"""Derivatives of functions of floats or of the compiler's traced numbers.
 
-`second_order` selects the implementation by the type of the numbers. Here is the one for floats, by finite differences;
-the compiler registers one for traced numbers, by automatic differentiation.
+`second_order` returns the value and first two derivatives of a function of two numbers, `rate_along` a directional
+derivative. Both select the implementation by the type of the numbers. Here are those for floats, by finite differences;
+the compiler registers those for traced numbers, by automatic differentiation.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.traceable_loops import repeat
 
 # Step sizes of the finite differences. With stencils of order four, a function that changes by 1 over a distance L has
 # errors of (e/L)^4 + 2e-16 L/e in first and (e/L)^4 + 2e-16 (L/e)^2 in second derivatives, relative to 1/L and 1/L^2.
@@ -53,3 +55,42 @@ def second_order(function: Callable[[Any, Any], Any], x: Number, y: Number) -> S
     Derivatives of traced numbers are exact; those of floats are finite differences, see the step sizes of this module.
     """
     return second_order_for(x + y, function, x, y)
+
+
+def rate_along(function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int) -> Array:
+    """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0; x is (n,).
+
+    It is exact for traced numbers, unless the function has traced loops. Otherwise it is the central difference over
+    `step` in s, to both sides.
+    """
+    kind = sum(x, 0.0) + sum(direction, 0.0)
+    return rate_along_for(kind, function, x, direction, step, size)
+
+
+@singledispatch
+def rate_along_for(
+    kind: object,
+    function: Callable[[Array], Array],
+    x: Array,
+    direction: Array,
+    step: Number,
+    size: int,
+) -> Array:
+    """Return the derivative (size,) of `function` at x (n,) along a direction (n,); see `rate_along`.
+
+    The type of the number `kind` selects the implementation.
+    """
+    return central_difference(function, x, direction, step, size)
+
+
+def central_difference(
+    function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int
+) -> Array:
+    """Return the central difference (size,) of `function` at x (n,) along a direction (n,); see `rate_along`."""
+
+    def add(k: Number, total: Array) -> tuple[Array]:
+        side = 2.0 * k - 1.0
+        return (total + function(x + direction * (side * step)) * side,)
+
+    (total,) = repeat(2, add, np.zeros(size))
+    return total / (2.0 * step)

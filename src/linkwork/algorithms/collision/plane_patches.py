@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, axis, patch_of, sign
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.scalar import Array, maximum, where
 
 UPRIGHT = 1e-8  # angle [rad] below which the rim points of a standing cylinder do not turn with its lowest point
 
@@ -47,7 +47,8 @@ def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
     del b
     R, half = X.R, a[1]
     # Direction in the plane of the rims that descends most; that of x if the cylinder is upright
-    down_x, down_y = UPRIGHT - R[2][0], -R[2][1]
+    steep = (R[2][0] * R[2][0] + R[2][1] * R[2][1]) / (4.0 * UPRIGHT * UPRIGHT)
+    down_x, down_y = UPRIGHT * maximum(1.0 - steep, 0.0) - R[2][0], -R[2][1]
     length = np.sqrt(down_x * down_x + down_y * down_y + 1e-40)
     lowest = (R[:, 0] * down_x + R[:, 1] * down_y) * (a[0] / length)
     beside = (R[:, 1] * down_x - R[:, 0] * down_y) * (a[0] / length)

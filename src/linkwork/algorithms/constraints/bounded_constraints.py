@@ -45,8 +45,7 @@ class Box:
         """
         return self.K @ self.W + np.diag([x * EASY + TINY_SIZE for x in self.free])
 
-    @property
-    def without_bounce(self) -> Box:
+    def with_bounce(self, _: Number) -> Box:
         """Return this block itself, because clutches, brakes and ratchets have no restitution."""
         return self
 
@@ -160,8 +159,7 @@ class Ball:
         """
         return regularized(self.K @ self.W)
 
-    @property
-    def without_bounce(self) -> Ball:
+    def with_bounce(self, _: Number) -> Ball:
         """Return this block itself, because rolling and spinning friction have no restitution."""
         return self
 

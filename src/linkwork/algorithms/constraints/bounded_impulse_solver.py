@@ -91,9 +91,8 @@ class Block(Protocol):
         """
         ...
 
-    @property
-    def without_bounce(self) -> Block:
-        """Return the same block without restitution: its impact is perfectly inelastic."""
+    def with_bounce(self, share: Number, /) -> Block:
+        """Return the same block with this share of its restitution; with 0, its impact is perfectly inelastic."""
         ...
 
     def weights(self, G: Array, /) -> Array:
@@ -148,7 +147,7 @@ def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
-def _row_speeds(block: Block, v: Array) -> Array:
+def row_speeds(block: Block, v: Array) -> Array:
     """Return the speeds (d,) of a block's rows at velocities v (nv,), to which its conditions apply."""
     return block.K @ v + block.drift
 
@@ -184,7 +183,7 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tol
     blocks may cause there. `known` are all blocks with their factors.
     """
     blocks = [one.block for one in known]
-    seen = [largest(_row_speeds(one, v)) for one in blocks]
+    seen = [largest(row_speeds(one, v)) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
     same_units = [k for k, one in enumerate(blocks) if one.same_units]
     enough = largest(np.array([acting[k] for k in same_units])) * settled
@@ -207,7 +206,7 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
-        speeds = [abs(_row_speeds(one, v)) + x for one, x in zip(blocks, got, strict=True)]
+        speeds = [abs(row_speeds(one, v)) + x for one, x in zip(blocks, got, strict=True)]
         pushes = [where(one.acts, one.stopping(G, u), u * 0.0) for (one, G, *_), u in zip(known, speeds, strict=True)]
         got = []
         for one, row in zip(blocks, effects, strict=True):
@@ -266,7 +265,7 @@ def solve_impulses(
 
     def residual(k: int, p: Sequence[Array], speeds: Array) -> Number:
         one = blocks[k]
-        return where(one.acts, one.residual(known[k].G, p[k], _row_speeds(one, speeds), one.limit(p)), 0.0)
+        return where(one.acts, one.residual(known[k].G, p[k], row_speeds(one, speeds), one.limit(p)), 0.0)
 
     def scaled(k: int, found: Number) -> Number:
         return found if by is None else found * by[k]
@@ -285,7 +284,7 @@ def solve_impulses(
         speeds, p, among = pushed(search.start), split_by_block(blocks, search.start), known
         for k in (*range(len(blocks)), *reversed(range(len(blocks) - 1))):
             left = maximum(left, scaled(k, residual(k, p, speeds)))
-            speeds = _improve_block(among[k], p, k, speeds, caution)
+            speeds = improve_block(among[k], p, k, speeds, caution)
             if k == 0 and boxed is not None:
                 among = boxed.among(p[0], caution)
         ended = np.concatenate(p)
@@ -309,11 +308,11 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
         if not one.block.remembered:
-            _improve_block(one, p, k, pushed(np.concatenate(p)), 0.0)
+            improve_block(one, p, k, pushed(np.concatenate(p)), 0.0)
     return np.concatenate(p)
 
 
-def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
+def improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
     """Improve the impulses of block k in the list p, with the other blocks fixed; return the velocities (nv,) after it.
 
     The impulses of eliminated sticking rows, in p[0], change with those of the block. `one` is block k with its
@@ -321,7 +320,7 @@ def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, ca
     `Block.improved`.
     """
     block = one.block
-    better = block.improved(one.G, one.factors, p[k], _row_speeds(block, speeds), block.limit(p), caution)
+    better = block.improved(one.G, one.factors, p[k], row_speeds(block, speeds), block.limit(p), caution)
     better = where(block.acts, better, p[k])
     change = better - p[k]
     p[k] = better

@@ -54,7 +54,10 @@ class BodyResponses(NamedTuple):
 
     def velocity_rows(self, v: Array) -> RowArray:
         """Return the velocities v (nv,) as a row array with one row per component, filled up with zeros."""
-        rows = row_array(len(self.members) + 1, self.size)
+        return self.stored(row_array(len(self.members) + 1, self.size), v)
+
+    def stored(self, rows: RowArray, v: Array) -> RowArray:
+        """Return the row array of velocities `rows` after all of them have been replaced by v (nv,)."""
         for number, members in enumerate((*self.members, ())):
             rows = rows.put(float(number), [*(v[i] for i in members), *[0.0] * (self.size - len(members))])
         return rows
@@ -81,10 +84,13 @@ def body_jacobian(m: Mechanism, poses: Sequence[Transform], S: Sequence[Motion],
     return reduced("jacobian", m, np.array(columns).T)
 
 
-def body_responses(jacobians: Sequence[Array], response: Callable[[Array], Array]) -> BodyResponses:
+def body_responses(
+    jacobians: Sequence[Array], response: Callable[[Array], Array], others: Sequence[int] = ()
+) -> BodyResponses:
     """Return the responses of the bodies with the given Jacobians (6, nv).
 
-    `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,).
+    `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). The velocities with
+    the indices `others`, which other constraints change, belong to components too.
     """
     nv = jacobians[0].shape[1]
     answers = [np.column_stack([response(row) for row in J]) for J in jacobians]
@@ -92,7 +98,7 @@ def body_responses(jacobians: Sequence[Array], response: Callable[[Array], Array
         [i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))]
         for J, W in zip(jacobians, answers, strict=True)
     ]
-    members = _merged(moved)
+    members = _merged([*moved, *([i] for i in others)])
     size = max(1, *map(len, members)) if members else 1
     component = [next((k for k, one in enumerate(members) if {*own} & {*one}), len(members)) for own in moved]
     rows, layout = row_array(len(jacobians), RowLayout((6, size), (size, 6)).size), RowLayout((6, size), (size, 6))

@@ -12,28 +12,21 @@ point of the patch, not to a place on the surface: it stays while the points of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
-from linkwork.algorithms.kinematics import kinematics, world_poses
-from linkwork.algorithms.mimic_reduction import to_tree
-from linkwork.algorithms.solid_contact.detection import BodyMotion, WorldPatch, body_rows, touching_pairs
-from linkwork.algorithms.solid_contact.pair_tables import BodyRows, groups_of
+from linkwork.algorithms.solid_contact.detection import WorldPatch
+from linkwork.algorithms.solid_contact.touching_solids import MEMORY, PointForce, TouchingSolids
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.solids import POINTS
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import TINY
 
-COLUMNS = 5  # of the memory of a point: state, stretch (3,) [m] in the world, start time of the state [s]
-MEMORY = RowLayout((POINTS, COLUMNS))
 LINEAR = -1.0  # dissipation of a force law with a linear damper
 FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # the numbers of a `SolidLaw`
-WRENCH = RowLayout((3,), (3,))
 
 
 class SolidMemory(NamedTuple):
@@ -44,19 +37,6 @@ class SolidMemory(NamedTuple):
 
     stored: Array
     since: Number
-
-
-class PointForce(NamedTuple):
-    """State and force of one contact point: state `number`, `force` (3,) [N] on A, `stretch` (3,) [m], `energy` [J].
-
-    `slip` (3,) [m/s] is the velocity of A relative to B along the surface. All vectors are in the world.
-    """
-
-    number: Number
-    force: Array
-    stretch: Array
-    energy: Number
-    slip: Array
 
 
 class SolidLaw(NamedTuple):
@@ -80,32 +60,16 @@ class SolidLaw(NamedTuple):
         return force, where(linear, 0.5 * self.stiffness * depth * depth, 0.4 * spring * depth)
 
 
-class CompliantSolids:
-    """The touching pairs of solids in one state, with the numbers that their forces depend on.
+class CompliantSolids(TouchingSolids):
+    """The pairs of solids that touch in one state, with the numbers that their compliant forces depend on.
 
     `memory` is that of the start of the step; `elapsed` [s] is the time since then.
     """
 
     def __init__(self, m: Mechanism, memory: SolidMemory, t: Number, q: Array, v: Array):
-        self.mechanism, self.elapsed = m, t - memory.since
-        motion = kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
-        self.poses = world_poses(m.tree, motion.X)
-        self.of = BodyRows(m.solid_pairs)
-        self.bodies = body_rows(self.of.numbers, self.poses, motion.twist)
-        groups = groups_of(m.solid_pairs, self.of)
-        touching = touching_pairs(groups, self.bodies, 0.0)
-        self.patches, self.count = touching.patches, len(m.solid_pairs)
-        self.selection = selected_rows(touching.flags)
-        self.body_a, self.body_b = body_tables(m, self.of)
+        super().__init__(m, memory.stored, q, v, 0.0)
+        self.elapsed = t - memory.since
         self.force_laws, self.force_law_of = _force_laws(m)
-        rows = row_array(self.count, MEMORY.size)
-        for k in range(self.count):
-            rows = rows.put(float(k), MEMORY.row(memory.stored[POINTS * k : POINTS * k + POINTS]))
-        self.memory = rows
-
-    def motion(self, table: Array, k: Number) -> BodyMotion:
-        """Return the motion of the body of pair k in the column `table` (n, 1) of body rows."""
-        return BodyMotion.read(self.bodies, lookup(table, k)[0])
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
         """Return the contact points of pair k, and the state and force of each."""
@@ -117,51 +81,6 @@ class CompliantSolids:
             u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
             found.append(point_force(force_law, row[0], row[1:4], distance, normal, u, self.elapsed))
         return patch, found
-
-    def wrenches(self) -> Array:
-        """Return the sum (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its frame."""
-        zero = [0.0] * WRENCH.size
-        (total,) = repeat(
-            len(self.of.numbers),
-            lambda b, total: (total.put(b, zero),),
-            row_array(len(self.of.numbers), WRENCH.size),
-        )
-
-        def add(k: Number, total: RowArray) -> tuple[RowArray]:
-            patch, found = self.points(k)
-            for table, sign in ((self.body_a, 1.0), (self.body_b, -1.0)):
-                row = lookup(table, k)[0]
-                origin = BodyMotion.read(self.bodies, row).pose.p
-                force, torque = WRENCH.parts(total.at(row))
-                for point, one in zip(patch.points, found, strict=True):
-                    force, torque = force + one.force * sign, torque + cross(point - origin, one.force * sign)
-                total = total.put(row, WRENCH.row(force, torque))
-            return (total,)
-
-        (total,) = self.selection.visit(add, total)
-        wrenches: list[Any] = [np.zeros(6)] * self.mechanism.nbodies
-        for row, body in enumerate(self.of.numbers):
-            if body:
-                R = self.poses[body].R
-                parts = WRENCH.parts(total.at(float(row)))
-                wrenches[body - 1] = np.concatenate([R.T @ part for part in parts])
-        return np.array(wrenches)
-
-    def each(self, layout: RowLayout, row_of: Callable[[PointForce, Array], Sequence[Any]]) -> list[list[Any]]:
-        """Return numbers of all 4n points: `row_of(point force, point)` in the given layout; zeros for apart points."""
-        size = RowLayout(*[(POINTS * layout.size,)])
-        (rows,) = repeat(
-            self.count, lambda k, rows: (rows.put(k, [0.0] * size.size),), row_array(self.count, size.size)
-        )
-
-        def fill(k: Number, rows: RowArray) -> tuple[RowArray]:
-            patch, found = self.points(k)
-            pairs = zip(found, patch.points, strict=True)
-            return (rows.put(k, [x for one, point in pairs for x in layout.row(*row_of(one, point))]),)
-
-        (rows,) = self.selection.visit(fill, rows)
-        found = [rows.at(float(k)).reshape(POINTS, layout.size) for k in range(self.count)]
-        return [layout.parts(row) for each in found for row in each]
 
     def stored(self, at: Number) -> Array:
         """Return the memory (4n, 5) of all points for a step that begins at the time `at` [s] in this state."""
@@ -205,16 +124,6 @@ def point_force(
     after = where(distance < 0.0, where(slides, SLIDING, STICKING), APART)
     energy = energy + 0.5 * force_law.tangential_stiffness * dot(s, s)
     return PointForce(after, normal * pressed + along, s, where(distance < 0.0, energy, 0.0), slip)
-
-
-def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:
-    """Return the rows of the bodies A and B of each pair, each (n, 1), in the order that contact functions expect."""
-    found = np.zeros((len(m.solid_pairs), 2))
-    for group in groups_of(m.solid_pairs, of):
-        for row in group.table:
-            number, bodies, *_ = group.layout.parts(row)
-            found[int(number)] = bodies
-    return found[:, :1], found[:, 1:]
 
 
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:

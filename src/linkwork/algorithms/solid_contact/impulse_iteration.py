@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.solid_contact.body_responses import BodyResponses
+from linkwork.algorithms.solid_contact.least_norm_impulses import of_least_norm
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import (
     CONDITIONS,
     FRAME,
@@ -24,7 +26,7 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
 )
 from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE
 from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, lookup, maximum, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, cross, largest, ldlt, lookup, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import HUGE, TINY, TINY_SIZE
 
@@ -100,7 +102,7 @@ class PairImpulses(NamedTuple):
     """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
 
     `iterations` is their number, `left` [m/s] the largest violation of the contact conditions, and `agreed` is 1 if it
-    is within the tolerance.
+    is within the tolerance. `others` (n,) are the impulses of other constraints.
     """
 
     v: Array
@@ -108,13 +110,16 @@ class PairImpulses(NamedTuple):
     iterations: Number
     left: Number
     agreed: Number
+    others: Array = np.zeros(0)
 
 
 class _Search(NamedTuple):
     """State between iterations: impulses with the layout IMPULSES, and the moves of the velocities by component.
 
     `moves` has the last move of each component and the changes of its moves. If `ahead` is 1, the next iteration starts
-    from the extrapolated impulses. `left` is the residual of the last iteration and `turn` their number.
+    from the extrapolated impulses. `left` is the residual of the last iteration and `turn` their number. `others`
+    (2 + DEPTH, n) are the impulses of other constraints: at the end of the last iteration, extrapolated, and changes of
+    the ends.
     """
 
     impulses: RowArray
@@ -122,19 +127,30 @@ class _Search(NamedTuple):
     ahead: Number
     left: Number
     turn: Number
+    others: Array
 
 
-def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number = SETTLED) -> PairImpulses:
+def solve_pairs(
+    pairs: TouchingPairs,
+    free: Array,
+    guess: RowArray,
+    settled: Number = SETTLED,
+    others: OtherBlocks | None = None,
+    other_guess: Array | None = None,
+) -> PairImpulses:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
     `free` (nv,) are the velocities without impulses, and `guess` a first guess of the impulses, one row (12,) per pair.
-    It is used only if it is better than none.
+    It is used only if it is better than none. `others` are other constraints with bounded impulses, and `other_guess`
+    (n,) is a first guess of theirs.
     """
+    others = OtherBlocks([]) if others is None else others
+    other_guess = np.zeros(0) if other_guess is None else other_guess
     responses = pairs.responses
     layout = RowLayout((responses.size,), (DEPTH, responses.size))
     weights = responses.velocity_rows(pairs.weights)
     components = len(responses.members)
-    enough, better = _tolerance_and_guess(pairs, free, guess, settled)
+    enough, better, scales = _tolerance_and_guess(pairs, free, guess, settled, others, other_guess)
 
     def begin(k: Number, impulses: RowArray) -> tuple[RowArray]:
         p = guess.at(k) * better
@@ -161,11 +177,17 @@ def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Num
             left = maximum(left, pair.residual(before, u))
             return impulses.put(k, after), pairs.pushed(k, pair.frame, after - before, v), left
 
-        impulses, v = pairs.selection.visit(start, now.impulses, responses.velocity_rows(free))
+        other_end, other_ahead = now.others[0], now.others[1]
+        q = chosen_array(restart, other_end * 0.0, chosen_array(now.ahead == 1.0, other_ahead, other_end))
+        first = responses.velocity_rows(others.velocities(free, q))
+        impulses, v = pairs.selection.visit(start, now.impulses, first)
         (before,) = repeat(
             components, lambda c, copy: (copy.put(c, v.at(c)),), row_array(components + 1, responses.size)
         )
         impulses, v, left = pairs.selection.visit(improve, impulses, v, 0.0)
+        if others.blocks:
+            flat, q, more = others.improve(responses.velocities(v, free), q, scales, where(caution, 1.0, 0.0))
+            v, left = responses.stored(v, flat), maximum(left, more)
         impulses, v, left = pairs.selection.visit(improve, impulses, v, left, backward=True)
         forget = (left > WORSE * now.left) | restart
 
@@ -186,23 +208,40 @@ def solve_pairs(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Num
         (impulses,) = pairs.selection.visit(extrapolate, impulses)
         ahead = where(largest(parts) > 0.0, 1.0, 0.0)
         turn = where(now.turn >= QUICK + CAREFUL - 1, 0.0, now.turn + 1.0)
-        return tuple(_Search(impulses, moves, ahead, left, turn)), left <= enough
+        changes = np.concatenate([now.others[3:], [q - other_end]])
+        changes = chosen_array(forget, changes * 0.0, changes)
+        ends = np.concatenate([[q, q - parts @ changes], changes])
+        return tuple(_Search(impulses, moves, ahead, left, turn, ends)), left <= enough
 
-    state, iterations, _ = iterate(ITERATIONS, iteration, *_Search(impulses, moves, 0.0, HUGE, 0.0))
+    ends = np.concatenate([[other_guess * better] * 2, np.zeros((DEPTH, len(other_guess)))])
+    state, iterations, _ = iterate(ITERATIONS, iteration, *_Search(impulses, moves, 0.0, HUGE, 0.0, ends))
     found = _Search(*state)
 
-    def finish(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
-        pair = pairs.pair(k)
-        end = pair.of_least_norm(IMPULSES.parts(found.impulses.at(k))[1])
-        return p.put(k, end), pairs.pushed(k, pair.frame, end, v)
+    def push(k: Number, v: RowArray) -> tuple[RowArray]:
+        return (pairs.pushed(k, pairs.frame(k), IMPULSES.parts(found.impulses.at(k))[1], v),)
 
-    p, v = pairs.selection.visit(finish, row_array(pairs.count, ROWS), responses.velocity_rows(free))
+    def finish(k: Number, p: RowArray) -> tuple[RowArray]:
+        pair, end = pairs.pair(k), IMPULSES.parts(found.impulses.at(k))[1]
+        return (
+            p.put(k, of_least_norm(pair, end, pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS))),
+        )
+
+    free = others.velocities(free, found.others[0])
+    (v,) = pairs.selection.visit(push, responses.velocity_rows(free))
+    (p,) = pairs.selection.visit(finish, row_array(pairs.count, ROWS))
     agreed = where(found.left <= enough, 1.0, 0.0)
-    return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed)
+    return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed, found.others[0])
 
 
-def _tolerance_and_guess(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number) -> tuple[Number, Number]:
-    """Return the convergence tolerance [m/s], and 1 if the guess of the impulses is better than none, else 0."""
+def chosen_array(condition: Condition, yes: Value, no: Value) -> Any:
+    """Return `yes` where a condition is true, else `no`: numbers, or arrays, which may be empty."""
+    return where(condition, yes, no) if np.size(yes) else yes
+
+
+def _tolerance_and_guess(
+    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number, others: OtherBlocks, other_guess: Array
+) -> tuple[Number, Number, list[Number]]:
+    """Return the tolerance [m/s], 1 if the guess of the impulses is better than none, else 0, and scales of others."""
     responses = pairs.responses
 
     def look(k: Number, fastest: Number, moved: Number, left: Number, v: RowArray) -> tuple[Any, ...]:
@@ -223,7 +262,11 @@ def _tolerance_and_guess(pairs: TouchingPairs, free: Array, guess: RowArray, set
         return (pairs.pushed(k, pairs.frame(k), guess.at(k), v),)
 
     fastest, moving, without, _ = pairs.selection.visit(look, 0.0, 0.0, 0.0, responses.velocity_rows(free))
-    (v,) = pairs.selection.visit(push, responses.velocity_rows(free))
-    left, _ = pairs.selection.visit(check, 0.0, v)
-    enough = fastest * settled + moving * ROUNDED + TINY_SIZE
-    return enough, where(left < without, 1.0, 0.0)
+    (v,) = pairs.selection.visit(push, responses.velocity_rows(others.velocities(free, other_guess)))
+    left, v = pairs.selection.visit(check, 0.0, v)
+    enough = maximum(fastest, others.fastest(free)) * settled + moving * ROUNDED + TINY_SIZE
+    scales = others.scales(free, pairs.weights, settled, enough)
+    if others.blocks:
+        without = maximum(without, others.residual(free, other_guess * 0.0, scales))
+        left = maximum(left, others.residual(pairs.responses.velocities(v, free), other_guess, scales))
+    return enough, where(left < without, 1.0, 0.0), scales

@@ -23,7 +23,6 @@ from linkwork.tolerances import TINY_SIZE
 
 ROWS = 3 * POINTS
 SWEEPS = 4  # over the points of a pair of which some slide or separate, in one visit to the pair
-REFINEMENTS = 3  # of the solution with a regularized mobility
 LOWER = np.tril_indices(ROWS)
 STRICT = np.tril_indices(ROWS, -1)
 
@@ -176,16 +175,6 @@ class RigidPair(NamedTuple):
             fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
             sticks = (fits | ~acts) & sticks
         return sticks
-
-    def of_least_norm(self, p: Array) -> Array:
-        """Return the impulses (12,) of least norm with the same effect as p (12,), if all points can stick with them.
-
-        Otherwise p is returned.
-        """
-        least = np.zeros(ROWS)
-        for _ in range(REFINEMENTS):  # the factors are those of a regularized mobility
-            least = least + self.mobility.factors.solve(self.mobility.G @ (p - least))
-        return where(self._sticks(least), least, p)
 
     def improved(self, p: Array, u: Array, caution: Number) -> Array:
         """Return impulses (12,) that satisfy the conditions of the pair, or nearly, with the other pairs fixed.

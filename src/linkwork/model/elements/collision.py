@@ -90,6 +90,10 @@ class Collision(Element, section="collisions"):
             reason = f"its {count} pairs of solids are more than {MOST_PAIRS}"
             yield Fault(reason, self.label, "name the solids that can touch, or exclude pairs")
 
+    def press(self, depth: float) -> float:
+        """Return the elastic part of the normal force [N] of a contact point at the penetration `depth` [m]."""
+        return self.stiffness * (depth if self.dissipation is None else depth**1.5)
+
     def slopes(self, load: float) -> tuple[float, float]:
         """Return the normal stiffness [N/m] and damping [N s/m] of a point, linearized at the force `load` [N]."""
         return force_law.slopes(self, load)

@@ -16,6 +16,7 @@ from linkwork.algorithms.mimic_reduction import (
     to_tree,
 )
 from linkwork.algorithms.rigid_contact import forces_of
+from linkwork.algorithms.solid_contact.touching_solids import RigidSolids
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
@@ -189,6 +190,8 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     if system.rigid:
         met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
+        if m.solid_pairs:
+            pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
         outside = pushed if outside is None else outside + pushed
     found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
     return ConstrainedMotion(found.a, by_constraint(stuck, found.multipliers, size_of))

@@ -46,7 +46,6 @@ from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
-from linkwork.simulation.methods.moreau_solids import moreau_with_solids
 from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
@@ -66,21 +65,21 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
-    if system.mechanism.solid_pairs:
-        return moreau_with_solids(system, t, now, h, held)
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
-    boxes = [_box(system.mechanism, middle)] if bounded else []
-    there = _mid_step_contacts(m, middle, now.contact_memory[:, 0], len(boxes))
-    bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
-    guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
+    boxes = [bounded_rows(system.mechanism, middle)] if bounded else []
+    there = mid_step_contacts(m, middle, now.contact_memory[:, 0], len(boxes))
+    bounces = any(may_bounce(pair.contact) for pair in m.contact_pairs)
+    guess = np.concatenate(
+        [*(impulses_at_bound(box, now.slip) for box in boxes), *remembered_point_impulses(there, now.contact_memory, h)]
+    )
 
     def blocks_with(terms: Array) -> list[Block]:
         each = zip(there, terms, strict=True)
         return [*boxes, *(block for one, row in each for block in one.with_terms(row).blocks)]
 
     def once(k: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number, _: Array) -> Leaves:
-        terms = _pass_terms(m, middle, there, k == 0, v)
+        terms = pass_terms(m, middle, there, k == 0, v)
         blocks, free, settled = blocks_with(terms), middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
         if bounces:
             found = solve_with_restitution(blocks, middle.v, free, p, settled)
@@ -92,20 +91,20 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     found, blocks = ImpulseSolution(*found), blocks_with(terms)
     there, p = [one.with_terms(row) for one, row in zip(there, terms, strict=True)], split_by_block(blocks, found.p)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
+    pushes = list(zip([one.facing for one in there], push_out_distances(m, there, p, found.v, h), strict=True))
     push_out = _push_out(
-        free, middle.q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
+        free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(bounded, box, found.v, h))]
     )
     q, v = free_flight(m, push_out.q, found.v, 0.5 * h, mirrored=True)
     done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
     touch = [
-        _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
+        contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
     moved = now._replace(q=q, v=v, contact_memory=np.array(touch)).booked(done)
     moved = with_ground(m, middle.q, middle.v, moved, h)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
-    slips = [_slipped(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]
+    slips = [with_slip(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]
     return (slips[0] if slips else moved), True
 
 
@@ -179,7 +178,7 @@ class MidStepContact(NamedTuple):
         )
 
 
-def _mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) -> list[MidStepContact]:
+def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) -> list[MidStepContact]:
     """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on.
 
     `states` (n,) are the state numbers of the contacts at the end of the last step.
@@ -211,7 +210,7 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int)
     return found
 
 
-def _pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first: Condition, v: Array) -> Array:
+def pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first: Condition, v: Array) -> Array:
     """Return the terms (n, 7) of all contacts for a pass of the step: coefficient of friction, drifts of six rows.
 
     The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
@@ -227,7 +226,7 @@ def _pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first
     )
 
 
-def _remembered(there: list[MidStepContact], stored: Array, h: Number) -> list[Array]:
+def remembered_point_impulses(there: list[MidStepContact], stored: Array, h: Number) -> list[Array]:
     """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step.
 
     `there` are the contact pairs at mid-step, and `stored` (n, 5) or (n, 8) the values that contacts store; see
@@ -243,7 +242,7 @@ def _remembered(there: list[MidStepContact], stored: Array, h: Number) -> list[A
     return found
 
 
-def _box(mechanism: Mechanism, middle: Middle) -> Box:
+def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
     """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step.
 
     `middle` is the state at mid-step.
@@ -260,7 +259,7 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
     )
 
 
-def _at_bound(box: Box, slip: Array) -> Array:
+def impulses_at_bound(box: Box, slip: Array) -> Array:
     """Return a first guess of the impulses (k,) of bounded constraints: at the bound if slipping, else 0.
 
     `slip` (k,) are the slip directions. `box` has the constraint rows with their impulse bounds.
@@ -272,7 +271,7 @@ def _at_bound(box: Box, slip: Array) -> Array:
     return np.array(found)
 
 
-def _slipped(
+def with_slip(
     system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array, speeds: Array
 ) -> StepState:
     """Return the state with updated slip directions at the end of a step from t [s] to t + h.
@@ -298,7 +297,7 @@ def _slipped(
     return after._replace(log=write(moved.log, changed, lines))
 
 
-def _may_bounce(contact: ContactLaw) -> bool:
+def may_bounce(contact: ContactLaw) -> bool:
     """Return whether a contact has a coefficient of restitution above 0, or a traced one, whose value is unknown."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
@@ -310,7 +309,7 @@ class PushOut(NamedTuple):
     work: Number
 
 
-def _push_out_distances(
+def push_out_distances(
     m: Mechanism, there: list[MidStepContact], p: Sequence[Array], v: Array, h: Number
 ) -> list[Number]:
     """Return for each contact at rest in a surface the distance [m] to push it out at the end of a step h [s].
@@ -328,7 +327,9 @@ def _push_out_distances(
     return distances
 
 
-def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[RigidContact, Number]]:
+def one_way_rows(
+    bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number
+) -> list[tuple[RigidContact, Number]]:
     """Return the rows of ratchets without a force limit, each with its smallest allowed motion in the push-out.
 
     The push-out moves contacts out of penetration. These ratchets must not move back by more than they advanced in the
@@ -354,7 +355,7 @@ def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContac
     return PushOut(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
-def _contact_state(
+def contact_state(
     one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
 ) -> Array:
     """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s].

@@ -1,256 +1,49 @@
-"""Contact of solids in a step of Moreau's method: what `moreau` does with points, for pairs of solids in loops."""
+"""A step of Moreau's method with contact of solids: what `moreau` does with points, for pairs of solids in loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
-from linkwork.algorithms.kinematics import kinematics, world_poses
-from linkwork.algorithms.mimic_reduction import to_tree
-from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses
-from linkwork.algorithms.solid_contact.detection import BodyMotion, WorldPatch, body_rows, touching_pairs
-from linkwork.algorithms.solid_contact.impulse_iteration import (
-    SETTLED,
-    PairImpulses,
-    TouchingPairs,
-    solve_pairs,
-)
-from linkwork.algorithms.solid_contact.pair_tables import BodyRows, groups_of
-from linkwork.algorithms.solid_contact.push_out import separating_displacement
-from linkwork.algorithms.solid_contact.rigid_pairs import (
-    CONDITIONS,
-    FRAME,
-    MOBILITY,
-    ROWS,
-    PairConditions,
-    about,
-    pair_frame,
-    pair_mobility,
-    stored_mobility,
-)
+from linkwork.algorithms.constraints.bounded_constraints import Box
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
+from linkwork.algorithms.rigid_contact import separating_displacement
+from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, PairImpulses, solve_pairs
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
+from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
+from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.tangent_space import free_flight, integrate
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.solids import POINTS
-from linkwork.simulation.methods.moreau_mid_step import middle_of_step, resting_speed
+from linkwork.simulation.events.slip import unbounded
+from linkwork.simulation.methods.moreau import (
+    TERMS,
+    MidStepContact,
+    bounded_rows,
+    contact_state,
+    impulses_at_bound,
+    may_bounce,
+    mid_step_contacts,
+    one_way_rows,
+    pass_terms,
+    push_out_distances,
+    remembered_point_impulses,
+    with_slip,
+)
+from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
+from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
+from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
+from linkwork.simulation.methods.solids_conditions import pass_conditions
+from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
 from linkwork.simulation.simulated_system import System
-from linkwork.simulation.state import CONTACT_COLUMNS, StepState
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, minimum, where
+from linkwork.simulation.state import StepState
+from linkwork.spatial.row_arrays import RowArray, row_array
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, where
 from linkwork.spatial.traceable_loops import repeat
-from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] below which points of two solids touch
 FIRST_SETTLED = 1e-10  # as SETTLED, for the first of two passes; it finds which points stick
-HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
-FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
-MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
-
-
-class SolidsAtMidStep(NamedTuple):
-    """All pairs of solids in the middle of a step: the touching ones, and what else the step needs of each pair.
-
-    `patches` has the contact points, `memory` the state of the contacts at the beginning of the step, `before` (12,)
-    the speeds of the points before the impulses, and `laws` the force laws. `law` (n, 1) is the row in `laws` of each
-    pair. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
-    """
-
-    pairs: TouchingPairs
-    patches: RowArray
-    memory: RowArray
-    before: RowArray
-    laws: RowArray
-    law: Array
-    slow: Number
-
-    def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
-        """Return the same pairs with other contact conditions."""
-        return self._replace(pairs=replace(self.pairs, conditions=conditions))
-
-
-def solids_at_mid_step(
-    m: Mechanism,
-    q: Array,
-    v: Array,
-    response: Callable[[Array], Array],
-    weights: Array,
-    stored: Array,
-    slow: Number,
-    within: Number,
-) -> SolidsAtMidStep:
-    """Return the pairs of solids at mid-step, at q (nq,) and the velocities v (nv,) before the impulses.
-
-    `response` returns the change of the velocities due to a unit impulse along a row (nv,). `weights` (nv,) make
-    velocities comparable, `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch.
-    """
-    position, speed = to_tree(m, ("q", "v"), (q, v))
-    motion = kinematics(m.tree, position, speed)
-    poses = world_poses(m.tree, motion.X)
-    of = BodyRows(m.solid_pairs)
-    bodies = body_rows(of.numbers, poses, motion.twist)
-    touching = touching_pairs(groups_of(m.solid_pairs, of), bodies, within)
-    responses = body_responses([body_jacobian(m, poses, motion.S, body) for body in of.numbers], response)
-    count, selection = len(m.solid_pairs), selected_rows(touching.flags)
-    ends = [_arranged_bodies(m, of)[:, column : column + 1] for column in (0, 1)]
-    laws, law = _force_laws(m)
-
-    def prepare(k: Number, frames: RowArray, mobilities: RowArray) -> tuple[RowArray, RowArray]:
-        rows = [lookup(table, k)[0] for table in ends]
-        A, B = (BodyMotion.read(bodies, row).pose for row in rows)
-        frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
-        (J_a, W_a), (J_b, W_b) = (responses.of(row) for row in rows)
-        J_a, J_b = about(J_a, frame.to_a), about(J_b, frame.to_b)
-        W_a, W_b = about(W_a.T, frame.to_a).T, about(W_b.T, frame.to_b).T
-        same = where(responses.component_of(rows[0]) == responses.component_of(rows[1]), 1.0, 0.0)
-        compliance = J_a @ W_a + J_b @ W_b - (J_a @ W_b + J_b @ W_a) * same
-        mobility = pair_mobility(frame, compliance)
-        return frames.put(k, FRAME.row(*frame)), mobilities.put(k, stored_mobility(mobility))
-
-    frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, MOBILITY.size))
-    conditions = row_array(count, CONDITIONS.size)
-    pairs = TouchingPairs(selection, frames, conditions, mobilities, *ends, responses, weights)
-    start = responses.velocity_rows(v)
-    (before,) = selection.visit(
-        lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)
-    )
-    memory = row_array(count, MEMORY.size)
-    for k in range(count):
-        memory = memory.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
-    return SolidsAtMidStep(pairs, touching.patches, memory, before, laws, law, slow)
-
-
-def _arranged_bodies(m: Mechanism, of: BodyRows) -> Array:
-    """Return the rows (n, 2) of the bodies A and B of each pair, in the order that the contact functions expect."""
-    found = np.zeros((len(m.solid_pairs), 2))
-    for group in groups_of(m.solid_pairs, of):
-        for row in group.table:
-            number, bodies, *_ = group.layout.parts(row)
-            found[int(number)] = bodies
-    return found
-
-
-def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
-    """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
-    collisions = list(m.collisions)
-    laws = row_array(len(collisions), FORCE_LAW.size)
-    for row, one in enumerate(collisions):
-        laws = laws.put(float(row), FORCE_LAW.row(one.friction, one.restitution))
-    names = [one.name for one in collisions]
-    return laws, np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
-
-
-def pass_conditions(solids: SolidsAtMidStep, first: Condition, v: Array, conditions: RowArray) -> RowArray:
-    """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
-
-    v (nv,) are the velocities after the last pass. The coefficients of friction follow the rule of
-    `moreau.MidStepContact.terms`. `conditions` are rows to write to.
-    """
-    pairs = solids.pairs
-    rows = pairs.responses.velocity_rows(v)
-
-    def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
-        (static, dynamic), restitution = FORCE_LAW.parts(solids.laws.at(lookup(solids.law, k)[0]))
-        (memory,) = MEMORY.parts(solids.memory.at(k))
-        start = solids.before.at(k)
-        after = where(first, start, pairs.speeds(k, pairs.frame(k), rows))
-        friction, bounce = [], []
-        for j in range(POINTS):
-            slides = memory[j][0] == SLIDING
-            slip, slip_before = after[3 * j + 1 : 3 * j + 3], start[3 * j + 1 : 3 * j + 3]
-            halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
-            turns_back = slip[0] * slip_before[0] + slip[1] * slip_before[1] <= 0.0
-            rests = halts | (where(slides, where(turns_back, 1.0, 0.0), where(first, 1.0, 0.0)) == 1.0)
-            friction.append(where(rests, static, dynamic))
-            approach = -start[3 * j]
-            bounce.append(where(approach > solids.slow, restitution * approach, 0.0))
-        drift = np.zeros((POINTS, 3))
-        return (conditions.put(k, CONDITIONS.row(*PairConditions(np.array(friction), np.array(bounce), drift))),)
-
-    (conditions,) = pairs.selection.visit(update, conditions)
-    return conditions
-
-
-def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
-    """Return a first guess of the impulses (12,) of each touching pair in a step h [s]: the forces of the last step."""
-    pairs = solids.pairs
-
-    def read(k: Number, p: RowArray) -> tuple[RowArray]:
-        (memory,), frame = MEMORY.parts(solids.memory.at(k)), pairs.frame(k)
-        parts = [D.T @ row[1:4] * acts * h for D, row, acts in zip(frame.axes, memory, frame.acts, strict=True)]
-        return (p.put(k, np.concatenate(parts)),)
-
-    (p,) = pairs.selection.visit(read, row_array(pairs.count, ROWS))
-    return p
-
-
-@dataclass(frozen=True, eq=False)
-class SolidsAfterImpulses:
-    """The pairs of solids after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them."""
-
-    solids: SolidsAtMidStep
-    found: PairImpulses
-    h: Number
-
-    def work(self, before: Array) -> Number:
-        """Return the work [J] of the contact impulses, which changed the velocities (nv,) from `before`."""
-        pairs, p = self.solids.pairs, self.found.p
-        mean = pairs.responses.velocity_rows((before + self.found.v) * 0.5)
-        (total,) = pairs.selection.visit(
-            lambda k, total: (total + p.at(k) @ pairs.speeds(k, pairs.frame(k), mean),), 0.0
-        )
-        return total
-
-    def push_out(self) -> Array:
-        """Return the displacement (nv,) that moves resting solids out of each other.
-
-        The depth that gravity causes in a step remains; see `moreau._push_out_distances`.
-        """
-        pairs, slow, h = self.solids.pairs, self.solids.slow, self.h
-        v = pairs.responses.velocity_rows(self.found.v)
-
-        def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
-            ends, p = pairs.speeds(k, pairs.frame(k), v), self.found.p.at(k)
-            distances, found = WorldPatch.read(self.solids.patches, k).distances, []
-            for j in range(POINTS):
-                deep = -(distances[j] + ends[3 * j] * (0.5 * h)) - slow * h
-                rests = (p[3 * j] > 0.0) & (ends[3 * j] <= slow)
-                found.append(where(rests, deep, minimum(deep, 0.0)))
-            return (depths.put(k, found),)
-
-        (depths,) = pairs.selection.visit(depth, row_array(pairs.count, POINTS))
-        return separating_displacement(pairs, depths, self.found.v * 0.0)
-
-    def memory(self, at: Number) -> Array:
-        """Return the contact memory (4n, 5) at the end of the step, at the time `at` [s]: state, force [N], time."""
-        pairs, h = self.solids.pairs, self.h
-        v = pairs.responses.velocity_rows(self.found.v)
-
-        def none(k: Number, rows: RowArray) -> tuple[RowArray]:
-            (old,) = MEMORY.parts(self.solids.memory.at(k))
-            new = [[APART, 0.0, 0.0, 0.0, where(row[0] == APART, row[4], at)] for row in old]
-            return (rows.put(k, MEMORY.row(new)),)
-
-        def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
-            pair, p = pairs.pair(k), self.found.p.at(k)
-            (old,), u = MEMORY.parts(self.solids.memory.at(k)), pairs.speeds(k, pair.frame, v)
-            new: list[Any] = []
-            for j in range(POINTS):
-                part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
-                limit = pair.conditions.friction[j] * part[0] * HELD
-                fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
-                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
-                number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
-                force = pair.frame.axes[j] @ part / h
-                new.append([number, *force, where(number == old[j][0], old[j][4], at)])
-            return (rows.put(k, MEMORY.row(new)),)
-
-        (rows,) = repeat(pairs.count, none, row_array(pairs.count, MEMORY.size))
-        (rows,) = pairs.selection.visit(touching, rows)
-        found = [MEMORY.parts(rows.at(float(k)))[0] for k in range(pairs.count)]
-        return np.concatenate(found)
 
 
 def moreau_with_solids(
@@ -260,29 +53,121 @@ def moreau_with_solids(
 
     `now` is the state at t [s], and `held` (nv,) are the joint forces of a sampled controller.
     """
-    m, middle = system.mechanism, middle_of_step(system, t, now, h, held)
-    weights = np.array([np.sqrt(x) for x in np.diag(middle.M)])
-    solids = solids_at_mid_step(
-        m, middle.q, middle.v, middle.response, weights, now.solid_memory, resting_speed(m, h), NEAR
+    free = replace(system, mechanism=unbounded(system.mechanism))
+    m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
+    beside = _rows_beside_solids(system.mechanism, middle, now)
+    solids = solids_at_mid_step(middle, now.solid_memory, NEAR, beside.moved)
+    bounces = _may_bounce(m)
+
+    def once(
+        k: Number, v: Array, p: RowArray, conditions: RowArray, others: Array, terms: Array, iterations: Number, *_: Any
+    ) -> tuple[Any, ...]:
+        conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
+        pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
+        free, settled = middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
+        if bounces:
+            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, settled, blocks, others)
+        else:
+            found = solve_pairs(pairs, free, p, settled, blocks, others)
+        results = found.iterations + iterations, found.left, found.agreed
+        return found.v, found.p, conditions, found.others, terms, *results
+
+    start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
+    v, p, conditions, others, terms, *rest = repeat(
+        2, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
     )
-    count = len(m.solid_pairs)
-
-    def once(k: Number, v: Array, p: RowArray, conditions: RowArray, iterations: Number, *_: Any) -> tuple[Any, ...]:
-        conditions = pass_conditions(solids, k == 0, v, conditions)
-        found = solve_pairs(
-            replace(solids.pairs, conditions=conditions), middle.free(v), p, where(k == 0, FIRST_SETTLED, SETTLED)
-        )
-        return found.v, found.p, conditions, iterations + found.iterations, found.left, found.agreed
-
-    start = remembered_impulses(solids, h), row_array(count, CONDITIONS.size)
-    v, p, conditions, *rest = repeat(2, once, middle.v, *start, 0.0, 0.0, 0.0)
-    found = PairImpulses(v, p, *rest)
+    iterations, left, agreed = rest
+    found, beside = PairImpulses(v, p, iterations, left, agreed, others), beside.with_terms(terms)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
-    rates = system.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    out = integrate(m, middle.q, after.push_out())
-    pushing = sum(system.energies(out, found.v)) - sum(system.energies(middle.q, found.v))
+    rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
+    out = integrate(m, middle.q, _push_out(system.mechanism, beside, after))
+    pushing = sum(free.energies(out, found.v)) - sum(free.energies(middle.q, found.v))
     q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
-    done = rates[0] * h + after.work(middle.v) + pushing
-    moved = now._replace(q=q, v=v, work=now.work + done, solid_memory=after.memory(t + h))
+    impulses = beside.impulses(others)
+    contacts = after.work(middle.v) + pushing
+    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
+    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)
-    return moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual)), True
+    moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
+    if beside.points:
+        each = zip(beside.points, now.contact_memory, strict=True)
+        touch = [contact_state(one, impulses, before, found.v, h, t + h) for one, before in each]
+        moved = moved._replace(contact_memory=np.array(touch))
+    moved = with_ground(m, middle.q, middle.v, moved, h)
+    if len(moved.ledger):
+        moved = moved.pushed_by_ground(after.ground_impulse())
+    for box in beside.boxes:
+        moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
+    return moved, True
+
+
+class _RowsBesideSolids(NamedTuple):
+    """Contacts of points and bounded constraints beside solids at mid-step, with a first guess (n,) of their impulses.
+
+    `boxes` has at most one entry: the rows of clutches, brakes and ratchets.
+    """
+
+    boxes: list[Box]
+    points: list[MidStepContact]
+    guess: Array
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks of rows for the impulse solver."""
+        return [*self.boxes, *(block for one in self.points for block in one.blocks)]
+
+    @property
+    def moved(self) -> list[int]:
+        """The indices of all velocities that impulses along the rows change, or that the speeds depend on."""
+        found = [np.concatenate([one.K, one.W.T]) for one in self.blocks]
+        rows = np.concatenate(found) if found else np.zeros((0, 0))
+        return [i for i in range(rows.shape[1]) if any(map(may_be_nonzero, rows[:, i]))]
+
+    def impulses(self, p: Array) -> list[Array]:
+        """Return the impulses of each block, from those of all blocks (n,)."""
+        return split_by_block(self.blocks, p) if self.blocks else []
+
+    def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
+        """Return the terms (n, 7) of the contacts of points for a pass of the step; see `moreau.pass_terms`."""
+        found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
+        return found.reshape(-1, TERMS)
+
+    def with_terms(self, terms: Array) -> _RowsBesideSolids:
+        """Return the same rows with the terms (n, 7) of a pass of the step."""
+        return self._replace(points=[one.with_terms(row) for one, row in zip(self.points, terms, strict=True)])
+
+
+def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) -> _RowsBesideSolids:
+    """Return the contacts of points and the bounded constraints of a mechanism at mid-step.
+
+    `now` is the state at the beginning of the step.
+    """
+    boxes = [bounded_rows(mechanism, middle)] if mechanism.bounded else []
+    points, guess = [], [np.zeros(0), *(impulses_at_bound(box, now.slip) for box in boxes)]
+    if mechanism.contact_pairs:
+        points = mid_step_contacts(middle.system.mechanism, middle, now.contact_memory[:, 0], len(boxes))
+        guess += remembered_point_impulses(points, now.contact_memory, middle.h)
+    return _RowsBesideSolids(boxes, points, np.concatenate(guess))
+
+
+def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfterImpulses) -> Array:
+    """Return the displacement (nv,) that moves resting solids and points out of penetration.
+
+    Solids are separated first; the displacement for points and ratchets is then added.
+    """
+    shift, v, h = after.push_out(), after.found.v, after.h
+    p, pushes = beside.impulses(after.found.others), []
+    if beside.points:
+        depths = push_out_distances(mechanism, beside.points, p, v, h)
+        pushes += zip([one.facing for one in beside.points], depths, strict=True)
+    pushes += [row for box in beside.boxes for row in one_way_rows(mechanism.bounded, box, v, h)]
+    if not pushes:
+        return shift
+    rows, distances = zip(*pushes, strict=True)
+    left = [distance - row.K[0] @ shift for row, distance in zip(rows, distances, strict=True)]
+    return shift + separating_displacement(rows, np.array(left))
+
+
+def _may_bounce(m: Mechanism) -> bool:
+    """Return whether some contact of a mechanism may have a coefficient of restitution above 0."""
+    return any(map(may_bounce, [*m.collisions, *(pair.contact for pair in m.contact_pairs)]))

@@ -106,7 +106,7 @@ METHODS: Mapping[str, Method] = {
     )
 }
 
-RIGID = _projecting("moreau", "moreau.moreau", 1, "impacts and friction of rigid contacts")
+RIGID = _projecting("moreau", "moreau_step.moreau_step", 1, "impacts and friction of rigid contacts")
 
 
 def method_of_order(name: str, order: int | None, locate: bool = False) -> Method:

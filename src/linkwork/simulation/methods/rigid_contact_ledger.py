@@ -12,7 +12,7 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import CLUTCHES, CONTACTS, IMPULSE, ground_impulse
+from linkwork.simulation.ledger import CLUTCHES, CONTACTS, ground_impulse
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number
 
@@ -53,4 +53,4 @@ def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: N
         return moved
     there, _ = contact_kinematics(mechanism.tree, *to_tree(mechanism, ("q", "v"), (q, v)))
     ground = ground_impulse(mechanism.contact_pairs, there, forces_of(moved.contact_memory) * h)
-    return moved._replace(ledger=np.concatenate([moved.ledger[: IMPULSE.start], moved.ledger[IMPULSE] + ground]))
+    return moved.pushed_by_ground(ground)

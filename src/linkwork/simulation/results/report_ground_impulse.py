@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.simulation.ledger import IMPULSE, LEDGERS
 from linkwork.simulation.ledger_series import GROUND_IMPULSE
 from linkwork.simulation.results.report_rows import Row, checked
 from linkwork.simulation.results.run_data import RunData
@@ -20,6 +21,7 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
 LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance: moments that cancel at rest
+CONTACTS, *_ = LEDGERS
 IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to its equations
 
 
@@ -35,8 +37,8 @@ def why_not_with_ground(run: RunData) -> str:
     pairs = run.mechanism.contact_pairs
     name = next(one.contact.name for one in pairs if WORLD in (one.contact.at.body, one.surface.place.body))
     may = f"contact {name!r} may touch the world"
-    if GROUND_IMPULSE not in run.recorded:
-        return f"{may}, and {GROUND_IMPULSE} was not recorded"
+    if CONTACTS not in run.facts.ledgers:
+        return f"{may}, and the run does not sum the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
         return f"{may}, and steps of {run.method!r} contain contact dampers implicitly, whose impulse is not summed"
     return ""
@@ -48,7 +50,7 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
     `weight` (..., 3) [N] is that of each batch member, and `scales` are the sizes of momenta (*batch,).
     """
     momentum, centre = run.momentum, run["center_of_mass"]
-    ground = run[GROUND_IMPULSE] - run[GROUND_IMPULSE][..., :1, :]
+    ground = _ground(run)
     p, time = momentum[..., :3], run.t - run.t[0]
     about_origin = momentum[..., 3:] + np.cross(centre, p)
     gravity = weight[..., None, :] * time[:, None]
@@ -72,6 +74,20 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
         pushed = largest_magnitude(np.linalg.norm(ground[..., 3 * k : 3 * k + 3], axis=-1))
         error = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), np.maximum(size, pushed))
         yield checked(run, name, error, f"largest change {note}, relative to momentum and impulse")
+
+
+def _ground(run: RunData) -> Array:
+    """Return the impulse of the ground and its moment (*batch, T, 6) since the start.
+
+    If it was not recorded, it is known only at the start and at the end of members that finished; it is nan elsewhere.
+    """
+    if GROUND_IMPULSE in run.recorded:
+        return run[GROUND_IMPULSE] - run[GROUND_IMPULSE][..., :1, :]
+    found = np.full((*run.batch, len(run.t), 6), np.nan)
+    found[..., 0, :] = 0.0
+    finished = np.array([one.kind == "finished" for one in run.outcomes.flat]).reshape(*run.batch, 1)
+    found[..., -1, :] = np.where(finished, np.asarray(run.final.motion.ledger)[..., IMPULSE], np.nan)
+    return found
 
 
 def _integral(t: Array, x: Array, rate: Array) -> Array:

@@ -107,7 +107,7 @@ class Simulator:
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
         refuse_open(self._problem)
-        refuse_unfit(self._problem, method, adaptive=False)
+        refuse_unfit(self._problem, method, adaptive=False, locate=bool(locate))
         if self._problem.batch:
             raise ShapeError(f"a Simulator has one state; q0 and v0 have the batch shape {self._problem.batch}")
         self._problem = with_anchors_at_start(self._problem, "numpy")

@@ -1,0 +1,170 @@
+"""Rates at which the speeds of the contact points of solids change in free flight.
+
+A contact point c and its normal n move on both solids. In free flight the relative velocity u of the material there
+changes at the rate
+
+    u' = a_A(c) - a_B(c) + w_A x (c' - v_A(c)) - w_B x (c' - v_B(c))
+
+with the velocities v and accelerations a of the material, and the angular velocities w of the solids. The rates c' and
+n' are directional derivatives of the contact function along the relative motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import accelerations, kinematics
+from linkwork.algorithms.solid_contact.detection import BodyMotion, WorldPatch
+from linkwork.algorithms.solid_contact.pair_tables import GroupPair, PairGroup
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
+from linkwork.spatial import Transform
+from linkwork.spatial.function_derivatives import rate_along
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, where
+from linkwork.spatial.traceable_loops import repeat
+from linkwork.spatial.vectors import Motion
+
+RATES = RowLayout((3,), (3,), (3,), (3,))
+DIFFERENCE = 1e-3  # part of a time for which the rates serve, over which contact functions with loops are differenced
+SMOOTH = (
+    0.1  # motion of a contact point, relative to the size of the solids, or turn of its normal [rad], without drift
+)
+VALUES = 6 * POINTS  # coordinates of points and normals
+
+
+class BodyRates(NamedTuple):
+    """Velocity [m/s] and acceleration [m/s^2] (3,) of a body at its origin, and the angular ones, in world axes."""
+
+    linear: Array
+    angular: Array
+    acceleration: Array
+    angular_acceleration: Array
+
+    @staticmethod
+    def read(rows: RowArray, row: Number) -> BodyRates:
+        """Return the rates of the body in a row."""
+        return BodyRates(*RATES.parts(rows.at(row)))
+
+    def at(self, arm: Array) -> tuple[Array, Array]:
+        """Return velocity (3,) and acceleration (3,) of the material at a point `arm` (3,) [m] from the origin."""
+        v = cross(self.angular, arm)
+        return self.linear + v, self.acceleration + cross(self.angular_acceleration, arm) + cross(self.angular, v)
+
+
+def body_rate_rows(
+    m: Mechanism, numbers: Sequence[int], poses: Sequence[Transform], q: Array, v: Array, a: Array
+) -> RowArray:
+    """Return the row array of the rates of the bodies `numbers` of a tree, for coordinates q, velocities v and their
+    rates a (nv,). `poses` are the world poses of all bodies.
+    """
+    motion = kinematics(m, q, v)
+    acc, rows = accelerations(m, motion, a), row_array(len(numbers), RATES.size)
+    for row, number in enumerate(numbers):
+        V, A, R = motion.twist[number], acc[number], poses[number].R
+        true = Motion(A.linear + cross(V.angular, V.linear), A.angular)
+        parts = (R @ V.linear, R @ V.angular, R @ true.linear, R @ true.angular)
+        rows = rows.put(float(row), RATES.row(*parts))
+    return rows
+
+
+class PatchRates(NamedTuple):
+    """Rates of the contact points (4, 3) [m/s] and of their normals (4, 3) [1/s] relative to solid B, in its axes."""
+
+    points: Array
+    normals: Array
+
+
+def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, time: Number) -> PatchRates:
+    """Return the rates of the contact points of a pair at the pose X of A in B.
+
+    `motion` is the motion of A relative to B at the origin of A, in the axes of B. The rates serve for a `time` [s].
+    """
+
+    def values(pose: Array) -> Array:
+        patch = group.patch(one.a, one.b, Transform(pose[:9].reshape(3, 3), pose[9:]))
+        return np.concatenate([patch.points.ravel(), patch.normals.ravel()])
+
+    turned = np.array([cross(motion.angular, column) for column in X.R.T]).T
+    pose, rate = (np.concatenate([R.ravel(), p]) for R, p in ((X.R, X.p), (turned, motion.linear)))
+    found = rate_along(values, pose, rate, time * DIFFERENCE, VALUES)
+    points, normals = found.reshape(2, POINTS, 3)
+    return PatchRates(points, normals)
+
+
+def contact_drifts(
+    groups: Sequence[PairGroup],
+    bodies: RowArray,
+    flags: RowArray,
+    patches: RowArray,
+    axes: RowArray,
+    rates: RowArray,
+    time: Number,
+    wanted: Condition,
+) -> RowArray:
+    """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
+
+    The result has one row per pair; it is zero if the drifts are not `wanted`, or if a point moves too far for them. `bodies` has the poses of the bodies,
+    and `rates` their rates. `flags` mark the pairs that touch, `patches` has their contact points, and `axes` their
+    axes (4, 3, 3) in the world, normal first, at the begin of each row.
+    """
+    count = sum(len(group.numbers) for group in groups)
+    (drifts,) = repeat(count, lambda k, rows: (rows.put(k, [0.0] * 3 * POINTS),), row_array(count, 3 * POINTS))
+    for group in groups:
+        drifts = _drifts_of_group(group, bodies, flags, patches, axes, rates, time, wanted, drifts)
+    return drifts
+
+
+def _drifts_of_group(
+    group: PairGroup,
+    bodies: RowArray,
+    flags: RowArray,
+    patches: RowArray,
+    axes: RowArray,
+    rates: RowArray,
+    time: Number,
+    wanted: Condition,
+    drifts: RowArray,
+) -> RowArray:
+    size = len(group.numbers)
+
+    def choose(k: Number, chosen: RowArray) -> tuple[RowArray]:
+        return (chosen.put(k, [where(wanted, flags.at(group.read(k).number)[0], 0.0)]),)
+
+    def find(k: Number, drifts: RowArray) -> tuple[RowArray]:
+        one = group.read(k)
+        patch, D = WorldPatch.read(patches, one.number), axes.at(one.number)[: 9 * POINTS].reshape(POINTS, 3, 3)
+        (on_a, a), (on_b, b) = (
+            (BodyMotion.read(bodies, row).pose, BodyRates.read(rates, row)) for row in (one.row_a, one.row_b)
+        )
+        A, B = on_a @ one.on_a, on_b @ one.on_b
+        w = a.angular - b.angular
+        relative = Motion(B.R.T @ (a.at(A.p - on_a.p)[0] - b.at(A.p - on_b.p)[0]), B.R.T @ w)
+        each = patch_rates(group, one, B.inverse() @ A, relative, time)
+        most, found = SMOOTH / time, []
+        for j in range(POINTS):
+            (v_a, acc_a), (v_b, acc_b) = a.at(patch.points[j] - on_a.p), b.at(patch.points[j] - on_b.p)
+            u, moves, turns = v_a - v_b, B.R @ each.points[j], B.R @ each.normals[j]
+            # The rates do not serve if the point or the normal moves too far, such as on a coin that falls flat
+            far = (dot(moves, moves) > (most * most) * one.reach * one.reach) | (dot(turns, turns) > most * most)
+            u_rate = acc_a - acc_b + cross(w, moves) - cross(a.angular, u)
+            n_rate = cross(b.angular, patch.normals[j]) + turns
+            found += list(where(far, np.zeros(3), _along_axes(D[j], u, u_rate, n_rate) * time))
+        return (drifts.put(one.number, found),)
+
+    (chosen,) = repeat(size, choose, row_array(size, 1))
+    (drifts,) = selected_rows(chosen).visit(find, drifts)
+    return drifts
+
+
+def _along_axes(D: Array, u: Array, u_rate: Array, n_rate: Array) -> Array:
+    """Return the rates (3,) of the components of a vector u (3,) along axes D (3, 3) that turn with the normal.
+
+    `u_rate` and `n_rate` (3,) are the rates of u and of the normal. The axes do not turn about the normal.
+    """
+    fixed, along = D.T @ u_rate, D.T @ u
+    turned = D.T @ n_rate
+    return np.array([fixed[0] + dot(n_rate, u), fixed[1] - turned[1] * along[0], fixed[2] - turned[2] * along[0]])

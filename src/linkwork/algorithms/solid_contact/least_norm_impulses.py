@@ -1,0 +1,93 @@
+"""Impulses of least norm among those of a pair of solids with the same effect.
+
+Four points on two bodies are redundant, so the contact conditions do not determine their impulses. Those of least norm
+have no self-stress, and treat the points alike: the pressure under a flush face is a linear function of the position.
+A point that slides keeps its friction at the limit, opposite to its slip: only its normal impulse is free. If the
+friction impulses of least norm exceed the limits, those of the points are weighted by the normal impulses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.constraints.admissible_sets import length
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, RigidPair
+from linkwork.model.solids import POINTS
+from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, maximum, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
+
+# Fraction of the mobility added so that it can be factored. Round-off over this fraction remains as self-stress; each
+# refinement reduces the error of the effect by this fraction of a singular value.
+REGULAR = 1e-6
+REFINEMENTS = 5
+SAME_EFFECT = 1e-11  # change of a speed, relative to the largest change by the impulses, that counts as none
+ATTEMPTS = 4  # each leaves out points that would have to pull, and weights friction by the normal impulses
+UNLOADED = 1e-6  # normal impulse, relative to the mean, below which the friction of a point is not reduced further
+IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the limit, that is within the limit
+
+
+def of_least_norm(pair: RigidPair, p: Array, u: Array) -> Array:
+    """Return the impulses (12,) of least norm with the same effect as p (12,), or p if these are not admissible.
+
+    u (12,) are the speeds of the points, with their drifts. Points that would have to pull are left out.
+    """
+    basis, free = _directions(pair, u)
+    plain = np.array([[_entry(pair.mobility.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
+    wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])
+    reached = largest(pair.mobility.G @ p)
+
+    def attempt(pushing: Array, share: Array, _: Array, good: Number) -> tuple[tuple[Any, ...], Condition]:
+        scale = np.array([x for one in share for x in (1.0, one, one)]) * free * np.repeat(pushing, 3)
+        G = plain * np.outer(scale, scale) + np.diag([where(x > 0.0, 0.0, 1.0) for x in scale])
+        trace = sum((G[k, k] for k in range(ROWS)), 0.0)
+        factors, x = ldlt(G + np.diag([trace * REGULAR + TINY_SIZE] * ROWS)), np.zeros(ROWS)
+        for _ in range(REFINEMENTS):
+            x = x + factors.solve((wanted - plain @ (x * scale)) * scale)
+        parts = (x * scale).reshape(POINTS, 3)
+        pulls = np.array([where(part[0] < 0.0, 1.0, 0.0) for part in parts])
+        least = np.concatenate([B @ part for B, part in zip(basis, parts, strict=True)])
+        fits = largest(pair.mobility.G @ (p - least)) <= reached * SAME_EFFECT
+        good = where(fits & (largest(pulls) == 0.0) & _within_cones(pair, parts, free), 1.0, 0.0)
+        mean = (parts[0][0] + parts[1][0] + parts[2][0] + parts[3][0]) * 0.25 + TINY
+        share = np.array([np.sqrt(maximum(part[0] / mean, UNLOADED)) for part in parts])
+        return (pushing * (1.0 - pulls), share, least, good), good == 1.0
+
+    acts, even = np.array(pair.frame.acts), np.ones(POINTS)
+    (_, _, least, good), _, _ = iterate(ATTEMPTS, attempt, acts, even, np.zeros(ROWS), 0.0)
+    return where(good == 1.0, least, p)
+
+
+def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
+    """Return the directions of the impulses of each point, as columns (3, 3), and 1 for those that are free (12,)."""
+    basis, free = [], []
+    for j, friction in enumerate(pair.conditions.friction):
+        normal, along = u[3 * j], u[3 * j + 1 : 3 * j + 3]
+        fast, touches = length(along) > STICKING_SPEED, pair.frame.acts[j] > 0.0
+        limit = where(fast, -friction / (length(along) + TINY), 0.0)
+        basis.append(np.array([[1.0, 0.0, 0.0], [limit * along[0], 1.0, 0.0], [limit * along[1], 0.0, 1.0]]))
+        closed = where(touches & (normal <= pair.conditions.bounce[j] + STICKING_SPEED), 1.0, 0.0)
+        free += [closed, where(fast, 0.0, closed), where(fast, 0.0, closed)]
+    return basis, np.array(free)
+
+
+def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
+    """Return entry (i, j) of the mobility along the directions `basis`."""
+    block = G[3 * (i // 3) : 3 * (i // 3) + 3, 3 * (j // 3) : 3 * (j // 3) + 3]
+    return basis[i // 3].T[i % 3] @ block @ basis[j // 3].T[j % 3]
+
+
+def _rows(pair: RigidPair, p: Array, j: int) -> Array:
+    """Return the change (3,) of the speeds of point j due to the impulses p (12,)."""
+    return pair.mobility.G[3 * j : 3 * j + 3] @ p
+
+
+def _within_cones(pair: RigidPair, parts: Array, free: Array) -> Condition:
+    """Return whether the impulses (4, 3) of all points that stick are within their friction cones."""
+    fits: Condition = True
+    for j, (n, t1, t2) in enumerate(parts):
+        limit = pair.conditions.friction[j] * n * IN_CONE
+        fits = ((free[3 * j + 1] == 0.0) | (t1 * t1 + t2 * t2 <= limit * limit)) & fits
+    return fits

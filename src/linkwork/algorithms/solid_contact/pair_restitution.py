@@ -1,0 +1,149 @@
+"""Impulses of touching pairs of solids with restitution, limited so that the impulses add no energy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses, TouchingPairs, chosen_array, solve_pairs
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
+from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+from linkwork.spatial.traceable_loops import repeat
+from linkwork.tolerances import HUGE, TINY_SIZE
+
+IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,))  # impulses of a pair: guess, with restitution, without
+
+
+class _Solutions(NamedTuple):
+    """Two solutions, with restitution and without: impulses of the pairs with the layout IMPULSES, and velocities.
+
+    `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and `agreed` (2,) is 1 for a solution that
+    converged. The second solution is `needed` (1) if the first one adds energy or did not converge. `conditions` are
+    the contact conditions, of which the second solution has no restitution, and `others` (2, n) the impulses of other
+    constraints.
+    """
+
+    impulses: RowArray
+    conditions: RowArray
+    v: Array
+    left: Array
+    agreed: Array
+    iterations: Number
+    needed: Number
+    others: Array
+
+
+def solve_pairs_with_restitution(
+    pairs: TouchingPairs,
+    before: Array,
+    free: Array,
+    guess: RowArray,
+    settled: Number,
+    others: OtherBlocks,
+    other_guess: Array,
+) -> tuple[PairImpulses, RowArray]:
+    """Return the impulses after an impact, with the largest restitution that does no work, and the rows CONDITIONS.
+
+    The rule is that of `rigid_contact.solve_with_restitution`: the impulses are found with restitution and, if these
+    add energy or do not exist, also without; the result is the mixture of both that does no work. `before` (nv,) are
+    the velocities before the impact. The other arguments are those of `solve_pairs`.
+    """
+    start, count = pairs.responses.velocity_rows(before), pairs.count
+
+    def prepare(k: Number, impulses: RowArray) -> tuple[RowArray]:
+        return (impulses.put(k, IMPULSES.row(guess.at(k), np.zeros(ROWS), np.zeros(ROWS))),)
+
+    def solve(j: Number, *state: Any) -> tuple[Any, ...]:
+        now, first = _Solutions(*state), j == 0
+
+        def begin(k: Number, conditions: RowArray, p: RowArray) -> tuple[RowArray, RowArray]:
+            given = PairConditions(*CONDITIONS.parts(conditions.at(k)))
+            given = given._replace(bounce=where(first, given.bounce, np.zeros(len(given.bounce))))
+            guessed, bouncing, _ = IMPULSES.parts(now.impulses.at(k))
+            better = where(first, 0.0, now.agreed[0]) == 1.0
+            return conditions.put(k, CONDITIONS.row(*given)), p.put(k, where(better, bouncing, guessed))
+
+        conditions, p = pairs.selection.visit(begin, now.conditions, row_array(count, ROWS))
+        tolerance = where(now.needed == 1.0, settled, HUGE)
+        chosen = chosen_array(where(first, 0.0, now.agreed[0]) == 1.0, now.others[0], other_guess)
+        given = others.with_bounce(where(first, 1.0, 0.0))
+        found = solve_pairs(replace(pairs, conditions=conditions), free, p, tolerance, given, chosen)
+        v, solved = pairs.responses.velocity_rows(found.v), found.p
+
+        def end(k: Number, impulses: RowArray, done: Number) -> tuple[RowArray, Number]:
+            guessed, bouncing, plain = IMPULSES.parts(impulses.at(k))
+            p = solved.at(k)
+            parts = guessed, where(first, p, bouncing), where(first, plain, p)
+            return impulses.put(k, IMPULSES.row(*parts)), done + p @ _mean_speeds(pairs, k, start, v)
+
+        impulses, done = pairs.selection.visit(end, now.impulses, others.work(found.others, before, found.v))
+        kept, new = (now.v, now.left, now.agreed, now.others), (found.v, found.left, found.agreed, found.others)
+        both = [
+            np.array([chosen_array(first, b, a[0]), chosen_array(first, a[1], b)])
+            for a, b in zip(kept, new, strict=True)
+        ]
+        iterations = now.iterations + where(now.needed == 1.0, found.iterations, 0.0)
+        fails = (done > 0.0) | (found.agreed == 0.0)
+        needed = where(first, where(fails, 1.0, 0.0), now.needed)
+        velocities, left, agreed, beside = both
+        return tuple(_Solutions(impulses, conditions, velocities, left, agreed, iterations, needed, beside))
+
+    (impulses,) = pairs.selection.visit(prepare, row_array(count, IMPULSES.size))
+    v, guesses = np.array([free, free]), np.array([other_guess, other_guess])
+    initial = _Solutions(impulses, pairs.conditions, v, np.zeros(2), np.zeros(2), 0.0, 1.0, guesses)
+    found = _Solutions(*repeat(2, solve, *initial))
+    return _without_energy_gain(pairs, before, start, found, others), found.conditions
+
+
+def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
+    """Return the speeds (12,) of the points of pair k at the mean of the velocities a and b."""
+    frame = pairs.frame(k)
+    return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5
+
+
+def _without_energy_gain(
+    pairs: TouchingPairs, before: Array, start: RowArray, found: _Solutions, others: OtherBlocks
+) -> PairImpulses:
+    """Return the mixture of two solutions, with restitution and without, that has most restitution but does no work.
+
+    All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
+    impact, and `start` the same as rows.
+    """
+    exists = found.agreed[0] == 1.0
+    v_most, v_plain = where(exists, found.v[0], found.v[1]), found.v[1]
+    most, plain = pairs.responses.velocity_rows(v_most), pairs.responses.velocity_rows(v_plain)
+
+    def impulses_of(k: Number) -> tuple[Array, Array]:
+        _, bouncing, soft = IMPULSES.parts(found.impulses.at(k))
+        return where(exists, bouncing, soft), soft
+
+    def look(k: Number, won: Number, least: Number, bend: Number) -> tuple[Number, Number, Number]:
+        p, soft = impulses_of(k)
+        frame = pairs.frame(k)
+        u0, u, u_soft = (pairs.speeds(k, frame, v) for v in (start, most, plain))
+        won, least = won + p @ (u0 + u) * 0.5, least + soft @ (u0 + u_soft) * 0.5
+        return won, least, bend + (p - soft) @ (u - u_soft) * 0.5
+
+    p_most, p_plain = chosen_array(exists, found.others[0], found.others[1]), found.others[1]
+    won, least = others.work(p_most, before, v_most), others.work(p_plain, before, v_plain)
+    bend = others.work(p_most - p_plain, v_most, -v_plain)
+    won, least, bend = pairs.selection.visit(look, won, least, bend)
+    slope = won - least - bend
+    root = np.sqrt(maximum(slope * slope + 4.0 * bend * (maximum(least, 0.0) - least), 0.0))
+    part = where(won > maximum(least, 0.0), (root - slope) / maximum(2.0 * bend, TINY_SIZE), 1.0)
+    part = where(won > 0.0, minimum(maximum(part, 0.0), 1.0), 1.0)
+
+    def mix(k: Number, rows: RowArray) -> tuple[RowArray]:
+        p, soft = impulses_of(k)
+        return (rows.put(k, where(part == 1.0, p, soft + (p - soft) * part)),)
+
+    (p,) = pairs.selection.visit(mix, row_array(pairs.count, ROWS))
+    v = where(part == 1.0, v_most, v_plain + (v_most - v_plain) * part)
+    left = where(exists, where(won > 0.0, maximum(found.left[0], found.left[1]), found.left[0]), found.left[1])
+    agreed = where(found.needed == 1.0, found.agreed[1], 1.0)
+    mixed = p_plain + (p_most - p_plain) * part
+    return PairImpulses(v, p, found.iterations, left, agreed, chosen_array(part == 1.0, p_most, mixed))

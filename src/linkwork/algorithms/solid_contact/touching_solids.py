@@ -1,0 +1,147 @@
+"""The pairs of solids that touch in one state: their contact points, and the sums of the forces at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.solid_contact.detection import BodyMotion, WorldPatch, body_rows, touching_pairs
+from linkwork.algorithms.solid_contact.pair_tables import BodyRows, groups_of
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, where
+from linkwork.spatial.traceable_loops import repeat
+from linkwork.tolerances import HUGE
+
+COLUMNS = 5  # of the memory of a point: state, stretch (3,) [m] in the world, start time of the state [s]
+MEMORY = RowLayout((POINTS, COLUMNS))
+WRENCH = RowLayout((3,), (3,))
+
+
+class PointForce(NamedTuple):
+    """State and force of one contact point: state `number`, `force` (3,) [N] on A, `stretch` (3,) [m], `energy` [J].
+
+    `slip` (3,) [m/s] is the velocity of A relative to B along the surface. All vectors are in the world.
+    """
+
+    number: Number
+    force: Array
+    stretch: Array
+    energy: Number
+    slip: Array
+
+
+class TouchingSolids:
+    """The pairs of solids that touch in one state.
+
+    Points at most `within` [m] apart touch; `stored` (4n, 5) is the contact memory. A subclass defines `points`.
+    """
+
+    def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array, within: Number):
+        self.mechanism = m
+        motion = kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
+        self.poses = world_poses(m.tree, motion.X)
+        self.of = BodyRows(m.solid_pairs)
+        self.bodies = body_rows(self.of.numbers, self.poses, motion.twist)
+        groups = groups_of(m.solid_pairs, self.of)
+        touching = touching_pairs(groups, self.bodies, within)
+        self.patches, self.count = touching.patches, len(m.solid_pairs)
+        self.selection = selected_rows(touching.flags)
+        self.body_a, self.body_b = body_tables(m, self.of)
+        rows = row_array(self.count, MEMORY.size)
+        for k in range(self.count):
+            rows = rows.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
+        self.memory = rows
+
+    def motion(self, table: Array, k: Number) -> BodyMotion:
+        """Return the motion of the body of pair k in the column `table` (n, 1) of body rows."""
+        return BodyMotion.read(self.bodies, lookup(table, k)[0])
+
+    def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
+        """Return the contact points of pair k, and the state and force of each."""
+        raise NotImplementedError
+
+    def slip(self, k: Number, point: Array, normal: Array) -> Array:
+        """Return the velocity (3,) [m/s] of A relative to B along the surface at a contact point (3,) [m] of pair k."""
+        A, B = self.motion(self.body_a, k), self.motion(self.body_b, k)
+        u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
+        return u - normal * dot(normal, u)
+
+    def wrenches(self) -> Array:
+        """Return the sum (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its frame."""
+        zero = [0.0] * WRENCH.size
+        (total,) = repeat(
+            len(self.of.numbers),
+            lambda b, total: (total.put(b, zero),),
+            row_array(len(self.of.numbers), WRENCH.size),
+        )
+
+        def add(k: Number, total: RowArray) -> tuple[RowArray]:
+            patch, found = self.points(k)
+            for table, sign in ((self.body_a, 1.0), (self.body_b, -1.0)):
+                row = lookup(table, k)[0]
+                origin = BodyMotion.read(self.bodies, row).pose.p
+                force, torque = WRENCH.parts(total.at(row))
+                for point, one in zip(patch.points, found, strict=True):
+                    force, torque = force + one.force * sign, torque + cross(point - origin, one.force * sign)
+                total = total.put(row, WRENCH.row(force, torque))
+            return (total,)
+
+        (total,) = self.selection.visit(add, total)
+        wrenches: list[Any] = [np.zeros(6)] * self.mechanism.nbodies
+        for row, body in enumerate(self.of.numbers):
+            if body:
+                R = self.poses[body].R
+                parts = WRENCH.parts(total.at(float(row)))
+                wrenches[body - 1] = np.concatenate([R.T @ part for part in parts])
+        return np.array(wrenches)
+
+    def each(self, layout: RowLayout, row_of: Callable[[PointForce, Array], Sequence[Any]]) -> list[list[Any]]:
+        """Return numbers of all 4n points: `row_of(point force, point)` in the given layout; zeros for apart points."""
+        size = RowLayout(*[(POINTS * layout.size,)])
+        (rows,) = repeat(
+            self.count, lambda k, rows: (rows.put(k, [0.0] * size.size),), row_array(self.count, size.size)
+        )
+
+        def fill(k: Number, rows: RowArray) -> tuple[RowArray]:
+            patch, found = self.points(k)
+            pairs = zip(found, patch.points, strict=True)
+            return (rows.put(k, [x for one, point in pairs for x in layout.row(*row_of(one, point))]),)
+
+        (rows,) = self.selection.visit(fill, rows)
+        found = [rows.at(float(k)).reshape(POINTS, layout.size) for k in range(self.count)]
+        return [layout.parts(row) for each in found for row in each]
+
+
+class RigidSolids(TouchingSolids):
+    """The pairs of solids in rigid contact in one state, with the states and forces of their contact memory."""
+
+    def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array):
+        super().__init__(m, stored, q, v, HUGE)
+
+    def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
+        """Return the contact points of pair k, and the state and force of each; points that are apart are zero."""
+        patch, (memory,) = WorldPatch.read(self.patches, k), MEMORY.parts(self.memory.at(k))
+        found, points = [], []
+        for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):
+            touches, none = row[0] > APART, np.zeros(3)
+            slip = where(touches, self.slip(k, point, normal), none)
+            found.append(PointForce(row[0], where(touches, row[1:4], none), none, 0.0, slip))
+            points.append(where(touches, point, none))
+        return patch._replace(points=np.array(points)), found
+
+
+def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:
+    """Return the rows of the bodies A and B of each pair, each (n, 1), in the order that contact functions expect."""
+    found = np.zeros((len(m.solid_pairs), 2))
+    for group in groups_of(m.solid_pairs, of):
+        for row in group.table:
+            number, bodies, *_ = group.layout.parts(row)
+            found[int(number)] = bodies
+    return found[:, :1], found[:, 1:]

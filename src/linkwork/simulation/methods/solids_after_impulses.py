@@ -1,0 +1,104 @@
+"""Pairs of solids after the impulses of a step of Moreau's method: work, push-out and contact memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
+from linkwork.algorithms.solid_contact.detection import WorldPatch
+from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses
+from linkwork.algorithms.solid_contact.push_out import separating_displacement
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.model.solids import POINTS, WORLD
+from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
+from linkwork.spatial.row_arrays import RowArray, row_array
+from linkwork.spatial.scalar import Array, Number, cross, lookup, minimum, where
+from linkwork.spatial.traceable_loops import repeat
+from linkwork.tolerances import STICKING_SPEED
+
+HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
+
+
+@dataclass(frozen=True, eq=False)
+class SolidsAfterImpulses:
+    """The pairs of solids after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them."""
+
+    solids: SolidsAtMidStep
+    found: PairImpulses
+    h: Number
+
+    def work(self, before: Array) -> Number:
+        """Return the work [J] of the contact impulses, which changed the velocities (nv,) from `before`."""
+        pairs, p = self.solids.pairs, self.found.p
+        mean = pairs.responses.velocity_rows((before + self.found.v) * 0.5)
+        (total,) = pairs.selection.visit(
+            lambda k, total: (total + p.at(k) @ pairs.speeds(k, pairs.frame(k), mean),), 0.0
+        )
+        return total
+
+    def ground_impulse(self) -> Array:
+        """Return the impulse of contacts with the world on the mechanism, and its moment about the origin, (6,)."""
+        pairs, solids = self.solids.pairs, self.solids
+        a, b = ([solids.bodies.numbers[int(row)] for row in table[:, 0]] for table in (pairs.body_a, pairs.body_b))
+        signs = np.array([[float(j == WORLD) - float(i == WORLD)] for i, j in zip(a, b, strict=True)])
+
+        def add(k: Number, force: Array, moment: Array) -> tuple[Array, Array]:
+            push, turn = pairs.frame(k).wrench(self.found.p.at(k))
+            point, sign = WorldPatch.read(solids.touching.patches, k).points[0], lookup(signs, k)[0]
+            return force + push * sign, moment + (turn + cross(point, push)) * sign
+
+        return np.concatenate(pairs.selection.visit(add, np.zeros(3), np.zeros(3)))
+
+    def push_out(self) -> Array:
+        """Return the displacement (nv,) that moves resting solids out of each other.
+
+        The depth that gravity causes in a step remains; see `moreau.push_out_distances`.
+        """
+        pairs, slow, h = self.solids.pairs, self.solids.slow, self.h
+        v = pairs.responses.velocity_rows(self.found.v)
+
+        def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
+            pair, p = pairs.pair(k), self.found.p.at(k)
+            mid, drift = pairs.speeds(k, pair.frame, v)[0::3], pair.conditions.drift[:, 0]
+            distances, found = WorldPatch.read(self.solids.touching.patches, k).distances, []
+            for j in range(POINTS):
+                deep = -(distances[j] + (mid[j] + drift[j] * 0.5) * (0.5 * h)) - slow * h
+                rests = (p[3 * j] > 0.0) & (mid[j] + drift[j] <= slow)
+                found.append(where(rests, deep, minimum(deep, 0.0)))
+            return (depths.put(k, found),)
+
+        (depths,) = pairs.selection.visit(depth, row_array(pairs.count, POINTS))
+        return separating_displacement(pairs, depths, self.found.v * 0.0)
+
+    def memory(self, at: Number) -> Array:
+        """Return the contact memory (4n, 5) at the end of the step, at the time `at` [s]: state, force [N], time."""
+        pairs, h = self.solids.pairs, self.h
+        v = pairs.responses.velocity_rows(self.found.v)
+
+        def none(k: Number, rows: RowArray) -> tuple[RowArray]:
+            (old,) = MEMORY.parts(self.solids.memory.at(k))
+            new = [[APART, 0.0, 0.0, 0.0, where(row[0] == APART, row[4], at)] for row in old]
+            return (rows.put(k, MEMORY.row(new)),)
+
+        def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
+            pair, p = pairs.pair(k), self.found.p.at(k)
+            (old,) = MEMORY.parts(self.solids.memory.at(k))
+            u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
+            new: list[Any] = []
+            for j in range(POINTS):
+                part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
+                limit = pair.conditions.friction[j] * part[0] * HELD
+                fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
+                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
+                number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
+                force = pair.frame.axes[j] @ part / h
+                new.append([number, *force, where(number == old[j][0], old[j][4], at)])
+            return (rows.put(k, MEMORY.row(new)),)
+
+        (rows,) = repeat(pairs.count, none, row_array(pairs.count, MEMORY.size))
+        (rows,) = pairs.selection.visit(touching, rows)
+        found = [MEMORY.parts(rows.at(float(k)))[0] for k in range(pairs.count)]
+        return np.concatenate(found)

@@ -1,0 +1,61 @@
+"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts in free flight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import SLIDING
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.solid_contact.contact_drifts import body_rate_rows, contact_drifts
+from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, PairConditions
+from linkwork.algorithms.tangent_space import free_acceleration
+from linkwork.model.solids import POINTS
+from linkwork.simulation.methods.moreau_mid_step import Middle
+from linkwork.simulation.methods.solids_mid_step import FORCE_LAW, MEMORY, SolidsAtMidStep
+from linkwork.spatial.row_arrays import RowArray
+from linkwork.spatial.scalar import Array, Condition, Number, lookup, where
+from linkwork.tolerances import STICKING_SPEED
+
+
+def pass_conditions(
+    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
+) -> RowArray:
+    """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
+
+    v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
+    `moreau.MidStepContact.terms` and `with_terms`. `conditions` are rows to write to.
+    """
+    pairs = solids.pairs
+    rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
+
+    def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
+        (static, dynamic), restitution = FORCE_LAW.parts(solids.laws.at(lookup(solids.law, k)[0]))
+        (memory,) = MEMORY.parts(solids.memory.at(k))
+        start, drift = solids.before.at(k), drifts.at(k).reshape(POINTS, 3)
+        after = where(first, start, pairs.speeds(k, pairs.frame(k), rows))
+        friction, bounce, along = [], [], []
+        for j in range(POINTS):
+            slides = memory[j][0] == SLIDING
+            slip, slip_before = after[3 * j + 1 : 3 * j + 3], start[3 * j + 1 : 3 * j + 3]
+            halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
+            turns_back = slip[0] * slip_before[0] + slip[1] * slip_before[1] <= 0.0
+            rests = halts | (where(slides, where(turns_back, 1.0, 0.0), where(first, 1.0, 0.0)) == 1.0)
+            friction.append(where(rests, static, dynamic))
+            to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
+            along.append([drift[j][0], *where(rests, drift[j][1:], to_mean)])
+            impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
+            bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
+        return (conditions.put(k, CONDITIONS.row(*PairConditions(*map(np.array, (friction, bounce, along))))),)
+
+    (conditions,) = pairs.selection.visit(update, conditions)
+    return conditions
+
+
+def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:
+    """Return the changes (12,) of the speeds of each touching pair from mid-step to the end; zero in the first pass."""
+    m, bodies, half = middle.system.mechanism, solids.bodies, 0.5 * middle.h
+    position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
+    rates = body_rate_rows(m.tree, bodies.numbers, bodies.poses, position, speed, rate)
+    flags, patches = solids.touching
+    wanted = where(first, 0.0, 1.0) == 1.0
+    return contact_drifts(solids.groups, bodies.rows, flags, patches, solids.pairs.frames, rates, half, wanted)

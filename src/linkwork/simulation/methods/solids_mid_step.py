@@ -1,0 +1,148 @@
+"""Pairs of solids in the middle of a step of Moreau's method: detection, contact points and their mobilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses
+from linkwork.algorithms.solid_contact.detection import BodyMotion, Touching, WorldPatch, body_rows, touching_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import TouchingPairs
+from linkwork.algorithms.solid_contact.pair_tables import BodyRows, PairGroup, groups_of
+from linkwork.algorithms.solid_contact.rigid_pairs import (
+    CONDITIONS,
+    FRAME,
+    MOBILITY,
+    ROWS,
+    about,
+    pair_frame,
+    pair_mobility,
+    stored_mobility,
+)
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import POINTS
+from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
+from linkwork.simulation.state import CONTACT_COLUMNS
+from linkwork.spatial import Transform
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Number, lookup, where
+
+FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
+MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
+
+
+class BodiesAtMidStep(NamedTuple):
+    """The bodies with solids: their body `numbers`, world `poses` of all bodies, and `rows`, their motions as rows."""
+
+    numbers: Sequence[int]
+    poses: Sequence[Transform]
+    rows: RowArray
+
+
+class SolidsAtMidStep(NamedTuple):
+    """All pairs of solids in the middle of a step: the touching ones, and what else the step needs of each pair.
+
+    `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
+    the contacts at the beginning of the step, `before` (12,) are the speeds of the points before the impulses, and
+    `laws` the force laws. `law` (n, 1) is the row in `laws` of each pair. Contacts that approach at most at the speed
+    `slow` [m/s] do not bounce.
+    """
+
+    pairs: TouchingPairs
+    bodies: BodiesAtMidStep
+    groups: list[PairGroup]
+    touching: Touching
+    memory: RowArray
+    before: RowArray
+    laws: RowArray
+    law: Array
+    slow: Number
+
+    def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
+        """Return the same pairs with other contact conditions."""
+        return self._replace(pairs=replace(self.pairs, conditions=conditions))
+
+
+def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Sequence[int]) -> SolidsAtMidStep:
+    """Return the pairs of solids in the middle of a step.
+
+    `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are the indices of
+    velocities that other constraints with bounded impulses change.
+    """
+    m, q, v = middle.system.mechanism, middle.q, middle.v
+    weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
+    position, speed = to_tree(m, ("q", "v"), (q, v))
+    motion = kinematics(m.tree, position, speed)
+    poses = world_poses(m.tree, motion.X)
+    of = BodyRows(m.solid_pairs)
+    bodies, groups = body_rows(of.numbers, poses, motion.twist), groups_of(m.solid_pairs, of)
+    touching = touching_pairs(groups, bodies, within)
+    responses = body_responses(
+        [body_jacobian(m, poses, motion.S, body) for body in of.numbers], middle.response, others
+    )
+    count, selection = len(m.solid_pairs), selected_rows(touching.flags)
+    ends = [_arranged_bodies(groups)[:, column : column + 1] for column in (0, 1)]
+    laws, law = _force_laws(m)
+
+    def prepare(k: Number, frames: RowArray, mobilities: RowArray) -> tuple[RowArray, RowArray]:
+        rows = [lookup(table, k)[0] for table in ends]
+        A, B = (BodyMotion.read(bodies, row).pose for row in rows)
+        frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
+        (J_a, W_a), (J_b, W_b) = (responses.of(row) for row in rows)
+        J_a, J_b = about(J_a, frame.to_a), about(J_b, frame.to_b)
+        W_a, W_b = about(W_a.T, frame.to_a).T, about(W_b.T, frame.to_b).T
+        same = where(responses.component_of(rows[0]) == responses.component_of(rows[1]), 1.0, 0.0)
+        compliance = J_a @ W_a + J_b @ W_b - (J_a @ W_b + J_b @ W_a) * same
+        mobility = pair_mobility(frame, compliance)
+        return frames.put(k, FRAME.row(*frame)), mobilities.put(k, stored_mobility(mobility))
+
+    frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, MOBILITY.size))
+    conditions = row_array(count, CONDITIONS.size)
+    pairs = TouchingPairs(selection, frames, conditions, mobilities, ends[0], ends[1], responses, weights)
+    start = responses.velocity_rows(v)
+    (before,) = selection.visit(
+        lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)
+    )
+    memory = row_array(count, MEMORY.size)
+    for k in range(count):
+        memory = memory.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
+    there = BodiesAtMidStep(of.numbers, poses, bodies)
+    return SolidsAtMidStep(pairs, there, groups, touching, memory, before, laws, law, slow)
+
+
+def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
+    """Return the rows (n, 2) of the bodies A and B of each pair, in the order that the contact functions expect."""
+    found = np.zeros((sum(len(group.numbers) for group in groups), 2))
+    for group in groups:
+        for row in group.table:
+            number, bodies, *_ = group.layout.parts(row)
+            found[int(number)] = bodies
+    return found
+
+
+def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
+    """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
+    collisions = list(m.collisions)
+    laws = row_array(len(collisions), FORCE_LAW.size)
+    for row, one in enumerate(collisions):
+        laws = laws.put(float(row), FORCE_LAW.row(one.friction, one.restitution))
+    names = [one.name for one in collisions]
+    return laws, np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
+
+
+def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
+    """Return a first guess of the impulses (12,) of each touching pair in a step h [s]: the forces of the last step."""
+    pairs = solids.pairs
+
+    def read(k: Number, p: RowArray) -> tuple[RowArray]:
+        (memory,), frame = MEMORY.parts(solids.memory.at(k)), pairs.frame(k)
+        parts = [D.T @ row[1:4] * acts * h for D, row, acts in zip(frame.axes, memory, frame.acts, strict=True)]
+        return (p.put(k, np.concatenate(parts)),)
+
+    (p,) = pairs.selection.visit(read, row_array(pairs.count, ROWS))
+    return p
