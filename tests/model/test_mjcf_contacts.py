@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.documents.contact_points import HULL_POINTS, RIM_POINTS, hull_points
+from linkwork.model.documents.contact_points import HULL_POINTS, hull_points
 from linkwork.model.documents.loading import find_faults
 from linkwork.model.documents.mjcf_collisions import collisions, contact_parameters
 from linkwork.model.documents.mujoco_compiler import Compiled
@@ -161,29 +161,25 @@ def test_the_option_override_replaces_all_parameters(tmp_path: Path) -> None:
 
 # --- shapes ---
 
-HULL = '<asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1  0.1 0.1 0.1"/></asset>'
 POINTS = {  # shape: number of contacts, radius
     'type="sphere" size="0.1"': (1, 0.1),
     'type="ellipsoid" size="0.1 0.1 0.1"': (1, 0.1),
     'type="capsule" size="0.1 0.3"': (2, 0.1),
     'type="box" size="0.1 0.2 0.3"': (8, 0.0),
-    'type="cylinder" size="0.1 0.2"': (2 * RIM_POINTS, 0.0),
-    'type="mesh" mesh="m"': (4, 0.0),
 }
 
 
 @pytest.mark.parametrize("geom", POINTS)
 def test_lowest_point_above_the_floor_is_that_of_mujoco(geom: str, tmp_path: Path) -> None:
-    """At any attitude of a turned and offset geom; a cylinder is replaced by a prism inside it."""
+    """At any attitude of a turned and offset geom."""
     count, radius = POINTS[geom]
     turned = f'{geom} euler="20 30 40" pos="0.1 0.2 0.3" margin="9"'
-    path = written(tmp_path, FLOOR + free("b", turned), HULL)
+    path = written(tmp_path, FLOOR + free("b", turned))
     m, said = loaded(path, contacts=True)
     assert (len(m.contacts), m.contacts[0].radius) == (count, radius)
     assert len([text for text in said if "margin and gap of b" in text]) == 1
     model = mujoco.MjModel.from_xml_path(str(path))
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
-    inside = 0.1 * (1.0 - np.cos(np.pi / RIM_POINTS)) if "cylinder" in geom else 1e-6
     for _ in range(20):
         q = m.random(rng)
         q[:3] = 0.0, 0.0, 2.0
@@ -191,7 +187,7 @@ def test_lowest_point_above_the_floor_is_that_of_mujoco(geom: str, tmp_path: Pat
         mujoco.mj_forward(model, data)
         X = lw.compile(m, target="numpy").poses(q)[0]
         lowest = min((X[:3, :3] @ contact.at.pose.p + X[:3, 3])[2] - contact.radius for contact in m.contacts)
-        assert -1e-6 <= lowest - min(one.dist for one in data.contact) <= inside + 1e-9
+        assert abs(lowest - min(one.dist for one in data.contact)) <= 1e-6
 
 
 def test_static_geoms_become_surfaces(tmp_path: Path) -> None:
@@ -242,14 +238,14 @@ def test_all_that_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     egg = free("egg", 'type="ellipsoid" size="1 2 3"', "9 0 9")
     box = free("box", 'type="box" size="1 1 1" condim="6"', "0 9 9")
     world = FLOOR + '<geom name="rock" type="ellipsoid" size="1 2 3"/>' + BALL + egg + box
-    _, said = loaded(written(tmp_path, world), contacts=True)
+    m, said = loaded(written(tmp_path, world), contacts=True)
+    assert {pair.name for pair in m.solid_pairs} == {"ball_ on floor", "box_ on floor", "ball_ on box_"}
     left_out = [text for text in said if "contacts left out or approximated" in text]
     assert len(left_out) == 1
     for part in (
-        "3 pairs of geoms of two moving bodies (ball and egg, ball and box, egg and box)",
         "static geoms that are ellipsoids: rock",
         "geoms of moving bodies that are ellipsoids: egg",
-        "torsional and rolling friction of geoms that are not spheres or capsules: box",
+        "torsional and rolling friction of solids: box",
     ):
         assert part in left_out[0]
 
@@ -267,7 +263,8 @@ def test_contacts_without_a_surface_are_a_warning_and_ground_is_the_remedy(tmp_p
 
 def test_names_of_contacts_are_unique(tmp_path: Path) -> None:
     world = FLOOR + free("a", 'type="capsule" size="0.1 0.2"') + free("a 1", 'size="0.1"', "5 0 1")
-    path = written(tmp_path, world.replace("<freejoint/>", '<freejoint name="a 2"/>', 1))
+    apart = '<contact><exclude body1="a" body2="a 1"/></contact>'
+    path = written(tmp_path, world.replace("<freejoint/>", '<freejoint name="a 2"/>', 1), apart)
     m, _ = loaded(path, contacts=True)
     assert m.contacts.names == ("a 1", "a 2_", "a 1_")
 
@@ -296,8 +293,12 @@ HOSTILE = {
     "solimp is not a number": (free("b", 'size="0.1" solimp="nan 1 1" priority="1"'), "solimp"),
     "infinite stiffness": (free("b", 'size="0.1" solref="0.1 1e-200" priority="1"'), "stiffness"),
     "too many contacts": (
-        "<replicate count='130' offset='9 0 0'>" + free("b", 'type="box" size="1 1 1"') + "</replicate>",
+        "<replicate count='130' offset='9 0 0'>" + free("b", 'type="box" size="1 1 1" contype="2"') + "</replicate>",
         "more than 1000 pairs of a contact point and a surface",
+    ),
+    "too many pairs of solids": (
+        "<replicate count='70' offset='9 0 0'>" + free("b", 'type="box" size="1 1 1"') + "</replicate>",
+        "more than 2000 pairs of solids",
     ),
 }
 

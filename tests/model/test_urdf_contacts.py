@@ -64,11 +64,6 @@ def test_loading_a_urdf_is_silent_about_contacts(tmp_path: Path) -> None:
         assert (said, len(m.contacts)) == ([], 0)
 
 
-def test_a_urdf_has_no_floor(tmp_path: Path) -> None:
-    with pytest.raises(lw.ModelError, match="a URDF has no floor; contacts='ground' adds the plane z = 0"):
-        loaded(tmp_path, ARM, contacts=True)
-
-
 def test_no_shape_that_moves_is_a_warning(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, link("base"), contacts="ground")
     assert "no moving link has a collision shape with contact points" in said[0]

@@ -124,3 +124,26 @@ def test_a_urdf_rests_on_the_ground_that_load_adds(shape: str, tmp_path: Path) -
     run = lw.simulate(m, [0, 0, 0.05 + height, 1, 0, 0, 0], duration=0.5, dt=1e-3, contact="rigid")
     assert abs(run["contact.force"][-1, :, 2].sum() / (3 * 9.81) - 1.0) < 1e-6
     assert abs(run.q[-1, 2] - height) < 2e-5
+
+
+STACK = f"""<mujoco><worldbody>{FLOOR}
+  <body name="block" pos="0 0 0.1"><freejoint/><geom type="box" size="0.2 0.2 0.1" mass="3"/></body>
+  <body name="can" pos="0 0 0.3"><freejoint/><geom name="can" type="cylinder" size="0.05 0.1" mass="1"/></body>
+  <body name="ball" pos="0 1 0.1"><freejoint/><geom name="ball" size="0.1" mass="1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("contact", ["rigid", "compliant"])
+def test_a_stack_of_solids_rests_at_the_height_of_mujoco(contact: str, tmp_path: Path) -> None:
+    """Each pair carries the weight above it; in MuJoCo, whose contacts become stiffer with depth, bodies sink less."""
+    m = loaded(tmp_path, STACK, contacts=True)
+    start, weight = m.keyframes["qpos0"].q, 9.81 * np.array([1.0, 1.0, 4.0])
+    run = lw.simulate(m, start, duration=1.0, dt=1e-3, contact=contact, record=("q", "contact.force"))
+    forces = run["contact.force"][-1, :, 2].reshape(len(m.solid_pairs), -1).sum(axis=1)
+    assert np.allclose(np.sort(abs(forces))[-3:], weight, rtol=1e-6)
+    heights = [2, 9, 16]
+    sunk, theirs = ((start - q)[heights] for q in (run.q[-1], settled_in_mujoco(STACK, 3.0)))
+    if contact == "rigid":
+        assert np.abs(sunk).max() < 1e-6
+    else:
+        assert np.all((theirs < sunk) & (sunk < 1.25 * theirs))

@@ -61,7 +61,7 @@ def description(m: Mechanism) -> RenderableType:
         mimic = "" if joint.mimic is None else f"{joint.mimic.of} x {joint.mimic.multiplier:g}"
         table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, mimic)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
-    return Group(plain(title, "bold"), table, *_element_table(m), *_unused_shapes(m))
+    return Group(plain(title, "bold"), table, *_element_table(m), *_solid_pairs(m), *_unused_shapes(m))
 
 
 def _element_table(m: Mechanism) -> Iterator[RenderableType]:
@@ -76,10 +76,17 @@ def _element_table(m: Mechanism) -> Iterator[RenderableType]:
         yield table
 
 
+def _solid_pairs(m: Mechanism) -> Iterator[RenderableType]:
+    """Yield a line about the pairs of solids that can touch, if there are any."""
+    if m.solid_pairs:
+        count = len(m.solid_pairs)
+        yield plain("1 pair of solids can touch" if count == 1 else f"{count} pairs of solids can touch")
+
+
 def _unused_shapes(m: Mechanism) -> Iterator[RenderableType]:
     """Yield a line about the collision shapes of moving bodies, if the mechanism has such shapes and no contacts."""
     count = sum(shape.role == "collision" for body in m.bodies[1:] for shape in body.geometry)
-    if count and not m.contacts:
+    if count and not (m.contacts or m.collisions):
         number = "1 collision shape of a moving body" if count == 1 else f"{count} collision shapes of moving bodies"
         yield plain(f"{number} without contacts: see the argument `contacts` of lw.load")
 

@@ -30,7 +30,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     The forces of a sampled controller are not taken into account. With loops, clutches or brakes, contacts start apart.
     """
     m, batch = problem.mechanism, problem.batch
-    if not problem.compliant or m.constrained or 0 in batch:
+    if not (problem.compliant and m.contact_pairs) or m.constrained or 0 in batch:
         return problem
     n, motion = len(m.contact_pairs), problem.start.motion
     values = list(problem.values.values())

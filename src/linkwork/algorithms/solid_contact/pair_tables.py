@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.collision.ground_patches import GroundPairs
+from linkwork.algorithms.collision.hull_patches import HullPairs
 from linkwork.algorithms.collision.pair_kinds import Patch, ordered, pair_kinds
 from linkwork.errors import LinkworkError
-from linkwork.model.geometry import Box, Capsule, Cylinder, Plane, Sphere
+from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape
+from linkwork.model.geometry import Box, Capsule, Cylinder, Hull, Plane, Sphere
 from linkwork.model.solids import Solid, SolidPair
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, dot, lookup
+from linkwork.tolerances import HUGE
 
 MARGIN = 1e-3  # fraction of the size of two solids within which their contact points are computed
 
@@ -31,21 +35,30 @@ SIZES: dict[type, Callable[[Any], list[float]]] = {
     Cylinder: lambda shape: [shape.radius, 0.5 * shape.length],
     Box: lambda shape: [0.5 * length for length in shape.size],
     Plane: lambda shape: [],
+    HeightField: lambda shape: [],
+    Ground: lambda shape: [],
 }
 HALF_EXTENTS: dict[type, Callable[[Any], tuple[float, float, float]]] = {
     Sphere: lambda shape: (shape.radius,) * 3,
     Capsule: lambda shape: (shape.radius, shape.radius, shape.radius + 0.5 * shape.length),
     Cylinder: lambda shape: (shape.radius, shape.radius, 0.5 * shape.length),
     Box: lambda shape: tuple(0.5 * length for length in shape.size),
+    Hull: lambda shape: tuple(np.abs(shape.points).max(axis=0)),
     Plane: lambda shape: (0.0, 0.0, 0.0),
+    HeightField: lambda shape: (0.0, 0.0, 0.0),
+    Ground: lambda shape: (0.0, 0.0, 0.0),
 }
 EXTENTS: dict[type, Callable[[Any], float]] = {
     Sphere: lambda shape: shape.radius,
     Capsule: lambda shape: shape.radius + 0.5 * shape.length,
     Cylinder: lambda shape: math.hypot(shape.radius, 0.5 * shape.length),
     Box: lambda shape: 0.5 * math.hypot(*shape.size),
+    Hull: lambda shape: float(np.linalg.norm(shape.points, axis=1).max()),
     Plane: lambda shape: math.inf,
+    HeightField: lambda shape: math.inf,
+    Ground: lambda shape: math.inf,
 }
+GROUND = "ground"  # kind of uneven ground
 
 
 class BodyRows:
@@ -103,20 +116,46 @@ class PairGroup:
 
 def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
     """Return the groups of pairs of solids with the same kinds of shapes, in the order of their first pairs."""
-    members: dict[tuple[str, str], list[list[Any]]] = {}
+    functions = _ContactFunctions(pairs)
+    members: dict[tuple[str, str, int], list[list[Any]]] = {}
+    patches: dict[tuple[str, str, int], Patch] = {}
     for number, pair in enumerate(pairs):
         kinds, swapped = _ordered(pair)
         a, b = (pair.second, pair.first) if swapped else (pair.first, pair.second)
         rows = [bodies.row(a.body), bodies.row(b.body)]
-        sizes = [SIZES[type(one.shape)](one.shape) for one in (a, b)]
+        sizes = [functions.size(one.shape) for one in (a, b)]
         parts = [number, rows, *sizes, a.pose.R, a.pose.p, b.pose.R, b.pose.p, _reach(a, b)]
-        members.setdefault(kinds, []).append(parts)
+        key = *kinds, id(b.shape) if kinds[1] == GROUND else 0
+        members.setdefault(key, []).append(parts)
+        patches.setdefault(key, functions.patch(kinds, b.shape))
     found: list[PairGroup] = []
-    for kinds, several in members.items():
+    for key, several in members.items():
         layout = RowLayout(*map(np.shape, several[0]))
         table = np.array([layout.row(*parts) for parts in several], dtype=float)
-        found.append(PairGroup(pair_kinds[kinds], tuple(parts[0] for parts in several), table, layout))
+        found.append(PairGroup(patches[key], tuple(parts[0] for parts in several), table, layout))
     return found
+
+
+class _ContactFunctions:
+    """The contact functions of all kinds of pairs; those with hulls and uneven ground belong to one mechanism."""
+
+    def __init__(self, pairs: Sequence[SolidPair]):
+        shapes = [solid.shape for pair in pairs for solid in (pair.first, pair.second)]
+        hulls = list(dict.fromkeys(shape for shape in shapes if isinstance(shape, Hull)))
+        self.hulls = HullPairs([np.array(hull.points) for hull in hulls]) if hulls else None
+        self.hull_sizes = {} if self.hulls is None else dict(zip(hulls, self.hulls.sizes.tolist(), strict=True))
+        self.kinds = pair_kinds | ({} if self.hulls is None else self.hulls.kinds)
+        self.radius = max((shape.radius for shape in shapes if isinstance(shape, Sphere | Capsule)), default=0.0)
+
+    def size(self, shape: SurfaceShape) -> list[float]:
+        """Return the size of a shape as the contact functions take it."""
+        return self.hull_sizes[shape] if isinstance(shape, Hull) else SIZES[type(shape)](shape)
+
+    def patch(self, kinds: tuple[str, str], b: SurfaceShape) -> Patch:
+        """Return the contact function of a pair with the kinds of the solids A and B; `b` is the shape of B."""
+        if isinstance(b, HeightField | Ground):
+            return GroundPairs(b, self.radius, self.hulls).kinds[kinds]
+        return self.kinds[kinds]
 
 
 def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
@@ -130,11 +169,16 @@ def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
 
 
 def _kind(solid: Solid) -> str:
-    return type(solid.shape).__name__.lower()
+    return GROUND if isinstance(solid.shape, HeightField | Ground) else type(solid.shape).__name__.lower()
 
 
 def _reach(a: Solid, b: Solid) -> float:
-    """Return the distance [m] of the centres of two solids above which they are apart; for planes that to the plane."""
+    """Return the distance [m] of the centres of two solids above which they are apart; for planes that to the plane.
+
+    It is very large for uneven ground.
+    """
+    if _kind(b) == GROUND:
+        return HUGE
     radii = [extent(solid.shape) for solid in (a, b)]
     return sum(radius for radius in radii if math.isfinite(radius)) * (1.0 + MARGIN)
 

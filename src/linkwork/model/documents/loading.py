@@ -50,10 +50,11 @@ def load(
     packages : path or sequence of paths, default ()
         Folders in which files of package:// and $(find ...) are searched, in addition to the folders above the file.
     contacts : bool, "ground" or None, default None
-        For MJCF: True makes surfaces of static geoms, and contacts of the geoms of moving bodies that MuJoCo lets
-        collide with them; False and None make none, and None warns if geoms would collide. For MJCF and URDF: "ground"
-        adds the plane z = 0 as a surface and makes contacts of the collision geometry of moving bodies. For TOML, which
-        lists its contacts, it must be None or False.
+        True: for MJCF, contacts of all geoms that collide in MuJoCo; for URDF, contacts of the collision shapes of the
+        links with each other, except for parent and child and for shapes that overlap in the neutral position.
+        "ground": the same for MJCF, with the additional plane z = 0; for URDF, contacts of moving links with this plane
+        only. False and None: no contacts; None warns if geoms of an MJCF would collide. For TOML, which lists its
+        contacts, it must be None or False.
 
     Returns
     -------

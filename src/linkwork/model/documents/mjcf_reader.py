@@ -20,17 +20,18 @@ import numpy as np
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
 from linkwork.model.documents.base_reader import GROUND, LARGEST, Options, Reading
+from linkwork.model.documents.contact_depths import depth_faults
 from linkwork.model.documents.mjcf_actuators import drives_of
-from linkwork.model.documents.mjcf_contacts import collision_count, contacts_of
+from linkwork.model.documents.mjcf_contacts import ContactsRead, collision_count, contacts_of
 from linkwork.model.documents.mjcf_geoms import geom_pose, kind_of_geom, pose, primitive
 from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.documents.xml_parser import Element, shown
-from linkwork.model.geometry import ROLES, Mesh, Shape
+from linkwork.model.geometry import ROLES, Mesh, Role, Shape
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_faults import Fault, errors_in
 from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
@@ -104,7 +105,7 @@ class _MjcfReader:
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
         self.unseen: dict[str, list[str]] = {}  # unsupported objects by kind
-        self.contacts_left_out: list[str] = []
+        self.found: ContactsRead | None = None
         self.split: list[str] = []  # free joints that become several joints
         self.parts = [self.parts_of(j) for j in range(c.njnt)]
 
@@ -124,10 +125,14 @@ class _MjcfReader:
         faults += gap_faults(c, self.text, self.options, unseen)
         mechanism, found = self.builder.examine(strict=False, cycles=False)
         faults += map(self.placed, found)
+        if mechanism and not errors_in(faults):
+            faults += map(self.placed, depth_faults(mechanism))
         return Reading(mechanism, faults)
 
     def fill_builder(self) -> None:
         """Add all supported objects of the MJCF model to the Builder."""
+        if self.options.contacts:
+            self.found = contacts_of(self.compiled)
         for body in range(self.compiled.nbody):
             if body:
                 self.body(body)
@@ -138,8 +143,8 @@ class _MjcfReader:
         self.tendons()
         self.actuators()
         self.keyframes()
-        if self.options.contacts:
-            self.contacts()
+        if self.found:
+            self.contacts(self.found)
 
     def placed(self, fault: Fault) -> Fault:
         """Return a fault that the Builder reported, with file, line and name of the MJCF element that caused it."""
@@ -228,16 +233,24 @@ class _MjcfReader:
     def geoms(self, k: int) -> None:
         """Add the geoms of body k as shapes: visual if MuJoCo shows them, collision if they can collide."""
         c, names = self.compiled, self.geom_names
+        solids = None if self.found is None else self.found.shapes
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
             if shape is None:
                 self.unseen.setdefault(f"geoms that are {kind_of_geom(c, g)}s", []).append(names[g])
                 continue
-            seen, touches = c.geom_group[g] < SEEN_GROUPS, bool(c.geom_contype[g] or c.geom_conaffinity[g])
-            for role, has_it in zip(ROLES, (seen, touches), strict=True):
+            touches = bool(c.geom_contype[g] or c.geom_conaffinity[g]) and solids is None
+            for role, has_it in zip(ROLES, (c.geom_group[g] < SEEN_GROUPS, touches), strict=True):
                 if has_it:
-                    looks = {"color": self.color(g), "name": names[g]}
-                    self.builder.geometry(self.bodies[k], shape, X.p, rotation=X.R, role=role, **looks)
+                    self.geometry(g, names[g], shape, X, role)
+        own = {g: one for g, one in (solids or {}).items() if c.geom_bodyid[g] == k}
+        for g, (name, shape) in own.items():
+            self.geometry(g, name, shape, geom_pose(c, g), "collision")
+
+    def geometry(self, g: int, name: str, shape: Shape, X: Transform, role: Role) -> None:
+        """Add MuJoCo's geom g to its body, with a name, shape and pose X."""
+        body, color = self.bodies[self.compiled.geom_bodyid[g]], self.color(g)
+        self.builder.geometry(body, shape, X.p, rotation=X.R, role=role, color=color, name=name)
 
     def shape(self, g: int) -> tuple[Shape | None, Transform]:
         """Return the shape of MuJoCo's geom g, or None if it is not supported, and its pose in the body's frame."""
@@ -258,17 +271,17 @@ class _MjcfReader:
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
-    def contacts(self) -> None:
-        """Add surfaces for static geoms, and contacts for geoms of moving bodies, to the Builder."""
-        found = contacts_of(self.compiled)
+    def contacts(self, found: ContactsRead) -> None:
+        """Add surfaces, contacts of points and collisions of solids to the Builder."""
         for name, given in found.surfaces.items():
             self.builder.surface(name, **given)
         for name, given in found.touches:
             self.builder.touch(unused(name, self.welds), **given)
+        for name, given in found.collisions:
+            self.builder.collide(unused(name, self.welds), **given)
         self.unseen.pop("geoms that are hfields", None)
-        self.contacts_left_out = found.left_out
-        if not found.touches:
-            self.contacts_left_out.insert(0, f"no geom of a moving body touches a static geom ({GROUND_HINT})")
+        if not (found.touches or found.collisions):
+            found.left_out.insert(0, f"no geom of a moving body touches another geom ({GROUND_HINT})")
 
     def collision_faults(self) -> Iterator[Fault]:
         """Yield a warning about the contacts of MuJoCo that the mechanism does not have, if there are any."""
@@ -276,11 +289,11 @@ class _MjcfReader:
             geoms, pairs = collision_count(self.compiled)
             number = "1 pair" if pairs == 1 else f"{pairs} pairs"
             reason = f"{geoms} geoms collide in MuJoCo ({number}), but no contacts are loaded"
-            remedy = "load(path, contacts=True) loads the contacts with static geoms, contacts=False none"
+            remedy = "load(path, contacts=True) loads the contacts, contacts=False none"
             if pairs:
                 yield self.placed(Fault(f"{reason}: bodies pass through each other", remedy=remedy, severity="warning"))
-        if self.contacts_left_out:
-            reason = f"contacts left out or approximated: {'; '.join(self.contacts_left_out)}"
+        if self.found and self.found.left_out:
+            reason = f"contacts left out or approximated: {'; '.join(self.found.left_out)}"
             yield self.placed(Fault(reason, severity="warning"))
 
     def sites(self) -> None:

@@ -14,12 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import ModelError, unknown_name
+from linkwork.errors import unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
-from linkwork.model.documents.base_reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
+from linkwork.model.documents.base_reader import (
+    GROUND,
+    LARGEST,
+    LONGEST_NAME,
+    STANDARD_GRAVITY,
+    Options,
+    Reader,
+    Reading,
+)
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.urdf_contacts import CollisionShape, add_ground_contacts, can_move
+from linkwork.model.documents.urdf_solids import add_link_contacts
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
@@ -60,9 +69,6 @@ STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link with an invalid <i
 
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
     """Read a URDF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
-    if options.contacts is True:
-        reason = "contacts=True is for MJCF only, because a URDF has no floor; contacts='ground' adds the plane z = 0"
-        raise ModelError(reason, file=file)
     return _UrdfReader(root, path, file, options).read()
 
 
@@ -103,13 +109,13 @@ class _UrdfReader(Reader):
             self.contacts()
 
     def contacts(self) -> None:
-        """Add the plane z = 0, and contacts of the collision shapes of moving links with it, to the Builder."""
-        floating = bool(self.options.floating)
-        shapes = [one for one in self.collisions if can_move(one.link, self.parents, floating)]
+        """Add contacts of the collision shapes to the Builder: with the plane z = 0, or with each other."""
+        shapes, add = self.collisions, add_link_contacts
+        if self.options.contacts == GROUND:
+            add, floating = add_ground_contacts, bool(self.options.floating)
+            shapes = [one for one in shapes if can_move(one.link, self.parents, floating)]
         names = {joint.attributes.get("name", "") for joint in self.root.all("joint")} | {ROOT_JOINT}
-        left_out = self.recording_faults(
-            self.root, lambda: add_ground_contacts(self.builder, shapes, self.mass, names), stand_in=[]
-        )
+        left_out = self.recording_faults(self.root, lambda: add(self.builder, shapes, self.mass, names), stand_in=[])
         if left_out:
             self.warning(self.root, f"contacts left out or approximated: {'; '.join(left_out)}")
 
@@ -273,7 +279,8 @@ class _UrdfReader(Reader):
 
         def act() -> None:
             shape = SHAPES[known[0].tag](self, known[0])
-            self.builder.geometry(body, shape, **placement, role=role, color=color, name=name)
+            if role == "visual" or self.options.contacts is not True:  # otherwise `add_link_contacts` adds it
+                self.builder.geometry(body, shape, **placement, role=role, color=color, name=name)
             if role == "collision":
                 X = Transform(matrix_from_rpy(*placement["rpy"]), np.array(placement["at"]))
                 self.collisions.append(CollisionShape(body, shape, X, name or body))

@@ -106,5 +106,6 @@ class Collision(Element, section="collisions"):
     def describe(self) -> tuple[str, str]:
         """Return two texts for listings: stiffness and friction of the contacts, and the solids."""
         static, dynamic = self.friction
-        who = ", ".join(self.solids) or ("given pairs" if self.pairs else "all solids")
+        pairs = f"{self.pairs[0][0]} on {self.pairs[0][1]}" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
+        who = ", ".join(self.solids) or (pairs if self.pairs else "all solids")
         return f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}", who
