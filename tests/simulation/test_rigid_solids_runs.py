@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ Q0 = [0, 0, 0.25, 1, 0.1, 0.2, 0]
 V0 = [0.5, 0, 0, 1, 2, 3]
 
 
-def boxes(**law: object) -> lw.Mechanism:
+def boxes(**law: Any) -> lw.Mechanism:
     """A box above a plane."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("box", 1.0, inertia=(0.01, 0.01, 0.01)).joint("box", lw.Free(), "world", "box")
@@ -89,7 +90,7 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"locate": True}, "locates contacts of points only"),
     ],
 )
-def test_unfit_methods_are_refused(options: dict[str, object], reason: str) -> None:
+def test_unfit_methods_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 
