@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"locate": True}, "locates contacts of points only"),
     ],
 )
-def test_unfit_methods_are_refused(options: dict[str, object], reason: str) -> None:
+def test_unfit_methods_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 
