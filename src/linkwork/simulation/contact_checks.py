@@ -220,10 +220,10 @@ def _warn_of_deep_solids(problem: Problem) -> None:
     for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, max(1, PAIRS_CHECKED // len(pairs)))):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
-        there = TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE)
+        found = _depths(TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE))
         new = now.motion.solid_memory.reshape(len(pairs), POINTS, -1)[:, :, 0].max(axis=1) == APART
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-        for depth, k in sorted(_depths(there), reverse=True):
+        for depth, k in sorted(found, reverse=True):
             force = m.solid_pairs[k].collision.press(depth)
             if not new[k] or (not problem.rigid and force <= DEEP * weight):
                 continue
@@ -232,13 +232,12 @@ def _warn_of_deep_solids(problem: Problem) -> None:
 
 
 def _depths(there: TouchingSolids) -> list[tuple[float, int]]:
-    """Return the largest depth [m] and the number of each pair of solids that touches."""
+    """Return the depth [m] of the deepest contact point of each touching pair, and the number of the pair."""
 
     def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
         return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
 
-    (found,) = there.selection.visit(look, [])
-    return found
+    return there.selection.visit(look, [])[0]
 
 
 def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, depth: float, force: float) -> str:
