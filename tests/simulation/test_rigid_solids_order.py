@@ -112,6 +112,7 @@ def test_ball_on_a_turntable_moves_on_a_circle() -> None:
     assert abs(np.log2(errors[1] / errors[2]) - 2.0) < 0.1
 
 
+@pytest.mark.slow
 def test_balls_as_solids_move_as_contacts_of_points() -> None:
     """Eccentric balls slide and roll on a plane and on a globe, in one mechanism.
 

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,6 +90,14 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"locate": True}, "locates contacts of points only"),
     ],
 )
-def test_unfit_methods_are_refused(options: dict[str, object], reason: str) -> None:
+def test_unfit_methods_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
+
+
+def test_slip_is_recorded_by_default_without_rigid_solids_only() -> None:
+    """With rigid solids it needs a second detection of contacts."""
+    b = lw.Builder().surface("floor", lw.Plane()).body("ball", 1.0, inertia=(0.01, 0.01, 0.01))
+    points = b.joint("ball", lw.Free(), "world", "ball").touch("skin", "ball", radius=0.1).build()
+    assert "contact.slip" in lw.simulate(points, Q0, duration=2e-3, dt=1e-3, contact="rigid").recorded
+    assert "contact.slip" not in lw.simulate(boxes(), Q0, duration=1e-3, dt=1e-3, contact="rigid").recorded

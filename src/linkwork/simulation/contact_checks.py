@@ -220,20 +220,24 @@ def _warn_of_deep_solids(problem: Problem) -> None:
     for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, PAIRS_CHECKED // len(pairs))):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
-        there = TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE)
+        found = _depths(TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE))
         new = now.motion.solid_memory.reshape(len(pairs), POINTS, -1)[:, :, 0].max(axis=1) == APART
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-
-        def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
-            return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
-
-        (found,) = there.selection.visit(look, [])
         for depth, k in sorted(found, reverse=True):
             force = m.solid_pairs[k].collision.press(depth)
             if not new[k] or (not problem.rigid and force <= DEEP * weight):
                 continue
             warnings.warn(_depth_warning(problem, index, m.solid_pairs[k], depth, force), stacklevel=4)
             return
+
+
+def _depths(there: TouchingSolids) -> list[tuple[float, int]]:
+    """Return the depth [m] of the deepest contact point of each touching pair, and the number of the pair."""
+
+    def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
+        return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
+
+    return there.selection.visit(look, [])[0]
 
 
 def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, depth: float, force: float) -> str:

@@ -182,10 +182,6 @@ def _points_only(facts: RunFacts) -> bool:
     return facts.mechanism.touches and not (facts.rigid and facts.mechanism.solid_pairs)
 
 
-def _rigid_solids(facts: RunFacts) -> bool:
-    return facts.mechanism.touches and not _points_only(facts)
-
-
 def _compliant(facts: RunFacts) -> bool:
     return facts.mechanism.touches and not facts.rigid
 
@@ -227,9 +223,10 @@ CONTACT_SERIES: tuple[Series, ...] = (
         lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
         exists=_anchored, by_default=True,
     ),
-    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_points_only, by_default=True),
-    # With rigid solids it takes a second detection of contacts
-    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_rigid_solids),
+    Series(
+        "contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_touching,
+        by_default=_points_only,  # with rigid solids it needs a second detection of contacts
+    ),
     Series("contact.point", "contact points", "m", _vectors, _point, exists=_touching),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(

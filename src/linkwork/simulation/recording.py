@@ -112,7 +112,7 @@ def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str,
     `record` is the argument of `simulate`, and `possible` are the recordable series by name.
     """
     if record is None:
-        return [name for name, series in possible.items() if series.by_default]
+        return [name for name, series in possible.items() if series.included(facts)]
     names = [record] if isinstance(record, str) else list(dict.fromkeys(record))
     for name in names:
         if name not in possible:

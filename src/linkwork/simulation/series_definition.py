@@ -163,8 +163,8 @@ class Series:
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
     the shape of one sample and the names of all entries. `units` are those of the entries of the last axis, or one for
     all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a `sample`
-    is recorded if `record` names it; if `by_default`, also if `record` is left out; if `with_state`, whenever q and v
-    are recorded, because series derived from q and v depend on it.
+    is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if `record` is
+    left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on it.
     """
 
     name: str
@@ -175,7 +175,7 @@ class Series:
     derive: Callable[[Run], Array] | None = None
     exists: Callable[[RunFacts], bool] = always
     needs: Needs = ()
-    by_default: bool = False
+    by_default: bool | Callable[[RunFacts], bool] = False
     with_state: bool = False
 
     def __post_init__(self) -> None:
@@ -186,6 +186,10 @@ class Series:
     def recorded(self) -> bool:
         """True if the series is recorded during the run, false if it is derived after the run."""
         return self.sample is not None
+
+    def included(self, facts: RunFacts) -> bool:
+        """Return whether a run with the given facts records the series if `record` is left out."""
+        return self.by_default(facts) if callable(self.by_default) else self.by_default
 
     def _axes(self, facts: RunFacts) -> tuple[Axis, ...]:
         return self.axes(facts) if callable(self.axes) else self.axes

@@ -107,9 +107,9 @@ def contact_drifts(
 ) -> RowArray:
     """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
 
-    The result has one row per pair; it is zero if the drifts are not `wanted`, or if a point moves too far for them. `bodies` has the poses of the bodies,
-    and `rates` their rates. `flags` mark the pairs that touch, `patches` has their contact points, and `axes` their
-    axes (4, 3, 3) in the world, normal first, at the begin of each row.
+    The result has one row per pair; it is zero if the drifts are not `wanted`, or if a point moves too far for them.
+    `bodies` has the poses of the bodies, and `rates` their rates. `flags` mark the pairs that touch, `patches` has
+    their contact points, and `axes` their axes (4, 3, 3) in the world, normal first, at the begin of each row.
     """
     count = sum(len(group.numbers) for group in groups)
     (drifts,) = repeat(count, lambda k, rows: (rows.put(k, [0.0] * 3 * POINTS),), row_array(count, 3 * POINTS))

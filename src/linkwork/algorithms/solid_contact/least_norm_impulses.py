@@ -44,7 +44,7 @@ def of_least_norm(pair: RigidPair, p: Array, u: Array) -> Array:
         G = plain * np.outer(scale, scale) + np.diag([where(x > 0.0, 0.0, 1.0) for x in scale])
         trace = sum((G[k, k] for k in range(ROWS)), 0.0)
         factors, x = ldlt(G + np.diag([trace * REGULAR + TINY_SIZE] * ROWS)), np.zeros(ROWS)
-        for _ in range(REFINEMENTS):
+        for _again in range(REFINEMENTS):
             x = x + factors.solve((wanted - plain @ (x * scale)) * scale)
         parts = (x * scale).reshape(POINTS, 3)
         pulls = np.array([where(part[0] < 0.0, 1.0, 0.0) for part in parts])
