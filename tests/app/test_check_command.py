@@ -38,6 +38,21 @@ def test_check_describes_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "7 degrees of freedom" in output
 
 
+def test_check_lists_collisions_of_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    links = "".join(f'<link name="{name}">{mass}{ball}</link>' for name in "abc")
+    joints = "".join(
+        f'<joint name="{i}{j}" type="continuous"><parent link="{i}"/><child link="{j}"/><origin xyz="0 0 1"/></joint>'
+        for i, j in ("ab", "bc")
+    )
+    code, output = checked(tmp_path, capsys, f'<robot name="r">{links}{joints}</robot>', "--contacts", "file")
+    assert code == 0
+    for text in ("collision", "contacts", "all solids", "1 pair of solids can touch"):
+        assert text in output
+    assert "without contacts" not in output
+
+
 def test_check_counts_collision_shapes_without_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ball = '<collision><geometry><sphere radius="1"/></geometry></collision></link>'
     code, output = checked(tmp_path, capsys, robot().replace("</link>", ball))

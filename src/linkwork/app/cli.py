@@ -43,7 +43,7 @@ def check_file(
     packages
         Folders in which files of package:// addresses are searched.
     contacts
-        Contacts to load: "file" those of the file (MJCF), "ground" those with the plane z = 0 (MJCF and URDF).
+        Contacts to load: "file" those of the file, between geoms or links; "ground" those with the plane z = 0.
 
     """
     return check(Terminal(), file, floating, mimic, packages, True if contacts == "file" else contacts)
