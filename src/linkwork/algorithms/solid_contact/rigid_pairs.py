@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.admissible_sets import clipped, excess, length
 from linkwork.algorithms.constraints.bounded_constraints import EASY, regularized, trace_of
 from linkwork.algorithms.rigid_contact import RigidContact, axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout
-from linkwork.spatial.scalar import LDLT, Array, Condition, Number, cross, hat, ldlt, maximum, where
+from linkwork.spatial.scalar import LDLT, Array, Condition, Number, cross, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
@@ -54,6 +55,14 @@ class PairFrame(NamedTuple):
             force, torque = force + push, torque + cross(arm, push)
         return force, torque
 
+    def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
+        """Return the impulse and angular impulse (6,) about the origins of the bodies A and B.
+
+        `force` and `torque` (3,) act on body A, about the first point; the opposite acts on B.
+        """
+        a = np.concatenate([force, torque + cross(self.to_a, force)])
+        return a, -np.concatenate([force, torque + cross(self.to_b, force)])
+
 
 class PairConditions(NamedTuple):
     """Contact conditions of the four points: `friction` (4,), smallest separation speeds `bounce` (4,) [m/s].
@@ -73,8 +82,25 @@ class PairMobility(NamedTuple):
     factors: LDLT
 
 
+class PairCompliance(NamedTuple):
+    """Compliance C (6, 6) of the two bodies of a pair about its first point, and the traces of the mobilities of points.
+
+    Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg] is
+    the sum of the diagonal of the mobility (3, 3) of each point.
+    """
+
+    C: Array
+    traces: Array
+
+    def mobility(self, frame: PairFrame) -> PairMobility:
+        """Return the mobility of the points of the pair."""
+        return pair_mobility(frame, self.C)
+
+
 FRAME = RowLayout((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,))
 CONDITIONS = RowLayout((POINTS,), (POINTS,), (POINTS, 3))
+COMPLIANCE = RowLayout((21,), (POINTS,))
+TRIANGLE = np.tril_indices(6)
 MOBILITY = RowLayout((len(LOWER[0]),), (len(STRICT[0]),), (ROWS,))
 
 
@@ -112,22 +138,9 @@ def pair_mobility(frame: PairFrame, compliance: Array) -> PairMobility:
     return PairMobility(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
 
 
-def compliance_of(J: Array, W: Array, offset: Array) -> Array:
-    """Return the change (6, 6) of a body's velocity about a point due to a unit impulse and angular impulse there.
-
-    J (6, n) and W (n, 6) are the body's Jacobian and response about its origin, `offset` (3,) [m] the point relative to
-    it.
-    """
-    return about(J, offset) @ about(W.T, offset).T
-
-
-def about(J: Array, offset: Array) -> Array:
-    """Return a Jacobian (6, n) about the origin of a body as that about a point `offset` (3,) [m] from it."""
-    return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])
-
-
-def stored_mobility(mobility: PairMobility) -> list[Number]:
-    """Return the mobility of a pair as a row with the layout MOBILITY."""
+def stored_pair_mobility(frame: PairFrame, compliance: Array) -> list[Number]:
+    """Return the mobility of a pair with the `compliance` (6, 6) as a row with the layout MOBILITY."""
+    mobility = pair_mobility(frame, compliance)
     L = [mobility.factors.L[i][j] for i, j in zip(*STRICT, strict=True)]
     return MOBILITY.row(mobility.G[LOWER], L, mobility.factors.inverse_D)
 
@@ -142,6 +155,24 @@ def read_mobility(rows: RowArray, k: Number) -> PairMobility:
     for x, i in zip(strict, STRICT[0], strict=True):
         L[i].append(x)
     return PairMobility(G, LDLT(tuple(map(tuple, L)), tuple(inverse)))
+
+
+def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
+    """Return the compliance (6, 6) of a pair as a row with the layout COMPLIANCE."""
+    traces = []
+    for D, arm in zip(frame.axes, frame.arms, strict=True):
+        columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]
+        traces.append(sum((column @ (compliance @ column) for column in columns), 0.0))
+    return COMPLIANCE.row(compliance[TRIANGLE], traces)
+
+
+def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
+    """Return the compliance of pair k from its row."""
+    lower, traces = COMPLIANCE.parts(rows.at(k))
+    C = np.zeros((6, 6), dtype=object)
+    for x, i, j in zip(lower, *TRIANGLE, strict=True):
+        C[i, j] = C[j, i] = x
+    return PairCompliance(C, traces)
 
 
 class RigidPair(NamedTuple):
@@ -168,14 +199,7 @@ class RigidPair(NamedTuple):
         return left
 
     def _sticks(self, p: Array) -> Condition:
-        """Return whether the impulses p (12,) of all points are within their friction cones."""
-        sticks: Condition = True
-        for rows, one, _, acts in self._points():
-            n, t1, t2 = p[rows]
-            limit = one.friction * n
-            fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
-            sticks = (fits | ~acts) & sticks
-        return sticks
+        return all_within_limits(self.frame.acts, self.conditions.friction, p)
 
     def of_least_norm(self, p: Array) -> Array:
         """Return the impulses (12,) of least norm with the same effect as p (12,), if all points can stick with them.
@@ -211,6 +235,47 @@ class RigidPair(NamedTuple):
         return where(sticks, stuck, swept)
 
 
-def weight(mobility: PairMobility) -> Number:
-    """Return the factor that makes impulses of different pairs comparable: the square root of the trace of G."""
-    return np.sqrt(trace_of(mobility.G))
+def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
+    """Return whether the impulses p (12,) of all points that touch are within their friction cones."""
+    within: Condition = True
+    for j in range(POINTS):
+        n, t1, t2 = p[3 * j : 3 * j + 3]
+        limit = friction[j] * n
+        fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
+        within = (fits | ~(acts[j] > 0.0)) & within
+    return within
+
+
+def of_least_norm(frame: PairFrame, friction: Array, p: Array) -> Array:
+    """Return the impulses (12,) of least norm with the same sum and moment as p (12,), if all points can stick with them.
+
+    Otherwise p is returned. The sum and the moment are those of the points that touch.
+    """
+    N = np.zeros((6, 6))
+    for arm, acts in zip(frame.arms, frame.acts, strict=True):
+        N = N + acting_at(np.eye(3) * acts, arm)
+    factors = ldlt(N + np.diag([trace_of(N) * EASY + TINY_SIZE] * 6))
+    aim, least = np.concatenate(frame.wrench(p)), np.zeros(ROWS)
+    touch = np.repeat(frame.acts, 3)
+    for _ in range(REFINEMENTS):  # the factors are those of a regularized matrix
+        more = factors.solve(aim - np.concatenate(frame.wrench(least)))
+        least = least + frame.speeds(more[:3], more[3:]) * touch
+    return where(all_within_limits(frame.acts, friction, least), least, p)
+
+
+def acting_at(B: Array, arm: Array) -> Array:
+    """Return a matrix B (3, 3) that acts at a point, as a matrix (6, 6) about a point; `arm` (3,) [m] is between them."""
+    right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
+    upper = np.concatenate([B, right], axis=1)
+    return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
+
+
+def point_residual(ease: Number, friction: Number, bounce: Number, p: Array, u: Array) -> Number:
+    """Return the speed [m/s] by which a point with the impulse p (3,) and the speeds u (3,) violates its conditions.
+
+    `ease` [1/kg] is the trace of its mobility. See `RigidContact.residual`.
+    """
+    pushes = clipped((bounce - u[0]) / ease, -p[0])
+    along = p[1:] - u[1:] / ease
+    beyond = excess(length(along), friction * (p[0] + pushes))
+    return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease

@@ -1,0 +1,275 @@
+"""Impulses of touching pairs of separate bodies, by a semismooth Newton method with Gauss-Seidel sweeps as safeguard.
+
+The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - R (u - bounce)),
+where q limits the normal part to positive numbers and the tangential part to the friction coefficient times the normal
+part (Alart and Curnier 1991). R is positive. Linearized in the change du of the speeds, the new impulses are
+q - R B du, and the changes dV of the velocities of bodies satisfy
+
+    (M + sum K^T R B K) dV = sum K^T (q - p)
+
+with the mass matrix M and du = K dV. If R is large, this is Newton's method for the present states (stick, slide, open)
+of the points. A smaller R makes smaller changes. It is increased after each iteration that reduces the residual. If the
+residual grows, the iteration is undone, R is reduced, and one Gauss-Seidel sweep over the points follows.
+
+Redundant points share impulses without further care, because the unknowns are the velocities of the bodies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints.bounded_constraints import regularized
+from linkwork.algorithms.rigid_contact import RigidContact
+from linkwork.algorithms.solid_contact.body_equations import BLOCK, BodyEquations
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at, point_residual
+from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
+from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
+from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate, repeat
+from linkwork.tolerances import HUGE, TINY_SIZE
+
+ITERATIONS = 400  # largest number of iterations
+QUICK = 60  # iterations after which Gauss-Seidel sweeps make smaller moves, which converge more reliably
+FIRST, LEAST, MOST = 1e3, 1.0, 1e8  # R times the mobility of the point: at first, and its limits
+RAISED, LOWERED = 5.0, 0.1  # factors of R after an iteration that reduced the residual, or did not
+SOFT = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
+# Of each pair: limited impulses q, and the distinct entries of R B of its points
+LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
+
+
+class PointSlope(NamedTuple):
+    """Derivative R B (3, 3) of the limited impulse of a point by its speeds: rows (n, 0, 0), (c1, t11, t12), (c2, t12, t22)."""
+
+    n: Number
+    c1: Number
+    c2: Number
+    t11: Number
+    t12: Number
+    t22: Number
+
+    def of(self, u: Array) -> Array:
+        """Return the change (3,) of the impulse for a change u (3,) of the speeds."""
+        return np.array(
+            [
+                self.n * u[0],
+                self.c1 * u[0] + self.t11 * u[1] + self.t12 * u[2],
+                self.c2 * u[0] + self.t12 * u[1] + self.t22 * u[2],
+            ]
+        )
+
+    def in_axes(self, D: Array) -> Array:
+        """Return the derivative (3, 3) in the axes in which the columns of D (3, 3) are the axes of the point."""
+        return np.column_stack([D @ self.of(row) for row in D])
+
+
+def limited(friction: Number, y: Array, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
+    """Return the impulse (3,) nearest to y = p - R (u - bounce) within the limits, and the derivative R B by -u."""
+    pushes = (y[0] > 0.0) & acts
+    normal = where(pushes, y[0], 0.0)
+    along = np.sqrt(y[1] * y[1] + y[2] * y[2])
+    limit = friction * normal
+    slides = ~(along < limit)
+    size = maximum(along, TINY_SIZE)
+    e1, e2 = y[1] / size, y[2] / size
+    scale = where(slides, limit / size, 1.0)
+    open_or = where(pushes, R, 0.0)
+    couple = where(slides, friction * open_or, 0.0)
+    tangent = scale * open_or
+    radial = where(slides, tangent, 0.0)
+    slope = PointSlope(
+        open_or, couple * e1, couple * e2, tangent - radial * e1 * e1, -radial * e1 * e2, tangent - radial * e2 * e2
+    )
+    return np.array([normal, y[1] * scale, y[2] * scale]), slope
+
+
+class _Newton(NamedTuple):
+    """State between iterations: impulses `p` to be tried, the last accepted ones with their residual `left`, and R.
+
+    If `fresh` is 1, p are accepted whatever their residual is, and R is not increased.
+    """
+
+    p: RowArray
+    accepted: RowArray
+    left: Number
+    R: Number
+    fresh: Number
+    turn: Number
+
+
+def newton_impulses(
+    pairs: TouchingPairs, free: RowArray, guess: RowArray, enough: Number, start: Condition
+) -> tuple[RowArray, Number, Number]:
+    """Return impulses of all touching pairs, the residual [m/s], and the number of iterations.
+
+    `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough` [m/s]
+    the tolerance. If the condition `start` is false, the guess is returned.
+    """
+
+    def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+        search = _Search(pairs, free, enough)
+        first = _Newton(p, zero_rows(pairs.count, ROWS), HUGE, FIRST, 1.0, 0.0)
+        state, count, _ = iterate(ITERATIONS, search.iteration, *first)
+        found = _Newton(*state)
+        (p,), _, _ = iterate(
+            1, lambda p: ((copied(pairs, found.accepted, p),), True), found.p, start=~(found.left <= enough)
+        )
+        return (p, found.left, count + 0.0), True
+
+    (p, left, count), _, _ = iterate(1, all_iterations, guess, 0.0, 0.0, start=start)
+    return p, left, count
+
+
+class _Search:
+    """The iterations of `newton_impulses`, and what does not change in them."""
+
+    def __init__(self, pairs: TouchingPairs, free: RowArray, enough: Number):
+        self.pairs, self.free, self.enough = pairs, free, enough
+        self.equations = BodyEquations.of(pairs)
+        responses = pairs.responses
+
+        def inertia(b: Number, rows: RowArray) -> tuple[RowArray]:
+            C = responses.compliance(b)
+            C = C + np.diag([C[i, i] * SOFT + TINY_SIZE for i in range(BLOCK)])
+            return (rows.put(b, ldlt(C).matrix().reshape(-1)),)
+
+        (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.count, BLOCK * BLOCK))
+
+    def iteration(self, *state: Any) -> tuple[tuple[Any, ...], Condition]:
+        """Make one iteration: try the impulses; then make a Newton step from them, or a sweep from the last ones."""
+        now = _Newton(*state)
+        raised = where(now.fresh == 1.0, now.R, minimum(now.R * RAISED, MOST))
+        v = self.pairs.body_velocities(self.free, now.p)
+        left, linear, blocks, sums = self._linearized(now.p, v, raised)
+        better = (left <= now.left) | (now.fresh == 1.0)
+        done = left <= self.enough
+
+        def newton(p: RowArray, accepted: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            accepted = copied(self.pairs, p, accepted)
+            return (self._step(p, linear, self.equations.solve(blocks, sums)), accepted), True
+
+        def sweep(p: RowArray, accepted: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            p = copied(self.pairs, accepted, p)
+            return (self._swept(p, where(now.turn >= QUICK, 1.0, 0.0)), accepted), True
+
+        (p, accepted), _, _ = iterate(1, newton, now.p, now.accepted, start=better & ~done)
+        (p, accepted), _, _ = iterate(1, sweep, p, accepted, start=~better & ~done)
+        R = where(better, raised, maximum(now.R * LOWERED, LEAST))
+        after = _Newton(p, accepted, left, R, where(better, 0.0, 1.0), now.turn + 1.0)
+        return tuple(after), done
+
+    def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[Number, RowArray, RowArray, RowArray]:
+        """Return the residual [m/s] at p, the rows LINEAR of all pairs, and the blocks and right-hand sides."""
+        pairs, equations, count = self.pairs, self.equations, self.equations.count
+        blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
+
+        def add(
+            k: Number, linear: RowArray, blocks: RowArray, sums: RowArray, stiff: RowArray, left: Number
+        ) -> tuple[Any, ...]:
+            frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
+            u = (pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)).reshape(POINTS, 3)
+            traces = pairs.compliance(k).traces
+            q, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
+            for j in range(POINTS):
+                acts, ease = frame.acts[j] > 0.0, traces[j] + TINY_SIZE
+                bounce, friction = conditions.bounce[j], conditions.friction[j]
+                left = maximum(left, where(acts, point_residual(ease, friction, bounce, pushes[j], u[j]), 0.0))
+                each = R / ease
+                y = np.array([pushes[j][0] - each * (u[j][0] - bounce), *(pushes[j][1:] - each * u[j][1:])])
+                one, slope = limited(friction, y, each, acts)
+                q.append(one)
+                slopes.append(slope)
+                S = S + acting_at(slope.in_axes(frame.axes[j]), frame.arms[j])
+            more = np.concatenate(q) - p.at(k)
+            sums = pairs.add_wrench(k, frame, more, sums)
+            S_a, S_b = _shifted(S, frame.to_a), _shifted(S, frame.to_b)
+            for row, one, offset in zip(pairs.body_rows(k), (S_a, S_b), (frame.to_a, frame.to_b), strict=True):
+                own = _shifted(one.T, offset).T
+                blocks = blocks.put(row * count + row, blocks.at(row * count + row) + own.reshape(-1))
+            return linear.put(k, LINEAR.row(q, slopes)), blocks, sums, stiff.put(k, S.reshape(-1)), left
+
+        def couple(k: Number, blocks: RowArray) -> tuple[RowArray]:
+            frame, (a, b), S = pairs.frame(k), pairs.body_rows(k), stiff.at(k).reshape(BLOCK, BLOCK)
+            S_a, S_b = _shifted(S, frame.to_a), _shifted(S, frame.to_b)
+            ab, ba = _shifted(S_b.T, frame.to_a).T, _shifted(S_a.T, frame.to_b).T
+            for place, one in ((a * count + b, ab), (b * count + a, ba)):
+                blocks = blocks.put(place, blocks.at(place) - one.reshape(-1))
+            return (blocks,)
+
+        linear, blocks, sums, stiff, left = pairs.selection.visit(
+            add,
+            row_array(pairs.count, LINEAR.size),
+            blocks,
+            zero_rows(count, BLOCK),
+            row_array(pairs.count, BLOCK * BLOCK),
+            0.0,
+        )
+        (blocks,) = equations.both.visit(couple, blocks)
+        return left, linear, blocks, sums
+
+    def _step(self, p: RowArray, linear: RowArray, change: RowArray) -> RowArray:
+        """Return the impulses after changes of the velocities of the bodies, from the linearized limits."""
+        pairs = self.pairs
+
+        def move(k: Number, p: RowArray) -> tuple[RowArray]:
+            frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
+            q, slopes = LINEAR.parts(linear.at(k))
+            du, found = pairs.speeds(k, frame, change).reshape(POINTS, 3), []
+            for j in range(POINTS):
+                one = q[j] - PointSlope(*slopes[j]).of(du[j])
+                normal = maximum(one[0], 0.0)
+                along = np.sqrt(one[1] * one[1] + one[2] * one[2])
+                limit = friction[j] * normal
+                scale = where(along > limit, limit / maximum(along, TINY_SIZE), 1.0)
+                found += [normal, one[1] * scale, one[2] * scale]
+            return (p.put(k, found),)
+
+        (p,) = pairs.selection.visit(move, p)
+        return p
+
+    def _swept(self, p: RowArray, caution: Number) -> RowArray:
+        """Return the impulses after Gauss-Seidel sweeps over all points, forward and backward."""
+        pairs = self.pairs
+        v = pairs.body_velocities(self.free, p)
+
+        def improve(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
+            frame, conditions, C = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).C
+            before = p.at(k)
+            V = np.concatenate(pairs.relative_velocity(k, frame, v)[:2])
+            total = np.zeros(BLOCK)
+            found = []
+            for j in range(POINTS):
+                one, wrench = _improved(frame, conditions, C, j, before[3 * j : 3 * j + 3], V, caution)
+                V, total = V + C @ wrench, total + wrench
+                found.append(one)
+            return p.put(k, np.concatenate(found)), pairs.pushed_by(k, frame, (total[:3], total[3:]), v)
+
+        p, v = pairs.selection.visit(improve, p, v)
+        p, _ = pairs.selection.visit(improve, p, v, backward=True)
+        return p
+
+
+def _improved(
+    frame: PairFrame, conditions: PairConditions, C: Array, j: int, p: Array, V: Array, caution: Number
+) -> tuple[Array, Array]:
+    """Return the impulse (3,) of point j with the others fixed, and the impulse and angular impulse (6,) of its change.
+
+    V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance.
+    """
+    D, arm, acts = frame.axes[j], frame.arms[j], frame.acts[j] > 0.0
+    columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]
+    G = regularized(np.array([[a @ (C @ b) for b in columns] for a in columns]))
+    u = np.array([column @ V for column in columns]) + conditions.drift[j]
+    one = RigidContact(acts, np.zeros((3, 0)), np.zeros((0, 3)), conditions.friction[j], conditions.bounce[j])
+    better = one.improved(G, ldlt(G), p, u, 0.0, caution)
+    change = np.array([where(acts, x, 0.0) for x in better - p])
+    push = D @ change
+    return p + change, np.concatenate([push, cross(arm, push)])
+
+
+def _shifted(S: Array, offset: Array) -> Array:
+    """Return a matrix S (6, 6) for velocities about a point, as one for velocities about the point minus `offset`."""
+    turned = [S[i, 3:] + cross(offset, S[i, :3]) for i in range(BLOCK)]
+    return np.concatenate([S[:, :3], np.array(turned)], axis=1)
