@@ -23,12 +23,11 @@ class BodyEquations:
     """The places of nonzero blocks in the equations of n bodies.
 
     `bodies` are the bodies that move and touch something. `coupled` (one row for each pair of bodies) is 1 for blocks
-    (i, j), i < j, that are not zero. `both` are the touching pairs whose two bodies move.
+    (i, j), i < j, that are not zero. Blocks of bodies that do not move are never read.
     """
 
     bodies: Selection
     coupled: RowArray
-    both: Selection
     count: int
 
     @staticmethod
@@ -37,16 +36,14 @@ class BodyEquations:
         count = pairs.responses.count
         moving = pairs.responses.moving
 
-        def mark(k: Number, active: RowArray, both: RowArray, coupled: RowArray) -> tuple[RowArray, RowArray, RowArray]:
+        def mark(k: Number, active: RowArray, coupled: RowArray) -> tuple[RowArray, RowArray]:
             a, b = pairs.body_rows(k)
             moves_a, moves_b = (lookup(moving, row)[0] for row in (a, b))
             active = active.put(a, [moves_a]).put(b, [moves_b])
             place = minimum(a, b) * count + maximum(a, b)
-            return active, both.put(k, [moves_a * moves_b]), coupled.put(place, [moves_a * moves_b])
+            return active, coupled.put(place, [moves_a * moves_b])
 
-        active, both, coupled = pairs.selection.visit(
-            mark, zero_rows(count, 1), zero_rows(pairs.count, 1), zero_rows(count * count, 1)
-        )
+        active, coupled = pairs.selection.visit(mark, zero_rows(count, 1), zero_rows(count * count, 1))
         bodies = selected_rows(active)
 
         def fill(k: Number, coupled: RowArray) -> tuple[RowArray]:
@@ -62,7 +59,7 @@ class BodyEquations:
             return later.visit(fill_row, coupled)
 
         (coupled,) = bodies.visit(fill, coupled)
-        return BodyEquations(bodies, coupled, selected_rows(both), count)
+        return BodyEquations(bodies, coupled, count)
 
     def later(self, k: Number) -> Selection:
         """Return the bodies after body k to which its elimination couples."""

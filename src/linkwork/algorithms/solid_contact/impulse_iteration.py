@@ -17,7 +17,7 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     PairConditions,
     PairFrame,
     of_least_norm,
-    point_residual,
+    violations,
 )
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied, zero_rows
 from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE
@@ -70,12 +70,12 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
         drift = conditions.drift.reshape(ROWS)
         u, guessed = frame.speeds(*motion) + drift, pairs.speeds(k, frame, with_guess) + drift
         fastest = maximum(fastest, _fastest(frame, conditions, u))
-        without = maximum(without, _residual(frame, conditions, eases, np.zeros(ROWS), u))
+        without = largest(np.array([without, *violations(frame, conditions, eases, np.zeros(ROWS), u)]))
         return (
             fastest,
             maximum(moving, speed),
             without,
-            maximum(left, _residual(frame, conditions, eases, p.at(k), guessed)),
+            largest(np.array([left, *violations(frame, conditions, eases, p.at(k), guessed)])),
         )
 
     fastest, moving, without, left = pairs.selection.visit(look, 0.0, 0.0, 0.0, 0.0)
@@ -100,16 +100,6 @@ def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:
     """Return the largest speed [m/s] in the conditions of a pair whose points have the speeds u (12,)."""
     acting = [where(frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
     return largest(np.array([*acting, *conditions.bounce]))
-
-
-def _residual(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> Number:
-    """Return the largest speed [m/s] by which a point of a pair violates its conditions; see `point_residual`."""
-    left: Number = 0.0
-    for j in range(ROWS // 3):
-        rows = slice(3 * j, 3 * j + 3)
-        one = point_residual(eases[j] + TINY_SIZE, conditions.friction[j], conditions.bounce[j], p[rows], u[rows])
-        left = maximum(left, where(frame.acts[j] > 0.0, one, 0.0))
-    return left
 
 
 def _solve_joined(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number) -> PairImpulses:

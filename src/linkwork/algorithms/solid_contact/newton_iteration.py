@@ -8,8 +8,9 @@ q - R B du, and the changes dV of the velocities of bodies satisfy
     (M + sum K^T R B K) dV = sum K^T (q - p)
 
 with the mass matrix M and du = K dV. If R is large, this is Newton's method for the present states (stick, slide, open)
-of the points. A smaller R makes smaller changes. It is increased after each iteration that reduces the residual. If the
-residual grows, the iteration is undone, R is reduced, and one Gauss-Seidel sweep over the points follows.
+of the points. A smaller R makes smaller changes. It is increased after each iteration that reduces the sum of squared
+violations of the conditions. Otherwise the iteration is undone and R is reduced; if this happens twice in succession,
+Gauss-Seidel sweeps over the points follow.
 
 Redundant points share impulses without further care, because the unknowns are the velocities of the bodies.
 """
@@ -23,18 +24,21 @@ import numpy as np
 from linkwork.algorithms.constraints.bounded_constraints import regularized
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.algorithms.solid_contact.body_equations import BLOCK, BodyEquations
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at, point_residual
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at, violations
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
-from linkwork.tolerances import HUGE, TINY_SIZE
+from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
+PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
+SWEEPS = 2
 QUICK = 60  # iterations after which Gauss-Seidel sweeps make smaller moves, which converge more reliably
 FIRST, LEAST, MOST = 1e3, 1.0, 1e8  # R times the mobility of the point: at first, and its limits
-RAISED, LOWERED = 5.0, 0.1  # factors of R after an iteration that reduced the residual, or did not
+# Factors of R: after an iteration that reduced the violation to less than 1 %, 10 %, or less, or did not reduce it
+FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
 SOFT = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
 # Of each pair: limited impulses q, and the distinct entries of R B of its points
 LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
@@ -86,23 +90,25 @@ def limited(friction: Number, y: Array, R: Number, acts: Condition) -> tuple[Arr
 
 
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` to be tried, the last accepted ones with their residual `left`, and R.
+    """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, violations, and R.
 
-    If `fresh` is 1, p are accepted whatever their residual is, and R is not increased.
+    `merit` is the root of the sum of squared violations [m/s], and `left` the largest violation. `failed` is the number
+    of iterations in succession that did not reduce `merit`, and `turn` the number of iterations.
     """
 
     p: RowArray
-    accepted: RowArray
+    v: RowArray
+    merit: Number
     left: Number
     R: Number
-    fresh: Number
+    failed: Number
     turn: Number
 
 
 def newton_impulses(
     pairs: TouchingPairs, free: RowArray, guess: RowArray, enough: Number, start: Condition
 ) -> tuple[RowArray, Number, Number]:
-    """Return impulses of all touching pairs, the residual [m/s], and the number of iterations.
+    """Return impulses of all touching pairs, the largest violation [m/s], and the number of iterations.
 
     `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough` [m/s]
     the tolerance. If the condition `start` is false, the guess is returned.
@@ -110,16 +116,29 @@ def newton_impulses(
 
     def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
         search = _Search(pairs, free, enough)
-        first = _Newton(p, zero_rows(pairs.count, ROWS), HUGE, FIRST, 1.0, 0.0)
-        state, count, _ = iterate(ITERATIONS, search.iteration, *first)
-        found = _Newton(*state)
-        (p,), _, _ = iterate(
-            1, lambda p: ((copied(pairs, found.accepted, p),), True), found.p, start=~(found.left <= enough)
+        v = pairs.body_velocities(free, p)
+        state, count, _ = iterate(
+            ITERATIONS, search.iteration, *_Newton(p, v, *violation(pairs, p, v), FIRST, 0.0, 0.0)
         )
-        return (p, found.left, count + 0.0), True
+        found = _Newton(*state)
+        return (found.p, found.left, count + 0.0), True
 
     (p, left, count), _, _ = iterate(1, all_iterations, guess, 0.0, 0.0, start=start)
     return p, left, count
+
+
+def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> tuple[Number, Number]:
+    """Return the root of the sum of squared violations [m/s] of the conditions of all points, and the largest one."""
+
+    def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
+        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
+        u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
+        for x in violations(frame, conditions, eases, p.at(k), u):
+            total, left = total + x * x, maximum(left, x)
+        return total, left
+
+    total, left = pairs.selection.visit(add, 0.0, 0.0)
+    return np.sqrt(total), left
 
 
 class _Search:
@@ -138,78 +157,71 @@ class _Search:
         (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.count, BLOCK * BLOCK))
 
     def iteration(self, *state: Any) -> tuple[tuple[Any, ...], Condition]:
-        """Make one iteration: try the impulses; then make a Newton step from them, or a sweep from the last ones."""
-        now = _Newton(*state)
-        raised = where(now.fresh == 1.0, now.R, minimum(now.R * RAISED, MOST))
-        v = self.pairs.body_velocities(self.free, now.p)
-        left, linear, blocks, sums = self._linearized(now.p, v, raised)
-        better = (left <= now.left) | (now.fresh == 1.0)
-        done = left <= self.enough
+        """Make one Newton step if it reduces the violation. If such steps failed repeatedly, make sweeps."""
+        now, pairs = _Newton(*state), self.pairs
+        linear, blocks, sums = self._linearized(now.p, now.v, now.R)
+        trial = self._step(linear, self.equations.solve(blocks, sums))
+        v_trial = pairs.body_velocities(self.free, trial)
+        merit, left = violation(pairs, trial, v_trial)
+        better = merit < now.merit
 
-        def newton(p: RowArray, accepted: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            accepted = copied(self.pairs, p, accepted)
-            return (self._step(p, linear, self.equations.solve(blocks, sums)), accepted), True
+        def accept(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            (v,) = repeat(v.count, lambda b, v: (v.put(b, v_trial.at(b)),), v)
+            return (copied(pairs, trial, p), v), True
 
-        def sweep(p: RowArray, accepted: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            p = copied(self.pairs, accepted, p)
-            return (self._swept(p, where(now.turn >= QUICK, 1.0, 0.0)), accepted), True
+        def sweep(p: RowArray, v: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+            caution = where(now.turn >= QUICK, 1.0, 0.0)
+            p, v = repeat(SWEEPS, lambda _, p, v: self._swept(p, v, caution), p, v)
+            return (p, v, *violation(pairs, p, v)), True
 
-        (p, accepted), _, _ = iterate(1, newton, now.p, now.accepted, start=better & ~done)
-        (p, accepted), _, _ = iterate(1, sweep, p, accepted, start=~better & ~done)
-        R = where(better, raised, maximum(now.R * LOWERED, LEAST))
-        after = _Newton(p, accepted, left, R, where(better, 0.0, 1.0), now.turn + 1.0)
-        return tuple(after), done
+        (p, v), _, _ = iterate(1, accept, now.p, now.v, start=better)
+        failed = where(better, 0.0, now.failed + 1.0)
+        merit, left = where(better, merit, now.merit), where(better, left, now.left)
+        factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
+        R = where(better, minimum(now.R * factor, MOST), maximum(now.R * LOWERED, LEAST))
+        (p, v, merit, left), _, _ = iterate(1, sweep, p, v, merit, left, start=failed >= PATIENCE)
+        after = _Newton(p, v, merit, left, R, where(failed >= PATIENCE, 0.0, failed), now.turn + 1.0)
+        return tuple(after), left <= self.enough
 
-    def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[Number, RowArray, RowArray, RowArray]:
-        """Return the residual [m/s] at p, the rows LINEAR of all pairs, and the blocks and right-hand sides."""
+    def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[RowArray, RowArray, RowArray]:
+        """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides of the equations."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
 
-        def add(
-            k: Number, linear: RowArray, blocks: RowArray, sums: RowArray, stiff: RowArray, left: Number
-        ) -> tuple[Any, ...]:
+        def add(k: Number, linear: RowArray, blocks: RowArray, sums: RowArray) -> tuple[Any, ...]:
             frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
             u = (pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)).reshape(POINTS, 3)
             traces = pairs.compliance(k).traces
             q, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
             for j in range(POINTS):
-                acts, ease = frame.acts[j] > 0.0, traces[j] + TINY_SIZE
-                bounce, friction = conditions.bounce[j], conditions.friction[j]
-                left = maximum(left, where(acts, point_residual(ease, friction, bounce, pushes[j], u[j]), 0.0))
-                each = R / ease
-                y = np.array([pushes[j][0] - each * (u[j][0] - bounce), *(pushes[j][1:] - each * u[j][1:])])
-                one, slope = limited(friction, y, each, acts)
+                each = R / (traces[j] + TINY_SIZE)
+                normal = pushes[j][0] - each * (u[j][0] - conditions.bounce[j])
+                y = np.array([normal, *(pushes[j][1:] - each * u[j][1:])])
+                one, slope = limited(conditions.friction[j], y, each, frame.acts[j] > 0.0)
                 q.append(one)
                 slopes.append(slope)
                 S = S + acting_at(slope.in_axes(frame.axes[j]), frame.arms[j])
-            more = np.concatenate(q) - p.at(k)
-            sums = pairs.add_wrench(k, frame, more, sums)
-            S_a, S_b = _shifted(S, frame.to_a), _shifted(S, frame.to_b)
-            for row, one, offset in zip(pairs.body_rows(k), (S_a, S_b), (frame.to_a, frame.to_b), strict=True):
-                own = _shifted(one.T, offset).T
-                blocks = blocks.put(row * count + row, blocks.at(row * count + row) + own.reshape(-1))
-            return linear.put(k, LINEAR.row(q, slopes)), blocks, sums, stiff.put(k, S.reshape(-1)), left
+            sums = pairs.add_wrench(k, frame, np.concatenate(q) - p.at(k), sums)
+            return linear.put(k, LINEAR.row(q, slopes)), self._coupled(k, frame, S, blocks), sums
 
-        def couple(k: Number, blocks: RowArray) -> tuple[RowArray]:
-            frame, (a, b), S = pairs.frame(k), pairs.body_rows(k), stiff.at(k).reshape(BLOCK, BLOCK)
-            S_a, S_b = _shifted(S, frame.to_a), _shifted(S, frame.to_b)
-            ab, ba = _shifted(S_b.T, frame.to_a).T, _shifted(S_a.T, frame.to_b).T
-            for place, one in ((a * count + b, ab), (b * count + a, ba)):
-                blocks = blocks.put(place, blocks.at(place) - one.reshape(-1))
-            return (blocks,)
-
-        linear, blocks, sums, stiff, left = pairs.selection.visit(
-            add,
-            row_array(pairs.count, LINEAR.size),
-            blocks,
-            zero_rows(count, BLOCK),
-            row_array(pairs.count, BLOCK * BLOCK),
-            0.0,
+        linear, blocks, sums = pairs.selection.visit(
+            add, row_array(pairs.count, LINEAR.size), blocks, zero_rows(count, BLOCK)
         )
-        (blocks,) = equations.both.visit(couple, blocks)
-        return left, linear, blocks, sums
+        return linear, blocks, sums
 
-    def _step(self, p: RowArray, linear: RowArray, change: RowArray) -> RowArray:
+    def _coupled(self, k: Number, frame: PairFrame, S: Array, blocks: RowArray) -> RowArray:
+        """Return the blocks with those of pair k added, from its matrix S (6, 6) about the first point."""
+        count, rows = self.equations.count, self.pairs.body_rows(k)
+        ends = list(zip(rows, (frame.to_a, frame.to_b), strict=True))
+        for column, offset in ends:
+            right = _shifted(S, offset)
+            for row, other in ends:
+                one = _shifted(right.T, other).T.reshape(-1)
+                place = row * count + column
+                blocks = blocks.put(place, blocks.at(place) + (one if row is column else -one))
+        return blocks
+
+    def _step(self, linear: RowArray, change: RowArray) -> RowArray:
         """Return the impulses after changes of the velocities of the bodies, from the linearized limits."""
         pairs = self.pairs
 
@@ -226,13 +238,12 @@ class _Search:
                 found += [normal, one[1] * scale, one[2] * scale]
             return (p.put(k, found),)
 
-        (p,) = pairs.selection.visit(move, p)
+        (p,) = pairs.selection.visit(move, row_array(pairs.count, ROWS))
         return p
 
-    def _swept(self, p: RowArray, caution: Number) -> RowArray:
-        """Return the impulses after Gauss-Seidel sweeps over all points, forward and backward."""
+    def _swept(self, p: RowArray, v: RowArray, caution: Number) -> tuple[RowArray, RowArray]:
+        """Return the impulses and velocities after a Gauss-Seidel sweep over all points."""
         pairs = self.pairs
-        v = pairs.body_velocities(self.free, p)
 
         def improve(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
             frame, conditions, C = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).C
@@ -247,8 +258,7 @@ class _Search:
             return p.put(k, np.concatenate(found)), pairs.pushed_by(k, frame, (total[:3], total[3:]), v)
 
         p, v = pairs.selection.visit(improve, p, v)
-        p, _ = pairs.selection.visit(improve, p, v, backward=True)
-        return p
+        return p, pairs.body_velocities(self.free, p)
 
 
 def _improved(

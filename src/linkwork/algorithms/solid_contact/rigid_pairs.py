@@ -270,12 +270,18 @@ def acting_at(B: Array, arm: Array) -> Array:
     return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
 
 
-def point_residual(ease: Number, friction: Number, bounce: Number, p: Array, u: Array) -> Number:
-    """Return the speed [m/s] by which a point with the impulse p (3,) and the speeds u (3,) violates its conditions.
+def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> list[Number]:
+    """Return the speeds (4,) [m/s] by which the points of a pair with impulses p (12,) and speeds u (12,) violate them.
 
-    `ease` [1/kg] is the trace of its mobility. See `RigidContact.residual`.
+    `eases` (4,) [1/kg] are the traces of the mobilities of the points. See `RigidContact.residual`.
     """
-    pushes = clipped((bounce - u[0]) / ease, -p[0])
-    along = p[1:] - u[1:] / ease
-    beyond = excess(length(along), friction * (p[0] + pushes))
-    return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
+    found = []
+    for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):
+        ease, (un, u1, u2) = eases[j] + TINY_SIZE, u[3 * j : 3 * j + 3]
+        pushes = clipped((conditions.bounce[j] - un) / ease, -normal)
+        slip = np.array([u1, u2]) / ease
+        along = np.array([t1, t2]) - slip
+        beyond = excess(length(along), conditions.friction[j] * (normal + pushes))
+        one = largest(np.array([pushes, *(slip + along * beyond)])) * ease
+        found.append(where(frame.acts[j] > 0.0, one, 0.0))
+    return found

@@ -43,7 +43,6 @@ from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] below which points of two solids touch
-FIRST_SETTLED = 1e-10  # as SETTLED, for the first of two passes; it finds which points stick
 HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
@@ -265,9 +264,7 @@ def moreau_with_solids(
 
     def once(k: Number, v: Array, p: RowArray, conditions: RowArray, iterations: Number, *_: Any) -> tuple[Any, ...]:
         conditions = pass_conditions(solids, k == 0, v, conditions)
-        found = solve_pairs(
-            replace(solids.pairs, conditions=conditions), middle.free(v), p, where(k == 0, FIRST_SETTLED, SETTLED)
-        )
+        found = solve_pairs(replace(solids.pairs, conditions=conditions), middle.free(v), p, SETTLED)
         return found.v, found.p, conditions, iterations + found.iterations, found.left, found.agreed
 
     start = remembered_impulses(solids, h), row_array(count, CONDITIONS.size)
