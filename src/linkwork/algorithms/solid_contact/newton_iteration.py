@@ -34,8 +34,8 @@ from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
 PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
-SWEEPS = 2
-QUICK = 60  # iterations after which Gauss-Seidel sweeps make smaller moves, which converge more reliably
+SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
+QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
 FIRST, LEAST, MOST = 1e3, 1.0, 1e8  # R times the mobility of the point: at first, and its limits
 # Factors of R: after an iteration that reduced the violation to less than 1 %, 10 %, or less, or did not reduce it
 FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
@@ -93,7 +93,7 @@ class _Newton(NamedTuple):
     """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, violations, and R.
 
     `merit` is the root of the sum of squared violations [m/s], and `left` the largest violation. `failed` is the number
-    of iterations in succession that did not reduce `merit`, and `turn` the number of iterations.
+    of iterations in succession that did not reduce `merit`, and `sweeps` the number of the next sweeps.
     """
 
     p: RowArray
@@ -102,7 +102,7 @@ class _Newton(NamedTuple):
     left: Number
     R: Number
     failed: Number
-    turn: Number
+    sweeps: Number
 
 
 def newton_impulses(
@@ -118,7 +118,7 @@ def newton_impulses(
         search = _Search(pairs, free, enough)
         v = pairs.body_velocities(free, p)
         state, count, _ = iterate(
-            ITERATIONS, search.iteration, *_Newton(p, v, *violation(pairs, p, v), FIRST, 0.0, 0.0)
+            ITERATIONS, search.iteration, *_Newton(p, v, *violation(pairs, p, v), FIRST, 0.0, SWEEPS)
         )
         found = _Newton(*state)
         return (found.p, found.left, count + 0.0), True
@@ -170,8 +170,12 @@ class _Search:
             return (copied(pairs, trial, p), v), True
 
         def sweep(p: RowArray, v: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
-            caution = where(now.turn >= QUICK, 1.0, 0.0)
-            p, v = repeat(SWEEPS, lambda _, p, v: self._swept(p, v, caution), p, v)
+            caution = where(now.sweeps > QUICK, 1.0, 0.0)
+
+            def one(p: RowArray, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
+                return (*self._swept(p, v, caution), count + 1.0), count + 1.0 >= now.sweeps
+
+            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, v, 0.0)
             return (p, v, *violation(pairs, p, v)), True
 
         (p, v), _, _ = iterate(1, accept, now.p, now.v, start=better)
@@ -180,7 +184,8 @@ class _Search:
         factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
         R = where(better, minimum(now.R * factor, MOST), maximum(now.R * LOWERED, LEAST))
         (p, v, merit, left), _, _ = iterate(1, sweep, p, v, merit, left, start=failed >= PATIENCE)
-        after = _Newton(p, v, merit, left, R, where(failed >= PATIENCE, 0.0, failed), now.turn + 1.0)
+        sweeps = where(failed >= PATIENCE, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
+        after = _Newton(p, v, merit, left, R, where(failed >= PATIENCE, 0.0, failed), sweeps)
         return tuple(after), left <= self.enough
 
     def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[RowArray, RowArray, RowArray]:
