@@ -227,7 +227,7 @@ def test_impulses_do_no_work_on_bodies_that_touch_without_bounce():
 def test_equations_of_bodies_agree_with_a_dense_solution():
     rng = np.random.default_rng(0)
     one = problem(rng, 4)
-    equations, n = BodyEquations.of(one.pairs), one.pairs.responses.count
+    equations, n = BodyEquations.of(one.pairs), one.pairs.responses.bodies
     dense = np.zeros((6 * n, 6 * n))
     blocks = row_array(n * n, 36)
     for i in range(n):

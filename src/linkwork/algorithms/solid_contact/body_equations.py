@@ -33,7 +33,7 @@ class BodyEquations:
     @staticmethod
     def of(pairs: TouchingPairs) -> BodyEquations:
         """Return the equations of the bodies of touching pairs, with the blocks that their elimination fills."""
-        count = pairs.responses.count
+        count = pairs.responses.bodies
         moving = pairs.responses.moving
 
         def mark(k: Number, active: RowArray, coupled: RowArray) -> tuple[RowArray, RowArray]:

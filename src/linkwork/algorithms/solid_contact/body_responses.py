@@ -23,8 +23,8 @@ from linkwork.spatial.traceable_loops import repeat
 class BodyResponses(NamedTuple):
     """Jacobians and responses of the bodies with solids, and the components of velocities that they move.
 
-    The bodies are `separate` if each component moves at most one of them: then an impulse on a body changes the velocity
-    of no other body. Loops over pairs then work with the velocities of bodies, else with those of components.
+    The bodies are `separate` if each component moves at most one of them: then an impulse on a body changes the
+    velocity of no other body. Loops over pairs then work with the velocities of bodies, else with those of components.
 
     Row b of `rows` has the Jacobian (6, n) of body b: its velocity at its origin and angular velocity, in world axes,
     are the Jacobian times the n velocities of its component. It also has the response (n, 6): the change of these
@@ -48,7 +48,7 @@ class BodyResponses(NamedTuple):
         return max(1, *map(len, self.members)) if self.members else 1
 
     @property
-    def count(self) -> int:
+    def bodies(self) -> int:
         """Number of bodies with solids."""
         return self.rows.count
 
@@ -90,7 +90,7 @@ class BodyResponses(NamedTuple):
             J, _ = self.of(b)
             return (found.put(b, J @ rows.at(self.component_of(b))),)
 
-        (found,) = repeat(self.count, of_body, row_array(self.count, 6))
+        (found,) = repeat(self.bodies, of_body, row_array(self.bodies, 6))
         return found
 
     def component_rows(self, v: Array) -> RowArray:
@@ -123,7 +123,7 @@ class BodyResponses(NamedTuple):
             place = self.component_of(b)
             return (rows.put(place, rows.at(place) + W @ wrenches.at(b)),)
 
-        (rows,) = repeat(self.count, push, self.component_rows(v))
+        (rows,) = repeat(self.bodies, push, self.component_rows(v))
         found = list(v)
         for number, members in enumerate(self.members):
             row = rows.at(float(number))
@@ -155,7 +155,10 @@ def body_responses(jacobians: Sequence[Array], response: Callable[[Array], Array
     """
     nv = jacobians[0].shape[1]
     answers = [np.column_stack([response(row) for row in J]) for J in jacobians]
-    moved = [[i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))] for J, W in zip(jacobians, answers)]
+    moved = [
+        [i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))]
+        for J, W in zip(jacobians, answers, strict=True)
+    ]
     members = _merged(moved)
     size = max(1, *map(len, members)) if members else 1
     component = [next((k for k, one in enumerate(members) if {*own} & {*one}), len(members)) for own in moved]

@@ -91,7 +91,7 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
         end = of_least_norm(frame, pairs.pair_conditions(k).friction, p.at(k))
         return p.put(k, end), pairs.add_wrench(k, frame, end, wrenches)
 
-    p, wrenches = pairs.selection.visit(finish, p, zero_rows(responses.count, 6))
+    p, wrenches = pairs.selection.visit(finish, p, zero_rows(responses.bodies, 6))
     v = responses.after_wrenches(free, wrenches)
     return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0))
 
@@ -170,7 +170,7 @@ def _solve_joined(pairs: TouchingPairs, free: Array, guess: RowArray, settled: N
         end = pair.of_least_norm(IMPULSES.parts(found.impulses.at(k))[1])
         return p.put(k, end), pairs.add_wrench(k, pair.frame, end, wrenches)
 
-    p, wrenches = pairs.selection.visit(finish, row_array(pairs.count, ROWS), zero_rows(responses.count, 6))
+    p, wrenches = pairs.selection.visit(finish, row_array(pairs.count, ROWS), zero_rows(responses.bodies, 6))
     agreed = where(found.left <= enough, 1.0, 0.0)
     return PairImpulses(responses.after_wrenches(free, wrenches), p, iterations, found.left, agreed)
 

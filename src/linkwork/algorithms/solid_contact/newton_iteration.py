@@ -45,7 +45,10 @@ LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
 
 class PointSlope(NamedTuple):
-    """Derivative R B (3, 3) of the limited impulse of a point by its speeds: rows (n, 0, 0), (c1, t11, t12), (c2, t12, t22)."""
+    """Derivative R B (3, 3) of the limited impulse of a point by its speeds.
+
+    Its rows are (n, 0, 0), (c1, t11, t12), (c2, t12, t22).
+    """
 
     n: Number
     c1: Number
@@ -110,8 +113,8 @@ def newton_impulses(
 ) -> tuple[RowArray, Number, Number]:
     """Return impulses of all touching pairs, the largest violation [m/s], and the number of iterations.
 
-    `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough` [m/s]
-    the tolerance. If the condition `start` is false, the guess is returned.
+    `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough`
+    [m/s] the tolerance. If the condition `start` is false, the guess is returned.
     """
 
     def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
@@ -154,7 +157,7 @@ class _Search:
             C = C + np.diag([C[i, i] * SOFT + TINY_SIZE for i in range(BLOCK)])
             return (rows.put(b, ldlt(C).matrix().reshape(-1)),)
 
-        (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.count, BLOCK * BLOCK))
+        (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.bodies, BLOCK * BLOCK))
 
     def iteration(self, *state: Any) -> tuple[tuple[Any, ...], Condition]:
         """Make one Newton step if it reduces the violation. If such steps failed repeatedly, make sweeps."""
@@ -189,7 +192,7 @@ class _Search:
         return tuple(after), left <= self.enough
 
     def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[RowArray, RowArray, RowArray]:
-        """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides of the equations."""
+        """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
 

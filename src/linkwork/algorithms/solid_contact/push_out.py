@@ -50,7 +50,7 @@ def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array
     def add(k: Number, wrenches: RowArray) -> tuple[RowArray]:
         return (pairs.add_wrench(k, pairs.frame(k), _along_normals(pushed.at(k)), wrenches),)
 
-    (wrenches,) = pairs.selection.visit(add, zero_rows(pairs.responses.count, 6))
+    (wrenches,) = pairs.selection.visit(add, zero_rows(pairs.responses.bodies, 6))
     return pairs.responses.after_wrenches(zeros, wrenches)
 
 

@@ -32,8 +32,8 @@ STRICT = np.tril_indices(ROWS, -1)
 class PairFrame(NamedTuple):
     """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
 
-    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point relative to
-    the origins of the two bodies. `acts` (4,) is 1 for points that touch.
+    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point relative
+    to the origins of the two bodies. `acts` (4,) is 1 for points that touch.
     """
 
     axes: Array
@@ -48,7 +48,7 @@ class PairFrame(NamedTuple):
         return np.concatenate(each)
 
     def wrench(self, p: Array) -> tuple[Array, Array]:
-        """Return the impulse (3,) and the angular impulse (3,) about the first point of impulses p (12,) of the points."""
+        """Return the impulse (3,) and the angular impulse (3,) about the first point of impulses p (12,)."""
         force, torque = np.zeros(3), np.zeros(3)
         for D, arm, part in zip(self.axes, self.arms, p.reshape(POINTS, 3), strict=True):
             push = D @ part
@@ -83,10 +83,10 @@ class PairMobility(NamedTuple):
 
 
 class PairCompliance(NamedTuple):
-    """Compliance C (6, 6) of the two bodies of a pair about its first point, and the traces of the mobilities of points.
+    """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of the points' mobilities.
 
-    Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg] is
-    the sum of the diagonal of the mobility (3, 3) of each point.
+    Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg]
+    is the sum of the diagonal of the mobility (3, 3) of each point.
     """
 
     C: Array
@@ -192,7 +192,7 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest speed [m/s] by which a point with impulses p (12,) and speeds u (12,) violates its conditions."""
+        """Return the largest violation [m/s] of a point with impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
@@ -247,7 +247,7 @@ def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
 
 
 def of_least_norm(frame: PairFrame, friction: Array, p: Array) -> Array:
-    """Return the impulses (12,) of least norm with the same sum and moment as p (12,), if all points can stick with them.
+    """Return the impulses (12,) of least norm with the sum and moment of p (12,), if all points can stick.
 
     Otherwise p is returned. The sum and the moment are those of the points that touch.
     """
@@ -264,7 +264,7 @@ def of_least_norm(frame: PairFrame, friction: Array, p: Array) -> Array:
 
 
 def acting_at(B: Array, arm: Array) -> Array:
-    """Return a matrix B (3, 3) that acts at a point, as a matrix (6, 6) about a point; `arm` (3,) [m] is between them."""
+    """Return a matrix B (3, 3) that acts at a point, as a matrix (6, 6) about a point `arm` (3,) [m] before it."""
     right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
     upper = np.concatenate([B, right], axis=1)
     return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)

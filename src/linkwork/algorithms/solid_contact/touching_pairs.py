@@ -1,4 +1,4 @@
-"""The touching pairs of solids in a step, in row arrays: velocities at their points, and the effect of their impulses."""
+"""The touching pairs of solids in a step: velocities at their points, and the effect of their impulses."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TouchingPairs:
 
     `selection` are the pairs that touch. `frames` and `conditions` have the layouts FRAME and CONDITIONS; `mobilities`
     has the layout COMPLIANCE if the bodies are separate (see `BodyResponses`), else MOBILITY. `body_a` and `body_b`
-    (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities comparable: the square
-    roots of the diagonal of the mass matrix.
+    (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities comparable: the
+    square roots of the diagonal of the mass matrix.
     """
 
     selection: Selection
@@ -103,7 +103,7 @@ class TouchingPairs:
 
     def wrenches(self, p: RowArray) -> RowArray:
         """Return the impulses and angular impulses on the bodies, one row (6,) each, of the impulses p of all pairs."""
-        rows = zero_rows(self.responses.count, 6)
+        rows = zero_rows(self.responses.bodies, 6)
         (rows,) = self.selection.visit(
             lambda k, rows: (self.add_wrench(k, self.frame(k), p.at(k), rows),),
             rows,
@@ -117,7 +117,7 @@ class TouchingPairs:
         def push(b: Number, rows: RowArray) -> tuple[RowArray]:
             return (rows.put(b, free.at(b) + self.responses.compliance(b) @ wrenches.at(b)),)
 
-        (rows,) = repeat(self.responses.count, push, row_array(self.responses.count, 6))
+        (rows,) = repeat(self.responses.bodies, push, row_array(self.responses.bodies, 6))
         return rows
 
 
