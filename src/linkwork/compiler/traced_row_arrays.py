@@ -68,9 +68,9 @@ class TracedRows:
         """Return the same array at another version, at the begin or end of a loop."""
         return TracedRows(self._tracer, self.region, version)
 
-    def selection(self) -> TracedSelection:
-        """Return the selection of the rows whose first number is not zero; see `spatial.row_arrays.selected_rows`."""
-        return TracedSelection(self._tracer, self)
+    def selection(self, first: Number, count: int) -> TracedSelection:
+        """Return the selection of rows whose first number is not zero; see `spatial.row_arrays.selected_rows`."""
+        return TracedSelection(self._tracer, self, first, count)
 
     def _current(self) -> Number:
         if self._tracer.latest[self.region.number] is not self:
@@ -91,22 +91,21 @@ class TracedRows:
 class TracedSelection:
     """Rows that the loop of a visit runs over, in a trace: those that any SIMD lane has selected.
 
-    `rows` lists them, and `length` is their number; both are the same in all lanes.
+    They are `count` rows from `first` on. `rows` lists them, and `length` is their number; both are the same in all
+    lanes.
     """
 
-    def __init__(self, tracer: LoopTracer, flags: TracedRows):
-        self._tracer, self._flags = tracer, flags
-        rows = tracer.new_rows(flags.count, 1, shared=True)
+    def __init__(self, tracer: LoopTracer, flags: TracedRows, first: Number, count: int):
+        self._tracer, self._flags, self._first, self._count = tracer, flags, first, count
+        rows = tracer.new_rows(count, 1, shared=True)
 
         def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
             tracer.scope.uniform.add(length.number)
-            wanted = (flags.at(k)[0] != 0.0) & tracer.mask
+            wanted = (flags.at(first + k)[0] != 0.0) & tracer.mask
             found = any_lane(wanted)
             return length + where(found, 1.0, 0.0), rows.written(length, [k], 0, found)
 
-        (self._length, self._rows), _ = tracer.record(
-            flags.count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ()
-        )
+        (self._length, self._rows), _ = tracer.record(count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ())
         tracer.scope.uniform.add(self._length.number)
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
@@ -117,12 +116,12 @@ class TracedSelection:
         def each(i: Number, *now: Any) -> tuple[tuple[Any, ...], Any]:
             tracer.scope.uniform.add(i.number)
             k = self._rows.at(length - 1.0 - i if backward else i)[0]
-            tracer.mask = (self._flags.at(k)[0] != 0.0) & (i < length) & outer
+            tracer.mask = (self._flags.at(self._first + k)[0] != 0.0) & (i < length) & outer
             changed = body(k, *now)
             tracer.mask, own = outer, tracer.mask
             return (i + 1.0, *tracer.frozen(own, changed, now)), i + 1.0 < length
 
-        return tracer.while_going(self._flags.count, each, 0.0 < length, (0.0, *state))[1:]
+        return tracer.while_going(self._count, each, 0.0 < length, (0.0, *state))[1:]
 
 
 def is_uniform(scope: Scope, number: int) -> bool:

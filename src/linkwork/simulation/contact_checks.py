@@ -13,10 +13,9 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_r
 from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
-from linkwork.algorithms.solid_contact.body_responses import body_jacobian
+from linkwork.algorithms.solid_contact.body_responses import about, body_jacobian
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
-from linkwork.algorithms.solid_contact.rigid_pairs import about
 from linkwork.algorithms.solid_contact.touching_solids import TouchingSolids
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh

@@ -92,12 +92,17 @@ def row_array(count: int, size: int) -> RowArray:
     return _PlainRows(count, size) if tracer is None else tracer.row_array(count, size)
 
 
-def selected_rows(flags: RowArray) -> Selection:
-    """Return the selection of the rows of `flags` whose first number is not zero."""
+def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None) -> Selection:
+    """Return the selection of the rows of `flags` whose first number is not zero.
+
+    With `first` and `count`, only the rows from `first` on are considered, `count` of them, and a visit counts them
+    from 0.
+    """
+    size = flags.count if count is None else count
     choose = getattr(flags, "selection", None)
     if choose is not None:
-        return choose()
-    return _PlainSelection([k for k in range(flags.count) if flags.at(k)[0] != 0.0])
+        return choose(first, size)
+    return _PlainSelection([k for k in range(size) if flags.at(first + k)[0] != 0.0])
 
 
 class _PlainRows:

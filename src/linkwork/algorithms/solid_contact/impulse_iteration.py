@@ -7,26 +7,18 @@ compares are the changes of velocities in an iteration, because the impulses of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.solid_contact.body_responses import BodyResponses
 from linkwork.algorithms.solid_contact.least_norm_impulses import of_least_norm
+from linkwork.algorithms.solid_contact.newton_iteration import newton_impulses
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
-from linkwork.algorithms.solid_contact.rigid_pairs import (
-    CONDITIONS,
-    FRAME,
-    ROWS,
-    PairConditions,
-    PairFrame,
-    RigidPair,
-    read_mobility,
-)
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied, zero_rows
 from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE
-from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, Value, cross, largest, ldlt, lookup, maximum, where
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import HUGE, TINY, TINY_SIZE
 
@@ -35,82 +27,6 @@ SETTLED = 1e-12  # speed by which a pair may violate its conditions, relative to
 ROUNDED = 1e-14  # the same, relative to the largest speed of a body
 # Impulses of a pair: at present, at the end of the last iteration, extrapolated, and changes of the ends
 IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,), (DEPTH, ROWS))
-
-
-@dataclass(frozen=True, eq=False)
-class TouchingPairs:
-    """The touching pairs of solids in a step: all that their impulses depend on, in row arrays with one row per pair.
-
-    `selection` are the pairs that touch. `frames`, `conditions` and `mobilities` have the layouts FRAME, CONDITIONS and
-    MOBILITY. `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make
-    velocities comparable: the square roots of the diagonal of the mass matrix.
-    """
-
-    selection: Selection
-    frames: RowArray
-    conditions: RowArray
-    mobilities: RowArray
-    body_a: Array
-    body_b: Array
-    responses: BodyResponses
-    weights: Array
-
-    @property
-    def count(self) -> int:
-        """Number of pairs, touching or not."""
-        return self.frames.count
-
-    def frame(self, k: Number) -> PairFrame:
-        """Return the geometry of the contact points of pair k."""
-        return PairFrame(*FRAME.parts(self.frames.at(k)))
-
-    def pair(self, k: Number) -> RigidPair:
-        """Return pair k with the conditions and the mobility of its points."""
-        conditions = PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
-        return RigidPair(self.frame(k), conditions, read_mobility(self.mobilities, k))
-
-    def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
-        """Return the relative velocity (3,) and angular velocity (3,) of the bodies of pair k at its first point.
-
-        The third result is the largest speed of one of the bodies there.
-        """
-        ends = []
-        for table, offset in ((self.body_a, frame.to_a), (self.body_b, frame.to_b)):
-            row = lookup(table, k)[0]
-            J, _ = self.responses.of(row)
-            V = J @ v.at(self.responses.component_of(row))
-            ends.append((V[:3] + cross(V[3:], offset), V[3:]))
-        (a, turn_a), (b, turn_b) = ends
-        return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
-
-    def speeds(self, k: Number, frame: PairFrame, v: RowArray) -> Array:
-        """Return the speeds (12,) along the axes of the points of pair k at the velocities v."""
-        return frame.speeds(*self.relative_velocity(k, frame, v)[:2])
-
-    def pushed(self, k: Number, frame: PairFrame, p: Array, v: RowArray) -> RowArray:
-        """Return the velocities after the impulses p (12,) of the points of pair k, from the velocities v."""
-        force, torque = frame.wrench(p)
-        for table, offset, sign in ((self.body_a, frame.to_a, 1.0), (self.body_b, frame.to_b, -1.0)):
-            row = lookup(table, k)[0]
-            _, W = self.responses.of(row)
-            place = self.responses.component_of(row)
-            v = v.put(place, v.at(place) + W @ (np.concatenate([force, torque + cross(offset, force)]) * sign))
-        return v
-
-
-class PairImpulses(NamedTuple):
-    """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
-
-    `iterations` is their number, `left` [m/s] the largest violation of the contact conditions, and `agreed` is 1 if it
-    is within the tolerance. `others` (n,) are the impulses of other constraints.
-    """
-
-    v: Array
-    p: RowArray
-    iterations: Number
-    left: Number
-    agreed: Number
-    others: Array = np.zeros(0)
 
 
 class _Search(NamedTuple):
@@ -144,8 +60,66 @@ def solve_pairs(
     It is used only if it is better than none. `others` are other constraints with bounded impulses, and `other_guess`
     (n,) is a first guess of theirs.
     """
+    if pairs.responses.separate:
+        return _solve_separate(pairs, free, guess, settled)
     others = OtherBlocks([]) if others is None else others
-    other_guess = np.zeros(0) if other_guess is None else other_guess
+    return _solve_joined(pairs, free, guess, settled, others, np.zeros(0) if other_guess is None else other_guess)
+
+
+def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number) -> PairImpulses:
+    """Return the impulses and velocities of pairs of separate bodies; see `solve_pairs` and `newton_iteration`."""
+    responses = pairs.responses
+    rows = responses.velocity_rows(free)
+    p = copied(pairs, guess, row_array(pairs.count, ROWS))
+    with_guess = pairs.body_velocities(rows, p)
+
+    def look(k: Number, fastest: Number, moved: Number, without: Number, left: Number) -> tuple[Number, ...]:
+        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
+        *motion, speed = pairs.relative_velocity(k, frame, rows)
+        drift = conditions.drift.reshape(ROWS)
+        u, guessed = frame.speeds(*motion) + drift, pairs.speeds(k, frame, with_guess) + drift
+        fastest = maximum(fastest, _fastest(frame, conditions, u))
+        without = largest(np.array([without, *violations(frame, conditions, eases, np.zeros(ROWS), u)]))
+        return (
+            fastest,
+            maximum(moved, speed),
+            without,
+            largest(np.array([left, *violations(frame, conditions, eases, p.at(k), guessed)])),
+        )
+
+    fastest, moving, without, left = pairs.selection.visit(look, 0.0, 0.0, 0.0, 0.0)
+    enough = fastest * settled + moving * ROUNDED + TINY_SIZE
+    start = ~(left <= enough)
+    better = where(left < without, 1.0, 0.0)
+    (p,) = pairs.selection.visit(lambda k, p: (p.put(k, p.at(k) * better),), p)
+    p, found, iterations = newton_impulses(pairs, rows, p, enough, start)
+    left = where(start, found, left)
+
+    after = pairs.body_velocities(rows, p)
+
+    def finish(k: Number, p: RowArray, wrenches: RowArray) -> tuple[RowArray, RowArray]:
+        pair = pairs.pair(k)
+        end = of_least_norm(pair, p.at(k), pairs.speeds(k, pair.frame, after) + pair.conditions.drift.reshape(ROWS))
+        return p.put(k, end), pairs.add_wrench(k, pair.frame, end, wrenches)
+
+    p, wrenches = pairs.selection.visit(finish, p, zero_rows(responses.bodies, 6))
+    v = responses.after_wrenches(free, wrenches)
+    return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0))
+
+
+def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:
+    """Return the largest speed [m/s] in the conditions of a pair whose points have the speeds u (12,)."""
+    acting = [where(frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
+    return largest(np.array([*acting, *conditions.bounce]))
+
+
+def _solve_joined(
+    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number, others: OtherBlocks, other_guess: Array
+) -> PairImpulses:
+    """Return the impulses and velocities of pairs of bodies that joints or other constraints connect.
+
+    The arguments are those of `solve_pairs`.
+    """
     responses = pairs.responses
     layout = RowLayout((responses.size,), (DEPTH, responses.size))
     weights = responses.velocity_rows(pairs.weights)
@@ -248,10 +222,8 @@ def _tolerance_and_guess(
         pair = pairs.pair(k)
         *motion, speed = pairs.relative_velocity(k, pair.frame, v)
         u = pair.frame.speeds(*motion) + pair.conditions.drift.reshape(ROWS)
-        acting = [where(pair.frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
         left = maximum(left, pair.residual(np.zeros(ROWS), u))
-        seen = largest(np.array([*acting, *pair.conditions.bounce]))
-        return maximum(fastest, seen), maximum(moved, speed), left, v
+        return maximum(fastest, _fastest(pair.frame, pair.conditions, u)), maximum(moved, speed), left, v
 
     def check(k: Number, left: Number, v: RowArray) -> tuple[Number, RowArray]:
         pair = pairs.pair(k)

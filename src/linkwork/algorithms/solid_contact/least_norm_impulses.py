@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import length
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, RigidPair
+from linkwork.algorithms.constraints.bounded_constraints import EASY, trace_of
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairFrame, RigidPair, acting_at, all_within_limits
 from linkwork.model.solids import POINTS
 from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
@@ -23,6 +24,7 @@ from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
 # refinement reduces the error of the effect by this fraction of a singular value.
 REGULAR = 1e-6
 REFINEMENTS = 5
+EVEN_REFINEMENTS = 3  # the same if all points stick
 SAME_EFFECT = 1e-11  # change of a speed, relative to the largest change by the impulses, that counts as none
 ATTEMPTS = 4  # each leaves out points that would have to pull, and weights friction by the normal impulses
 UNLOADED = 1e-6  # normal impulse, relative to the mean, below which the friction of a point is not reduced further
@@ -34,6 +36,33 @@ def of_least_norm(pair: RigidPair, p: Array, u: Array) -> Array:
 
     u (12,) are the speeds of the points, with their drifts. Points that would have to pull are left out.
     """
+    frame, friction = pair.frame, pair.conditions.friction
+    even = _even_impulses(frame, p)
+    rest = [where(x > 0.0, largest(part), 0.0) for x, part in zip(frame.acts, u.reshape(POINTS, 3), strict=True)]
+    sticks = (largest(np.array(rest)) <= STICKING_SPEED) & all_within_limits(frame.acts, friction, even)
+
+    def search(p: Array) -> tuple[tuple[Array], Condition]:
+        return (_searched(pair, p, u),), True
+
+    (found,), _, _ = iterate(1, search, p, start=~sticks)
+    return where(sticks, even, found)
+
+
+def _even_impulses(frame: PairFrame, p: Array) -> Array:
+    """Return the impulses (12,) of least norm with the sum and moment of p (12,) if all points that touch stick."""
+    N = np.zeros((6, 6))
+    for arm, acts in zip(frame.arms, frame.acts, strict=True):
+        N = N + acting_at(np.eye(3) * acts, arm)
+    factors = ldlt(N + np.diag([trace_of(N) * EASY + TINY_SIZE] * 6))
+    aim, least, touch = np.concatenate(frame.wrench(p)), np.zeros(ROWS), np.repeat(frame.acts, 3)
+    for _ in range(EVEN_REFINEMENTS):  # the factors are those of a regularized matrix
+        more = factors.solve(aim - np.concatenate(frame.wrench(least)))
+        least = least + frame.speeds(more[:3], more[3:]) * touch
+    return least
+
+
+def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
+    """Return the impulses of `of_least_norm` if some point slides, or would have to pull or to slide."""
     basis, free = _directions(pair, u)
     plain = np.array([[_entry(pair.mobility.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
     wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])

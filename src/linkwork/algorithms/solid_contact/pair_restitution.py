@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses, TouchingPairs, chosen_array, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import chosen_array, solve_pairs
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat

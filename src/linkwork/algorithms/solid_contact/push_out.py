@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.rigid_contact import AT_ALL, FREED, PUSHES
-from linkwork.algorithms.solid_contact.impulse_iteration import TouchingPairs
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
@@ -38,9 +37,7 @@ def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array
             step = where(pair.frame.acts[j] > 0.0, better - x[j], 0.0)
             change = np.array([*change[:j], step, *change[j + 1 :]])
             left = maximum(left, abs(step) * G[j])
-        p = np.array([part for x in change for part in (x, 0.0, 0.0)])
-        assert len(p) == ROWS
-        return pushes.put(k, x + change), pairs.pushed(k, pair.frame, p, shift), left
+        return pushes.put(k, x + change), pairs.pushed(k, pair.frame, _along_normals(change), shift), left
 
     def iteration(pushes: RowArray, shift: RowArray) -> tuple[tuple[Any, ...], Condition]:
         pushes, shift, left = pairs.selection.visit(push, pushes, shift, 0.0)
@@ -48,4 +45,15 @@ def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array
         return (pushes, shift), left <= enough
 
     state, _, _ = iterate(PUSHES, iteration, pushes, pairs.responses.velocity_rows(zeros), start=deepest > 0.0)
-    return pairs.responses.velocities(state[1], zeros)
+    pushed = state[0]
+
+    def add(k: Number, wrenches: RowArray) -> tuple[RowArray]:
+        return (pairs.add_wrench(k, pairs.frame(k), _along_normals(pushed.at(k)), wrenches),)
+
+    (wrenches,) = pairs.selection.visit(add, zero_rows(pairs.responses.bodies, 6))
+    return pairs.responses.after_wrenches(zeros, wrenches)
+
+
+def _along_normals(x: Array) -> Array:
+    """Return the impulses (12,) of the points of a pair whose normal parts are x (4,), without friction."""
+    return np.array([part for normal in x for part in (normal, 0.0, 0.0)])

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.bounded_constraints import EASY, regularized, trace_of
+from linkwork.algorithms.constraints.admissible_sets import clipped, excess, length
+from linkwork.algorithms.constraints.bounded_constraints import EASY, regularized
 from linkwork.algorithms.rigid_contact import RigidContact, axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout
-from linkwork.spatial.scalar import LDLT, Array, Condition, Number, cross, hat, ldlt, maximum, where
+from linkwork.spatial.scalar import LDLT, Array, Condition, Number, cross, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
@@ -30,7 +31,7 @@ STRICT = np.tril_indices(ROWS, -1)
 class PairFrame(NamedTuple):
     """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
 
-    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point, relative
+    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point relative
     to the origins of the two bodies. `acts` (4,) is 1 for points that touch.
     """
 
@@ -46,12 +47,20 @@ class PairFrame(NamedTuple):
         return np.concatenate(each)
 
     def wrench(self, p: Array) -> tuple[Array, Array]:
-        """Return impulse (3,) and angular impulse (3,) about the first point of the impulses p (12,) of all points."""
+        """Return the impulse (3,) and the angular impulse (3,) about the first point of impulses p (12,)."""
         force, torque = np.zeros(3), np.zeros(3)
         for D, arm, part in zip(self.axes, self.arms, p.reshape(POINTS, 3), strict=True):
             push = D @ part
             force, torque = force + push, torque + cross(arm, push)
         return force, torque
+
+    def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
+        """Return the impulse and angular impulse (6,) about the origins of the bodies A and B.
+
+        `force` and `torque` (3,) act on body A, about the first point; the opposite acts on B.
+        """
+        a = np.concatenate([force, torque + cross(self.to_a, force)])
+        return a, -np.concatenate([force, torque + cross(self.to_b, force)])
 
 
 class PairConditions(NamedTuple):
@@ -72,8 +81,25 @@ class PairMobility(NamedTuple):
     factors: LDLT
 
 
+class PairCompliance(NamedTuple):
+    """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of the points' mobilities.
+
+    Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg]
+    is the sum of the diagonal of the mobility (3, 3) of each point.
+    """
+
+    C: Array
+    traces: Array
+
+    def mobility(self, frame: PairFrame) -> PairMobility:
+        """Return the mobility of the points of the pair."""
+        return pair_mobility(frame, self.C)
+
+
 FRAME = RowLayout((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,))
 CONDITIONS = RowLayout((POINTS,), (POINTS,), (POINTS, 3))
+COMPLIANCE = RowLayout((21,), (POINTS,))
+TRIANGLE = np.tril_indices(6)
 MOBILITY = RowLayout((len(LOWER[0]),), (len(STRICT[0]),), (ROWS,))
 
 
@@ -111,22 +137,9 @@ def pair_mobility(frame: PairFrame, compliance: Array) -> PairMobility:
     return PairMobility(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
 
 
-def compliance_of(J: Array, W: Array, offset: Array) -> Array:
-    """Return the change (6, 6) of a body's velocity about a point due to a unit impulse and angular impulse there.
-
-    J (6, n) and W (n, 6) are the body's Jacobian and response about its origin, `offset` (3,) [m] the point relative to
-    it.
-    """
-    return about(J, offset) @ about(W.T, offset).T
-
-
-def about(J: Array, offset: Array) -> Array:
-    """Return a Jacobian (6, n) about the origin of a body as that about a point `offset` (3,) [m] from it."""
-    return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])
-
-
-def stored_mobility(mobility: PairMobility) -> list[Number]:
-    """Return the mobility of a pair as a row with the layout MOBILITY."""
+def stored_pair_mobility(frame: PairFrame, compliance: Array) -> list[Number]:
+    """Return the mobility of a pair with the `compliance` (6, 6) as a row with the layout MOBILITY."""
+    mobility = pair_mobility(frame, compliance)
     L = [mobility.factors.L[i][j] for i, j in zip(*STRICT, strict=True)]
     return MOBILITY.row(mobility.G[LOWER], L, mobility.factors.inverse_D)
 
@@ -141,6 +154,24 @@ def read_mobility(rows: RowArray, k: Number) -> PairMobility:
     for x, i in zip(strict, STRICT[0], strict=True):
         L[i].append(x)
     return PairMobility(G, LDLT(tuple(map(tuple, L)), tuple(inverse)))
+
+
+def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
+    """Return the compliance (6, 6) of a pair as a row with the layout COMPLIANCE."""
+    traces = []
+    for D, arm in zip(frame.axes, frame.arms, strict=True):
+        columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]
+        traces.append(sum((column @ (compliance @ column) for column in columns), 0.0))
+    return COMPLIANCE.row(compliance[TRIANGLE], traces)
+
+
+def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
+    """Return the compliance of pair k from its row."""
+    lower, traces = COMPLIANCE.parts(rows.at(k))
+    C = np.zeros((6, 6), dtype=object)
+    for x, i, j in zip(lower, *TRIANGLE, strict=True):
+        C[i, j] = C[j, i] = x
+    return PairCompliance(C, traces)
 
 
 class RigidPair(NamedTuple):
@@ -160,21 +191,14 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest violation [m/s] of the points' conditions, for impulses p (12,) and speeds u (12,)."""
+        """Return the largest violation [m/s] of a point with impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
         return left
 
     def _sticks(self, p: Array) -> Condition:
-        """Return whether the impulses p (12,) of all points are within their friction cones."""
-        sticks: Condition = True
-        for rows, one, _, acts in self._points():
-            n, t1, t2 = p[rows]
-            limit = one.friction * n
-            fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
-            sticks = (fits | ~acts) & sticks
-        return sticks
+        return all_within_limits(self.frame.acts, self.conditions.friction, p)
 
     def improved(self, p: Array, u: Array, caution: Number) -> Array:
         """Return impulses (12,) that satisfy the conditions of the pair, or nearly, with the other pairs fixed.
@@ -200,6 +224,36 @@ class RigidPair(NamedTuple):
         return where(sticks, stuck, swept)
 
 
-def weight(mobility: PairMobility) -> Number:
-    """Return the factor that makes impulses of different pairs comparable: the square root of the trace of G."""
-    return np.sqrt(trace_of(mobility.G))
+def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
+    """Return whether the impulses p (12,) of all points that touch are within their friction cones."""
+    within: Condition = True
+    for j in range(POINTS):
+        n, t1, t2 = p[3 * j : 3 * j + 3]
+        limit = friction[j] * n
+        fits = (n >= 0.0) & (t1 * t1 + t2 * t2 <= limit * limit)
+        within = (fits | ~(acts[j] > 0.0)) & within
+    return within
+
+
+def acting_at(B: Array, arm: Array) -> Array:
+    """Return a matrix B (3, 3) that acts at a point, as a matrix (6, 6) about a point `arm` (3,) [m] before it."""
+    right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
+    upper = np.concatenate([B, right], axis=1)
+    return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
+
+
+def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> list[Number]:
+    """Return the speeds (4,) [m/s] by which the points of a pair with impulses p (12,) and speeds u (12,) violate them.
+
+    `eases` (4,) [1/kg] are the traces of the mobilities of the points. See `RigidContact.residual`.
+    """
+    found = []
+    for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):
+        ease, (un, u1, u2) = eases[j] + TINY_SIZE, u[3 * j : 3 * j + 3]
+        pushes = clipped((conditions.bounce[j] - un) / ease, -normal)
+        slip = np.array([u1, u2]) / ease
+        along = np.array([t1, t2]) - slip
+        beyond = excess(length(along), conditions.friction[j] * (normal + pushes))
+        one = largest(np.array([pushes, *(slip + along * beyond)])) * ease
+        found.append(where(frame.acts[j] > 0.0, one, 0.0))
+    return found

@@ -10,10 +10,11 @@ import numpy as np
 from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.rigid_contact import separating_displacement
-from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, PairImpulses, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_pairs
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.algorithms.tangent_space import free_flight, integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import unbounded
@@ -39,11 +40,10 @@ from linkwork.simulation.methods.solids_mid_step import remembered_impulses, sol
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, where
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero
 from linkwork.spatial.traceable_loops import repeat
 
 NEAR = 1e-9  # distance [m] below which points of two solids touch
-FIRST_SETTLED = 1e-10  # as SETTLED, for the first of two passes; it finds which points stick
 
 
 def moreau_with_solids(
@@ -64,11 +64,11 @@ def moreau_with_solids(
     ) -> tuple[Any, ...]:
         conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
-        free, settled = middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
+        free = middle.free(v)
         if bounces:
-            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, settled, blocks, others)
+            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, SETTLED, blocks, others)
         else:
-            found = solve_pairs(pairs, free, p, settled, blocks, others)
+            found = solve_pairs(pairs, free, p, SETTLED, blocks, others)
         results = found.iterations + iterations, found.left, found.agreed
         return found.v, found.p, conditions, found.others, terms, *results
 

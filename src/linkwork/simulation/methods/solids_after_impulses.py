@@ -9,9 +9,9 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.impulse_iteration import PairImpulses
 from linkwork.algorithms.solid_contact.push_out import separating_displacement
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
 from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array

@@ -10,27 +10,27 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
-from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses
+from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses, relative_compliance
 from linkwork.algorithms.solid_contact.detection import BodyMotion, Touching, WorldPatch, body_rows, touching_pairs
-from linkwork.algorithms.solid_contact.impulse_iteration import TouchingPairs
 from linkwork.algorithms.solid_contact.pair_tables import BodyRows, PairGroup, groups_of
 from linkwork.algorithms.solid_contact.rigid_pairs import (
+    COMPLIANCE,
     CONDITIONS,
     FRAME,
     MOBILITY,
     ROWS,
-    about,
     pair_frame,
-    pair_mobility,
-    stored_mobility,
+    stored_compliance,
+    stored_pair_mobility,
 )
+from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Number, lookup, where
+from linkwork.spatial.scalar import Array, Number, lookup
 
 FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
@@ -90,18 +90,15 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
     laws, law = _force_laws(m)
 
     def prepare(k: Number, frames: RowArray, mobilities: RowArray) -> tuple[RowArray, RowArray]:
-        rows = [lookup(table, k)[0] for table in ends]
+        rows = lookup(ends[0], k)[0], lookup(ends[1], k)[0]
         A, B = (BodyMotion.read(bodies, row).pose for row in rows)
         frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
-        (J_a, W_a), (J_b, W_b) = (responses.of(row) for row in rows)
-        J_a, J_b = about(J_a, frame.to_a), about(J_b, frame.to_b)
-        W_a, W_b = about(W_a.T, frame.to_a).T, about(W_b.T, frame.to_b).T
-        same = where(responses.component_of(rows[0]) == responses.component_of(rows[1]), 1.0, 0.0)
-        compliance = J_a @ W_a + J_b @ W_b - (J_a @ W_b + J_b @ W_a) * same
-        mobility = pair_mobility(frame, compliance)
-        return frames.put(k, FRAME.row(*frame)), mobilities.put(k, stored_mobility(mobility))
+        compliance = relative_compliance(responses, rows, (frame.to_a, frame.to_b))
+        store = stored_compliance if responses.separate else stored_pair_mobility
+        return frames.put(k, FRAME.row(*frame)), mobilities.put(k, store(frame, compliance))
 
-    frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, MOBILITY.size))
+    size = (COMPLIANCE if responses.separate else MOBILITY).size
+    frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, size))
     conditions = row_array(count, CONDITIONS.size)
     pairs = TouchingPairs(selection, frames, conditions, mobilities, ends[0], ends[1], responses, weights)
     start = responses.velocity_rows(v)

@@ -76,8 +76,11 @@ class _BatchLoop:
     def _panel(self) -> int:
         """Return the number of blocks per panel; `run` executes each chunk for all blocks of a panel in turn.
 
-        A block has one state per SIMD lane. Code for one state (width 1) has no loops over blocks.
+        A block has one state per SIMD lane. Code for one state (width 1) has no loops over blocks. With row arrays, a
+        panel is one block: their loops end early, and each block should make only its own iterations.
         """
+        if self.plan.regions:
+            return 1
         block = 8 * self.width * max(1, self.plan.total)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1

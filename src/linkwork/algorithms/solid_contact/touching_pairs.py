@@ -1,0 +1,148 @@
+"""The touching pairs of solids in a step: velocities at their points, and the effect of their impulses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.body_responses import BodyResponses
+from linkwork.algorithms.solid_contact.rigid_pairs import (
+    CONDITIONS,
+    FRAME,
+    PairCompliance,
+    PairConditions,
+    PairFrame,
+    RigidPair,
+    read_compliance,
+    read_mobility,
+)
+from linkwork.spatial.row_arrays import RowArray, Selection, row_array
+from linkwork.spatial.scalar import Array, Number, cross, largest, lookup
+from linkwork.spatial.traceable_loops import repeat
+
+
+@dataclass(frozen=True, eq=False)
+class TouchingPairs:
+    """The touching pairs of solids in a step: all that their impulses depend on, in row arrays with one row per pair.
+
+    `selection` are the pairs that touch. `frames` and `conditions` have the layouts FRAME and CONDITIONS; `mobilities`
+    has the layout COMPLIANCE if the bodies are separate (see `BodyResponses`), else MOBILITY. `body_a` and `body_b`
+    (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities comparable: the
+    square roots of the diagonal of the mass matrix.
+    """
+
+    selection: Selection
+    frames: RowArray
+    conditions: RowArray
+    mobilities: RowArray
+    body_a: Array
+    body_b: Array
+    responses: BodyResponses
+    weights: Array
+
+    @property
+    def count(self) -> int:
+        """Number of pairs, touching or not."""
+        return self.frames.count
+
+    def frame(self, k: Number) -> PairFrame:
+        """Return the geometry of the contact points of pair k."""
+        return PairFrame(*FRAME.parts(self.frames.at(k)))
+
+    def pair_conditions(self, k: Number) -> PairConditions:
+        """Return the contact conditions of the points of pair k."""
+        return PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
+
+    def compliance(self, k: Number) -> PairCompliance:
+        """Return the compliance of pair k; the bodies must be separate."""
+        return read_compliance(self.mobilities, k)
+
+    def pair(self, k: Number) -> RigidPair:
+        """Return pair k with the conditions and the mobility of its points."""
+        frame = self.frame(k)
+        mobility = self.compliance(k).mobility(frame) if self.responses.separate else read_mobility(self.mobilities, k)
+        return RigidPair(frame, self.pair_conditions(k), mobility)
+
+    def body_rows(self, k: Number) -> tuple[Number, Number]:
+        """Return the rows of the two bodies of pair k."""
+        return lookup(self.body_a, k)[0], lookup(self.body_b, k)[0]
+
+    def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
+        """Return the relative velocity (3,) and angular velocity (3,) of the bodies of pair k at its first point.
+
+        The third result is the largest speed of one of the bodies there.
+        """
+        ends = []
+        for row, offset in zip(self.body_rows(k), (frame.to_a, frame.to_b), strict=True):
+            V = self.responses.body_velocity(row, v)
+            ends.append((V[:3] + cross(V[3:], offset), V[3:]))
+        (a, turn_a), (b, turn_b) = ends
+        return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
+
+    def speeds(self, k: Number, frame: PairFrame, v: RowArray) -> Array:
+        """Return the speeds (12,) along the axes of the points of pair k at the velocities v."""
+        return frame.speeds(*self.relative_velocity(k, frame, v)[:2])
+
+    def pushed(self, k: Number, frame: PairFrame, p: Array, v: RowArray) -> RowArray:
+        """Return the velocities after the impulses p (12,) of the points of pair k, from the velocities v."""
+        return self.pushed_by(k, frame, frame.wrench(p), v)
+
+    def pushed_by(self, k: Number, frame: PairFrame, wrench: tuple[Array, Array], v: RowArray) -> RowArray:
+        """Return the velocities after an impulse and angular impulse about the first point of pair k, on its body A."""
+        for row, one in zip(self.body_rows(k), frame.on_bodies(*wrench), strict=True):
+            v = self.responses.pushed(row, one, v)
+        return v
+
+    def add_wrench(self, k: Number, frame: PairFrame, p: Array, wrenches: RowArray) -> RowArray:
+        """Return the impulses and angular impulses (6,) on the bodies, with those of the points of pair k added."""
+        for row, one in zip(self.body_rows(k), frame.on_bodies(*frame.wrench(p)), strict=True):
+            wrenches = wrenches.put(row, wrenches.at(row) + one)
+        return wrenches
+
+    def wrenches(self, p: RowArray) -> RowArray:
+        """Return the impulses and angular impulses on the bodies, one row (6,) each, of the impulses p of all pairs."""
+        rows = zero_rows(self.responses.bodies, 6)
+        (rows,) = self.selection.visit(
+            lambda k, rows: (self.add_wrench(k, self.frame(k), p.at(k), rows),),
+            rows,
+        )
+        return rows
+
+    def body_velocities(self, free: RowArray, p: RowArray) -> RowArray:
+        """Return the velocities of separate bodies with the impulses p of all pairs, from those without them."""
+        wrenches = self.wrenches(p)
+
+        def push(b: Number, rows: RowArray) -> tuple[RowArray]:
+            return (rows.put(b, free.at(b) + self.responses.compliance(b) @ wrenches.at(b)),)
+
+        (rows,) = repeat(self.responses.bodies, push, row_array(self.responses.bodies, 6))
+        return rows
+
+
+class PairImpulses(NamedTuple):
+    """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
+
+    `iterations` is their number, `left` [m/s] the largest violation of the contact conditions, and `agreed` is 1 if it
+    is within the tolerance. `others` (n,) are the impulses of other constraints.
+    """
+
+    v: Array
+    p: RowArray
+    iterations: Number
+    left: Number
+    agreed: Number
+    others: Array = np.zeros(0)
+
+
+def zero_rows(count: int, size: int) -> RowArray:
+    """Return a row array of zeros."""
+    (rows,) = repeat(count, lambda k, rows: (rows.put(k, np.zeros(size)),), row_array(count, size))
+    return rows
+
+
+def copied(pairs: TouchingPairs, source: RowArray, target: RowArray) -> RowArray:
+    """Return `target` with the rows of all touching pairs from `source`."""
+    (target,) = pairs.selection.visit(lambda k, rows: (rows.put(k, source.at(k)),), target)
+    return target
