@@ -10,7 +10,7 @@ TURN = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
 
 
 def frame() -> lw.Builder:
-    """Return a Builder with seven wheels, an arm on the first, and a free body with a welded cuff; no elements."""
+    """Return a Builder with seven wheels, an arm on the first, and a free body with a welded cuff; some have shapes."""
     b = lw.Builder("everything")
     for k, name in enumerate("abcdefg"):
         b.body(name, 1.0, (0.1, 0, 0), (1, 1, 1))
@@ -18,6 +18,8 @@ def frame() -> lw.Builder:
     b.body("free", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "free")
     b.body("cuff", 1.0, inertia=(1, 1, 1))
     b.joint("glue", lw.Weld(), "free", "cuff", at=(0.2, 0.1, 0), rpy=(0.1, 0.2, 0.3))
+    b.geometry("g", lw.Sphere(0.1), role="collision").geometry("free", lw.Box((0.1, 0.2, 0.3)), role="collision")
+    b.geometry("tip", lw.Capsule(0.1, 0.2), role="collision")
     return b.body("tip", 1.0, inertia=(1, 1, 1)).joint("tip", lw.Revolute(), "a", "tip", at=(0, 0, 1))
 
 
@@ -45,5 +47,7 @@ def mechanism_with_all_elements() -> lw.Builder:
     )
     corners = lw.box_corners((1, 1, 1))[:2]
     b.touch("rigid", "b", corners, friction=0.4, restitution=0.5, against=("ground", "terrain"))
+    b.collide("bump", "g", "free", stiffness=2e4, damping=5, friction=(0.8, 0.6), restitution=0.4)
+    b.collide("press", pairs=[("free", "tip")], exclude=[("free", "g")], stiffness=1e4, **along)
     b.spring("spring", "a", "cuff", (0, 0, 0.1), stiffness=9, damping=0.5, length=0.2)
     return b.spring("damper", "world", "b", damping=1.0)

@@ -8,7 +8,7 @@ import linkwork as lw
 G = 9.81
 
 
-def on_slope(shape: lw.Box, angle: float, **law: object) -> lw.Mechanism:
+def on_slope(shape: lw.Box, angle: float, **force_law: object) -> lw.Mechanism:
     """A box of 1 kg on a plane with a slope about the y axis; gravity is turned instead of the plane."""
     gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
     b = lw.Builder("slope", gravity=gravity).surface("floor", lw.Plane())
@@ -16,16 +16,16 @@ def on_slope(shape: lw.Box, angle: float, **law: object) -> lw.Mechanism:
     inertia = ((y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12)
     b.body("box", 1.0, inertia=inertia).joint("free", lw.Free(), "world", "box")
     b.geometry("box", shape, role="collision")
-    return b.collide("ground", **({"stiffness": 2e4, "damping": 100.0} | law)).build()
+    return b.collide("ground", **({"stiffness": 2e4, "damping": 100.0} | force_law)).build()
 
 
-def stack(count: int, **law: object) -> lw.Mechanism:
+def stack(count: int, **force_law: object) -> lw.Mechanism:
     """Equal cubes of 1 kg and 1 m, above each other."""
     b = lw.Builder("stack", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     for k in range(count):
         b.body(f"box {k}", 1.0, inertia=(1 / 6, 1 / 6, 1 / 6)).joint(f"free {k}", lw.Free(), "world", f"box {k}")
         b.geometry(f"box {k}", lw.Box((1, 1, 1)), role="collision")
-    return b.collide("all", **law).build()
+    return b.collide("all", **force_law).build()
 
 
 def test_a_stack_of_equal_aligned_boxes_rests_at_its_static_depth() -> None:

@@ -31,7 +31,7 @@ ALL: dict[str, Element] = {one.name: one for items in M.elements.values() for on
 VERBS = {
     "loops": "close", "drives": "drive", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet",
     "latches": "latch", "transmissions": "transmission", "differentials": "differential", "couplings": "couple",
-    "surfaces": "surface", "contacts": "touch", "springs": "spring",
+    "surfaces": "surface", "contacts": "touch", "collisions": "collide", "springs": "spring",
 }  # fmt: skip
 each_kind = pytest.mark.parametrize("class_", KINDS, ids=lambda class_: class_.section)
 each = pytest.mark.parametrize("name", ALL)

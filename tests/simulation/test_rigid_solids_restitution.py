@@ -10,13 +10,13 @@ import linkwork as lw
 G = 9.81
 
 
-def falling(shapes: dict[str, Any], gravity: float = G, **law: float) -> lw.Mechanism:
+def falling(shapes: dict[str, Any], gravity: float = G, **force_law: float) -> lw.Mechanism:
     """Bodies of 1 kg with one shape each above a plane, which do not touch each other."""
     b = lw.Builder(gravity=(0, 0, -gravity)).surface("floor", lw.Plane())
     for name, shape in shapes.items():
         b.body(name, 1.0, inertia=(0.004, 0.005, 0.006)).joint(name, lw.Free(), "world", name)
         b.geometry(name, shape, role="collision")
-    return b.collide("all", against="floor", **law).build()
+    return b.collide("all", against="floor", **force_law).build()
 
 
 def test_elastic_sphere_conserves_energy_and_others_rise_to_their_height() -> None:
@@ -66,7 +66,7 @@ def test_impacts_of_boxes_coins_and_capsules_add_no_energy() -> None:
 
 @pytest.mark.slow
 def test_oblique_impact_of_a_rod_adds_no_energy() -> None:
-    """Newton's law of restitution alone would add energy (Kane 1984)."""
+    """Newton's force_law of restitution alone would add energy (Kane 1984)."""
     b = lw.Builder("kane", gravity=(0, 0, 0)).surface("floor", lw.Plane(), at=(0, 0, 0))
     for name, parent, at in (("upper", "world", (0, 0, 1.8)), ("lower", "upper", (0, 0, -1.0))):
         b.body(name, 1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 1e-6))

@@ -15,12 +15,12 @@ Q0 = [0, 0, 0.25, 1, 0.1, 0.2, 0]
 V0 = [0.5, 0, 0, 1, 2, 3]
 
 
-def boxes(**law: Any) -> lw.Mechanism:
+def boxes(**force_law: Any) -> lw.Mechanism:
     """A box above a plane."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("box", 1.0, inertia=(0.01, 0.01, 0.01)).joint("box", lw.Free(), "world", "box")
     b.geometry("box", lw.Box((0.2, 0.3, 0.2)), role="collision")
-    return b.collide("all", **({"friction": 0.5, "restitution": 0.3} | law)).build()
+    return b.collide("all", **({"friction": 0.5, "restitution": 0.3} | force_law)).build()
 
 
 def test_runs_continue_from_files_and_pickles_and_agree_with_the_simulator(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def _of_reach(one: BipedRun) -> list[Statement]:
         Statement(
             "1: the feet slide, an artefact of impulsive contact",
             f"after landing, anchors move by {1e3 * slid:.2g} mm, feet by {1e3 * moved:.2f} mm in the contact springs",
-            slid < 1e-3 and moved < 1e-3,
+            slid < 2e-3 and moved < 1e-3,  # contacts at the friction limit drag their anchors
         ),
     ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 # Angle [rad] between the normals of a face and of two edges below which the patch is that of the face. A box that rests
 # on another one with a slight tilt then keeps four points; with edges it would have one, which changes at every step.
 ALIGNED = 0.02
+SHALLOW = 1e-3  # distance, relative to the sum of all half extents, above which edges are not replaced by a face
 PARALLEL = 1e-16  # squared sine of the angle between two edges that count as parallel
 
 
@@ -45,7 +46,7 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
     exact unless the nearest features are two vertices, or a vertex and an edge. Face normals are preferred within
     round-off, z before x before y, B before A. They are also preferred to normals of two edges that deviate by less
-    than ALIGNED; distances are then exact to the square of this angle.
+    than ALIGNED, if the distance is below SHALLOW of the size; its error is then below this fraction of the size.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p
@@ -56,7 +57,8 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     face = where(from_a, face_a.separation, face_b.separation)
     selector = where(from_a, face_a.selector, face_b.selector)
     cosine = dot(edges.normal, where(from_a, X.R @ selector, selector))
-    skew = cosine * cosine < 1.0 - ALIGNED * ALIGNED
+    shallow = abs(edges.separation) < SHALLOW * size
+    skew = (cosine * cosine < 1.0 - ALIGNED * ALIGNED) | ~shallow
     edges_first = edges.separation > face + SAME * size
     along_edges = edges_first & skew
     faces = _face_patch(a, b, X, p_a, from_a, selector, where(edges_first, edges.separation, face))

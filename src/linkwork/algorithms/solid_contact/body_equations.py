@@ -34,11 +34,11 @@ class BodyEquations:
     def of(pairs: TouchingPairs) -> BodyEquations:
         """Return the equations of the bodies of touching pairs, with the blocks that their elimination fills."""
         count = pairs.responses.bodies
-        moving = pairs.responses.moving
+        mobile = pairs.responses.mobile
 
         def mark(k: Number, active: RowArray, coupled: RowArray) -> tuple[RowArray, RowArray]:
             a, b = pairs.body_rows(k)
-            moves_a, moves_b = (lookup(moving, row)[0] for row in (a, b))
+            moves_a, moves_b = (lookup(mobile, row)[0] for row in (a, b))
             active = active.put(a, [moves_a]).put(b, [moves_b])
             place = minimum(a, b) * count + maximum(a, b)
             return active, coupled.put(place, [moves_a * moves_b])

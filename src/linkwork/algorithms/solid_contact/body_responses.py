@@ -60,7 +60,7 @@ class BodyResponses(NamedTuple):
         return not self.beside and len(moved) == len(set(moved))
 
     @property
-    def moving(self) -> Array:
+    def mobile(self) -> Array:
         """Table (nbodies, 1): 1 for bodies that move, 0 for fixed ones."""
         return np.where(self.component < len(self.members), 1.0, 0.0)
 

@@ -1,7 +1,7 @@
 """Impulses of least norm among those of a pair of solids with the same effect.
 
 Four points on two bodies are redundant, so the contact conditions do not determine their impulses. Those of least norm
-have no self-stress, and treat the points alike: the pressure under a flush face is a linear function of the position.
+have no self-stress, and favour no point: the pressure under a flush face is a linear function of the position.
 A point that slides keeps its friction at the limit, opposite to its slip: only its normal impulse is free. If the
 friction impulses of least norm exceed the limits, those of the points are weighted by the normal impulses.
 """

@@ -82,10 +82,10 @@ def solve_pairs_with_restitution(
             return impulses.put(k, IMPULSES.row(*parts)), done + p @ _mean_speeds(pairs, k, start, v)
 
         impulses, done = pairs.selection.visit(end, now.impulses, others.work(found.others, before, found.v))
-        kept, new = (now.v, now.left, now.agreed, now.others), (found.v, found.left, found.agreed, found.others)
+        old, new = (now.v, now.left, now.agreed, now.others), (found.v, found.left, found.agreed, found.others)
         both = [
             np.array([chosen_array(first, b, a[0]), chosen_array(first, a[1], b)])
-            for a, b in zip(kept, new, strict=True)
+            for a, b in zip(old, new, strict=True)
         ]
         iterations = now.iterations + where(now.needed == 1.0, found.iterations, 0.0)
         fails = (done > 0.0) | (found.agreed == 0.0)

@@ -29,7 +29,7 @@ def pass_conditions(
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
 
     def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
-        (static, dynamic), restitution = FORCE_LAW.parts(solids.laws.at(lookup(solids.law, k)[0]))
+        (static, dynamic), restitution = FORCE_LAW.parts(solids.force_laws.at(lookup(solids.force_law_of, k)[0]))
         (memory,) = MEMORY.parts(solids.memory.at(k))
         start, drift = solids.before.at(k), drifts.at(k).reshape(POINTS, 3)
         after = where(first, start, pairs.speeds(k, pairs.frame(k), rows))

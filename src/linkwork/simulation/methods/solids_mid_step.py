@@ -48,9 +48,9 @@ class SolidsAtMidStep(NamedTuple):
     """All pairs of solids in the middle of a step: the touching ones, and what else the step needs of each pair.
 
     `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
-    the contacts at the beginning of the step, `before` (12,) are the speeds of the points before the impulses, and
-    `laws` the force laws. `law` (n, 1) is the row in `laws` of each pair. Contacts that approach at most at the speed
-    `slow` [m/s] do not bounce.
+    the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
+    `force_laws` are those of all collisions, and `force_law_of` (n, 1) is the row of each pair in them. Contacts that
+    approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     pairs: TouchingPairs
@@ -59,8 +59,8 @@ class SolidsAtMidStep(NamedTuple):
     touching: Touching
     memory: RowArray
     before: RowArray
-    laws: RowArray
-    law: Array
+    force_laws: RowArray
+    force_law_of: Array
     slow: Number
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
@@ -87,7 +87,7 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
     )
     count, selection = len(m.solid_pairs), selected_rows(touching.flags)
     ends = [_arranged_bodies(groups)[:, column : column + 1] for column in (0, 1)]
-    laws, law = _force_laws(m)
+    force_laws, force_law_of = _force_laws(m)
 
     def prepare(k: Number, frames: RowArray, mobilities: RowArray) -> tuple[RowArray, RowArray]:
         rows = lookup(ends[0], k)[0], lookup(ends[1], k)[0]
@@ -109,7 +109,7 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
     for k in range(count):
         memory = memory.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
     there = BodiesAtMidStep(of.numbers, poses, bodies)
-    return SolidsAtMidStep(pairs, there, groups, touching, memory, before, laws, law, slow)
+    return SolidsAtMidStep(pairs, there, groups, touching, memory, before, force_laws, force_law_of, slow)
 
 
 def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
@@ -125,11 +125,11 @@ def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
     """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
     collisions = list(m.collisions)
-    laws = row_array(len(collisions), FORCE_LAW.size)
+    force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):
-        laws = laws.put(float(row), FORCE_LAW.row(one.friction, one.restitution))
+        force_laws = force_laws.put(float(row), FORCE_LAW.row(one.friction, one.restitution))
     names = [one.name for one in collisions]
-    return laws, np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
+    return force_laws, np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
 
 
 def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
