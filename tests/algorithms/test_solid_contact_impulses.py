@@ -155,7 +155,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = ("high friction", "mass ratio")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in SLOW else kind for kind in KINDS]
+)
 def test_impulses_satisfy_all_conditions(kind):
     for seed in range(2):
         one = problem(np.random.default_rng([seed, len(kind)]), 3, **KINDS[kind])
@@ -218,6 +223,7 @@ def test_bad_guess_does_not_matter():
     np.testing.assert_allclose(again, v, rtol=0, atol=1e-10 * np.abs(v).max())
 
 
+@pytest.mark.slow
 def test_impulses_do_no_work_on_bodies_that_touch_without_bounce():
     for seed in range(3):
         one = problem(np.random.default_rng(10 + seed), 3)

@@ -30,6 +30,7 @@ def test_block_topples_at_the_angle_whose_tangent_is_width_over_height(method: s
     assert turned[1].max() > 0.5  # it falls over
 
 
+@pytest.mark.slow
 def test_balls_in_a_row_pass_on_their_speed() -> None:
     """Newton's cradle with gaps: as many balls leave as arrive, at the same speed, and the others rest."""
     mass, hard, count, speed = 0.5, 1e6, 4, 1.0

@@ -191,6 +191,7 @@ def test_sampled_separation_is_the_distance_of_the_contact_patch(first: str, sec
         assert abs(-one.depth - distance) < 5e-4 if distance < 1e8 else one.depth < 0.0
 
 
+@pytest.mark.slow
 def test_a_model_of_solids_saved_and_loaded_again_gives_the_same_bits(tmp_path: Path) -> None:
     world = FLOOR + free("a", 'type="mesh" mesh="m"') + free("b", 'type="cylinder" size="0.3 0.2"', "0.2 0.1 2.2")
     m, _ = loaded(tmp_path, world, HULL)

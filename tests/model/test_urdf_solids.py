@@ -136,6 +136,7 @@ def test_meshes_without_a_hull_are_left_out_by_name(file: str, text: str | None,
     assert pairs(m) == {"b and d"}
 
 
+@pytest.mark.slow
 def test_a_loaded_robot_with_a_floor_in_its_document_lands_on_it(tmp_path: Path) -> None:
     tetrahedron(tmp_path)
     damped = CHAIN.replace("</joint>", '<dynamics damping="20"/></joint>')

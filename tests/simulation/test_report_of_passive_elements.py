@@ -190,6 +190,7 @@ def test_a_ball_that_rolls_off_an_edge_falls(contact: str) -> None:
     assert not early.report().warnings
 
 
+@pytest.mark.slow
 def test_what_cannot_be_checked_has_a_reason() -> None:
     run = lw.simulate(box(), **THROWN, duration=0.1, record=("q", "v", "work"))
     reasons = run.report().not_checked

@@ -42,6 +42,7 @@ def test_cubes_on_rams_with_brakes_and_a_ratchet() -> None:
     assert run["work"] == pytest.approx(energy - energy[0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_table_on_feet_with_a_sliding_cube_and_a_ball_that_rolls() -> None:
     """The feet are contacts of points; the cube slides on the table, which slides on its feet."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())

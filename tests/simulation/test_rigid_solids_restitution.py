@@ -19,6 +19,7 @@ def falling(shapes: dict[str, Any], gravity: float = G, **force_law: float) -> l
     return b.collide("all", against="floor", **force_law).build()
 
 
+@pytest.mark.slow
 def test_elastic_sphere_conserves_energy_and_others_rise_to_their_height() -> None:
     m = falling({"ball": lw.Sphere(0.1)}, restitution=0.0)
     given = np.array([1.0, 0.5, 0.0])

@@ -91,7 +91,10 @@ KINDS = {
     "compliant contacts": (
         touching,
         (
-            *(f"contact.{part}" for part in ("state", "since", "force", "anchor", "slip", "energy", "wrenches")),
+            *(
+                f"contact.{part}"
+                for part in ("state", "since", "force", "anchor", "slip", "point", "energy", "wrenches")
+            ),
             "contact.impulse",
             "work.contacts",
         ),
@@ -99,7 +102,7 @@ KINDS = {
     "rigid contacts": (
         lambda: touching("rigid"),
         (
-            *(f"contact.{part}" for part in ("state", "since", "force", "torque", "slip", "wrenches")),
+            *(f"contact.{part}" for part in ("state", "since", "force", "torque", "slip", "point", "wrenches")),
             "contact.impulse",
             "work.contacts",
         ),
