@@ -53,7 +53,7 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Context manager inside which loops are unrolled in a trace too; derivatives of their results need this."""
+    """Context manager inside which a trace unrolls loops, as Python does; derivatives of their results need this."""
     token = _tracer.set(None)
     try:
         yield

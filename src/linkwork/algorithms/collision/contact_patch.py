@@ -60,7 +60,7 @@ def touch_of_ball(centre: Array, radius: Number, distance: Number, normal: Array
 
 
 def patch_of(touches: Sequence[Touch]) -> ContactPatch:
-    """Return the patch with one to four given points; the others do not exist and repeat the first one.
+    """Return the patch of one to four contact points; unused places repeat the first point at the distance FAR.
 
     The patch has points (4, 3) [m], distances (4,) [m] and normals (4, 3).
     """

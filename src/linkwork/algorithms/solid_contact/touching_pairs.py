@@ -60,7 +60,7 @@ class TouchingPairs:
         return read_compliance(self.mobilities, k)
 
     def pair(self, k: Number) -> RigidPair:
-        """Return pair k with the conditions and the mobility of its points."""
+        """Return pair k: its geometry, contact conditions, and response to impulses at its points."""
         frame = self.frame(k)
         mobility = self.compliance(k).mobility(frame) if self.responses.separate else read_mobility(self.mobilities, k)
         return RigidPair(frame, self.pair_conditions(k), mobility)

@@ -45,7 +45,7 @@ def ledger_of_step(
 
 
 def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
-    """Return the state `moved` after a step h [s] with the impulse of the ground in its ledger, if it has one.
+    """Return the state `moved` after a step h [s] with the ground impulse added to its ledger (see `ledger`), if any.
 
     q (nq,) and v (nv,) are those at mid-step, where the contact impulses act.
     """
