@@ -101,3 +101,10 @@ def test_slip_is_recorded_by_default_without_rigid_solids_only() -> None:
     points = b.joint("ball", lw.Free(), "world", "ball").touch("skin", "ball", radius=0.1).build()
     assert "contact.slip" in lw.simulate(points, Q0, duration=2e-3, dt=1e-3, contact="rigid").recorded
     assert "contact.slip" not in lw.simulate(boxes(), Q0, duration=1e-3, dt=1e-3, contact="rigid").recorded
+
+
+def test_report_checks_the_momentum_of_solids_on_the_ground() -> None:
+    run = lw.simulate(boxes(), Q0, duration=0.3, dt=1e-3, contact="rigid")
+    text = str(run.report())
+    assert "all checks passed" in text
+    assert "that gravity and ground do not cause" in text

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.ledger import IMPULSE, LEDGERS
 from linkwork.simulation.ledger_series import GROUND_IMPULSE
@@ -27,16 +28,15 @@ IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to it
 
 def touches_world(mechanism: Mechanism) -> bool:
     """Return whether contacts of the mechanism may touch a surface of the world."""
-    return any(WORLD in (pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs)
+    return any(WORLD in bodies for _, *bodies in mechanism.contact_bodies)
 
 
 def why_not_with_ground(run: RunData) -> str:
     """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches it."""
     if not touches_world(run.mechanism):
         return ""
-    pairs = run.mechanism.contact_pairs
-    name = next(one.contact.name for one in pairs if WORLD in (one.contact.at.body, one.surface.place.body))
-    may = f"contact {name!r} may touch the world"
+    label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
+    may = f"{label} may touch the world"
     if CONTACTS not in run.facts.ledgers:
         return f"{may}, and the run does not sum the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
@@ -59,9 +59,7 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
     names = ("momentum", "angular momentum")
     found = (p - p[..., :1, :] - gravity - ground[..., :3], about_origin - about_origin[..., :1, :] - turned)
     lever = largest_magnitude(np.linalg.norm(centre, axis=-1))
-    reach = max(
-        float(np.linalg.norm(one.contact.at.pose.p)) + one.contact.radius for one in run.mechanism.contact_pairs
-    )
+    reach = max(_reaches(run.mechanism))
     least = LEAST_MOMENT * (lever + reach) * largest_magnitude(np.linalg.norm(ground[..., :3], axis=-1))
     sizes = scales[0], np.maximum(scales[1] + lever * scales[0], least)
     notes = "that gravity and ground do not cause", "about the origin that gravity and ground do not cause"
@@ -74,6 +72,14 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
         pushed = largest_magnitude(np.linalg.norm(ground[..., 3 * k : 3 * k + 3], axis=-1))
         error = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), np.maximum(size, pushed))
         yield checked(run, name, error, f"largest change {note}, relative to momentum and impulse")
+
+
+def _reaches(mechanism: Mechanism) -> Iterator[float]:
+    """Yield how far [m] the contacts of each pair are from the origin of the body that they are fixed to."""
+    for contact, _ in mechanism.contact_pairs:
+        yield float(np.linalg.norm(contact.at.pose.p)) + contact.radius
+    for pair in mechanism.solid_pairs:
+        yield float(np.linalg.norm(pair.first.pose.p)) + max(half_extents(pair.first.shape))
 
 
 def _ground(run: RunData) -> Array:
