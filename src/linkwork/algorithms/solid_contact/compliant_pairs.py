@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.touching_solids import MEMORY, PointForce, TouchingSolids
+from linkwork.algorithms.solid_contact.touching_solids import MEMORY, PointForce, SolidForces
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, where
@@ -60,7 +60,7 @@ class SolidLaw(NamedTuple):
         return force, where(linear, 0.5 * self.stiffness * depth * depth, 0.4 * spring * depth)
 
 
-class CompliantSolids(TouchingSolids):
+class CompliantSolids(SolidForces):
     """The pairs of solids that touch in one state, with the numbers that their compliant forces depend on.
 
     `memory` is that of the start of the step; `elapsed` [s] is the time since then.

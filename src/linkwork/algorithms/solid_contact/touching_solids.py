@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class PointForce(NamedTuple):
 class TouchingSolids:
     """The pairs of solids that touch in one state.
 
-    Points at most `within` [m] apart touch; `stored` (4n, 5) is the contact memory. A subclass defines `points`.
+    Points at most `within` [m] apart touch; `stored` (4n, 5) is the contact memory.
     """
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array, within: Number):
@@ -63,15 +64,19 @@ class TouchingSolids:
         """Return the motion of the body of pair k in the column `table` (n, 1) of body rows."""
         return BodyMotion.read(self.bodies, lookup(table, k)[0])
 
-    def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each."""
-        raise NotImplementedError
-
     def slip(self, k: Number, point: Array, normal: Array) -> Array:
         """Return the velocity (3,) [m/s] of A relative to B along the surface at a contact point (3,) [m] of pair k."""
         A, B = self.motion(self.body_a, k), self.motion(self.body_b, k)
         u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
         return u - normal * dot(normal, u)
+
+
+class SolidForces(TouchingSolids, ABC):
+    """The pairs of solids that touch in one state, with the forces at their contact points."""
+
+    @abstractmethod
+    def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
+        """Return the contact points of pair k, and the state and force of each."""
 
     def wrenches(self) -> Array:
         """Return the sum (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its frame."""
@@ -119,7 +124,7 @@ class TouchingSolids:
         return [layout.parts(row) for each in found for row in each]
 
 
-class RigidSolids(TouchingSolids):
+class RigidSolids(SolidForces):
     """The pairs of solids in rigid contact in one state, with the states and forces of their contact memory."""
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array):
