@@ -76,8 +76,8 @@ def _constrained(
     added = response(m.tree, state[0], C.T)
     # Constraint rows may be redundant: take the smallest multipliers that satisfy them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
-    mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
-    multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
+    inverse_masses = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
+    multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, inverse_masses, RANK_OF_UNIT_ROWS)
     return free + added @ multipliers, multipliers
 
 

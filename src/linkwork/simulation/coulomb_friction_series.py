@@ -77,8 +77,8 @@ def _resting_friction(S: Array, a: Array, limits: Array) -> Array:
     for _ in range(SWEEPS):
         largest = 0.0
         for k in columns:
-            mobility = S[:, k, k]
-            wanted = np.divide(-a[:, k], mobility, out=np.zeros(len(a)), where=mobility > 0.0)
+            response = S[:, k, k]
+            wanted = np.divide(-a[:, k], response, out=np.zeros(len(a)), where=response > 0.0)
             change = np.clip(p[:, k] + wanted, -limits[:, k], limits[:, k]) - p[:, k]
             p[:, k] += change
             a = a + S[:, :, k] * change[:, None]

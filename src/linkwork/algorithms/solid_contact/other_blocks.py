@@ -31,7 +31,7 @@ class OtherBlocks:
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
-        self.known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
+        self.known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
         self._boxed = StickingElimination(self.known) if blocks and isinstance(blocks[0], Box) else None
 
     def with_bounce(self, share: Number) -> OtherBlocks:
