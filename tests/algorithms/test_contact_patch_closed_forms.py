@@ -7,7 +7,7 @@ from linkwork.algorithms.collision.box_patches import box_box
 from linkwork.algorithms.collision.pair_kinds import ordered, pair_kinds
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_about_axis, matrix_from_rpy
-from solid_supports import found, patch
+from solid_extents import found, patch
 
 CUBE = (0.5, 0.5, 0.5)
 DEEP = 1e-5

@@ -14,8 +14,8 @@ from linkwork.model.elements.contact import box_corners
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array
-from solid_pairs import Pairs, random_pairs
-from solid_supports import found
+from random_solid_pairs import Pairs, random_pairs
+from solid_extents import found
 
 COUNT = 3000
 HALF = np.array([[0.5, 0.4, 0.3], [0.6, 0.6, 0.2], [0.3, 0.3, 0.3]])

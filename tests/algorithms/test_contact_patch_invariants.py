@@ -11,8 +11,8 @@ from linkwork.compiler.tracing import trace
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array
-from solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
-from solid_supports import extent, separation
+from random_solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
+from solid_extents import extent, separation
 
 COUNT = 2000
 KINDS = pytest.mark.parametrize("kind", pair_kinds, ids="-".join)

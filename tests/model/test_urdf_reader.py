@@ -15,7 +15,7 @@ import linkwork as lw
 from call_counting import count_calls
 from linkwork.model import Geometry
 from linkwork.model.documents.loading import find_faults
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 0 0.2" rpy="0 0 1.5707963267948966"/><mass value="2"/>'

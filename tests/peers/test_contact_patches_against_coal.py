@@ -6,8 +6,8 @@ import pytest
 from coal_reference import reference
 from linkwork.algorithms.collision.pair_kinds import pair_kinds
 from linkwork.spatial.scalar import Array
-from solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
-from solid_supports import separation
+from random_solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
+from solid_extents import separation
 
 COUNT = 10_000
 

@@ -9,8 +9,8 @@ from linkwork.algorithms.collision.hull_patches import HullPairs
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
-from solid_pairs import Pairs, random_pairs
-from solid_supports import extent
+from random_solid_pairs import Pairs, random_pairs
+from solid_extents import extent
 
 COUNT, HULLS = 2000, 12
 

@@ -15,7 +15,7 @@ from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.parameter_rules import FADING_SPEED
+from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum
 
 RAMP = 1e-3  # distance beyond a limit at which half of a stop's damping acts [rad or m]

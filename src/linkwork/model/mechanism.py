@@ -19,7 +19,7 @@ from linkwork.model.mechanism_elements import ElementViews
 from linkwork.model.mechanism_joint import Joint
 from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
-from linkwork.model.mimic import Mimic, numbered
+from linkwork.model.mimic_joints import Mimic, numbered
 from linkwork.model.named_collections import Named, Sections
 from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text

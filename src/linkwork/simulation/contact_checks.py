@@ -16,7 +16,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.algorithms.solid_contact.body_responses import about, body_jacobian
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
-from linkwork.algorithms.solid_contact.touching_solids import TouchingSolids
+from linkwork.algorithms.solid_contact.solid_contact_forces import TouchingSolids
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism

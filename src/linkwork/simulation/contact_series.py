@@ -21,7 +21,7 @@ from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_ki
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
-from linkwork.algorithms.solid_contact.touching_solids import RigidSolids, SolidForces
+from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids, SolidForces
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.algorithms.tree_traversal import outward
-from linkwork.model.parameter_rules import FADING_SPEED
+from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

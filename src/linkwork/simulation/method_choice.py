@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
-from linkwork.simulation.loop_rows import LoopRows
+from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.dry_friction import has_friction, without_friction
 from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem

@@ -68,7 +68,7 @@ class RunFacts(NamedTuple):
     rigid: bool = False  # whether contacts are rigid
     coulomb: bool = False  # whether dry friction of joints obeys Coulomb's law, without regularization
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
-    ledgers: tuple[str, ...] = ()  # passive elements whose work is summed, see the module `ledger`
+    ledger_entries: tuple[str, ...] = ()  # passive elements whose work is summed, see `work_ledger`
     clipped: bool = False  # whether forces of controllers are clipped to the effort limits of joints
 
 

@@ -37,10 +37,10 @@ from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, S
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
-from linkwork.simulation.energy import Powers, stored_energy, working_powers
+from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
-from linkwork.simulation.ledger import ground_force
 from linkwork.simulation.state import StepState
+from linkwork.simulation.work_ledger import ground_force
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
@@ -317,7 +317,7 @@ class System:
         return -((resistance(self.mechanism.tree, speed) * speed) @ speed)
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
-        """Return the power [W], followed by the rates of the ledger of the state `now`, if it has one.
+        """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
 
         `loads` are the external loads in the state q, v. `StepState.booked` adds these rates times a time.
         """

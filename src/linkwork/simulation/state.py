@@ -49,8 +49,8 @@ class StepState(NamedTuple):
     pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
     parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
     `watched` contains event functions and constraint forces during event location; it is empty otherwise. `ledger` (9,)
-    has the work of passive elements and the impulse of the ground so far, see the module `ledger`; it is empty if it is
-    not stored. `solid_memory` (4n, 5) is the contact memory of the four points of each pair of solids.
+    has the work of passive elements and the impulse of the ground so far, see `work_ledger`; it is empty if the run
+    does not sum them. `solid_memory` (4n, 5) is the contact memory of the four points of each pair of solids.
     """
 
     q: Array
@@ -71,17 +71,17 @@ class StepState(NamedTuple):
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
     def booked(self, done: Array) -> StepState:
-        """Return the state with the work and the ledger increased by `done` (1 + size of the ledger,)."""
+        """Return the state with its work [J] and its work ledger increased by `done` (1 + size of the ledger,)."""
         ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
         return self._replace(work=self.work + done[0], ledger=ledger)
 
     def pushed_by_ground(self, impulse: Array) -> StepState:
-        """Return the state with the impulse of the ground and its moment (6,) added to the end of the ledger."""
+        """Return the state with the impulse of the ground and its moment (6,) added to the work ledger."""
         begin = len(self.ledger) - len(impulse)
         return self._replace(ledger=np.concatenate([self.ledger[:begin], self.ledger[begin:] + impulse]))
 
     def booked_as(self, number: int, work: Number) -> StepState:
-        """Return the state with `work` [J] added to entry `number` of the ledger, if there is a ledger."""
+        """Return the state with `work` [J] added to entry `number` of the work ledger, if the state has a ledger."""
         if not len(self.ledger):
             return self
         return self._replace(ledger=np.array([x + work if k == number else x for k, x in enumerate(self.ledger)]))

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.touching_solids import MEMORY, PointForce, SolidForces
+from linkwork.algorithms.solid_contact.solid_contact_forces import MEMORY, PointForce, SolidForces
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, where

@@ -15,7 +15,7 @@ from linkwork.model.elements.key_types import (
     not_negative,
     positive,
 )
-from linkwork.model.parameter_rules import NOT_NEGATIVE
+from linkwork.model.parameter_value_checks import NOT_NEGATIVE
 
 REST_SPEED = 1e-3  # [m/s], the default
 # Values that count as omitted when an element without stiffness is checked again: `completed` has filled them in

@@ -13,9 +13,9 @@ from linkwork.model.elements.constraint import UNBOUNDED, Bound, Constraint
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
 from linkwork.model.joints import JointKind
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.model.model_faults import Fault
-from linkwork.model.parameter_rules import is_traced
+from linkwork.model.parameter_value_checks import is_traced
 from linkwork.spatial.scalar import Number
 
 DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal

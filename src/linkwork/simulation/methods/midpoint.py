@@ -31,7 +31,6 @@ from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import JOINTS
 from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.dry_friction import (
     LOCKED,
@@ -46,6 +45,7 @@ from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
+from linkwork.simulation.work_ledger import JOINTS
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY

@@ -195,7 +195,7 @@ class Variational:
         return moved.booked(np.array([balance.work, contacts, 0.0, joints, *ground]))
 
     def _touched(self, work: Array) -> Array:
-        """Return the work and the ground's impulse (7,) of contacts from the changes of the ledger, or an empty array.
+        """Return the work and the impulse of the ground (7,) from the changes of the work ledger, or an empty array.
 
         Only these entries are stored in each iteration.
         """

@@ -15,7 +15,7 @@ from linkwork.algorithms.constraints.articulated_body_solver import DAMPING
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
-from linkwork.simulation.energy import balance
+from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_tolerances as limits
