@@ -67,10 +67,10 @@ def two() -> lw.Builder:
     return b.surface("ground", lw.Plane()).surface("rim", lw.Sphere(1.0), "wheel")
 
 
-def more(verb: str, *says: str, **arguments: Any) -> Case:
-    """Case: a Builder verb with the name 'it' and these arguments is rejected by the verb or by build()."""
-    what = {"close": "loop", "touch": "contact"}.get(verb, verb)
-    return lambda: getattr(two(), verb)("it", **arguments).build(), f"{what} 'it'", says
+def more(method: str, *says: str, **arguments: Any) -> Case:
+    """Case: a Builder method with the name 'it' and these arguments is rejected by the method or by build()."""
+    what = {"close": "loop", "touch": "contact"}.get(method, method)
+    return lambda: getattr(two(), method)("it", **arguments).build(), f"{what} 'it'", says
 
 
 def loop(*says: str, **arguments: Any) -> Case:
@@ -300,11 +300,11 @@ NAMES: dict[str, Case] = {
     "two keyframes": taken("keyframe 'home'", lambda: started().keyframe("home", {}).keyframe("home", {})),
     **{
         f"two {what}s": (
-            lambda verb=verb, given=given: getattr(getattr(two(), verb)("it", **given), verb)("it", **given),
+            lambda method=method, given=given: getattr(getattr(two(), method)("it", **given), method)("it", **given),
             f"{what} 'it'",
             ("already",),
         )
-        for verb, what, given in (
+        for method, what, given in (
             ("close", "loop", {"kind": lw.Ball(), "a": "link", "b": "wheel"}),
             ("drive", "drive", {"ratios": {"hinge": 1.0}}),
             ("clutch", "clutch", {"a": "hinge", "b": "axle"}),

@@ -1,4 +1,4 @@
-"""Rigid contact of solids away from impacts: exact rolling, order two, and agreement with contact of points."""
+"""Rigid contact of solids away from impacts: exact rolling, order two, and agreement with point contact."""
 
 import numpy as np
 import pytest

@@ -87,7 +87,7 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"contact": "rigid", "locate": True}, "rigid contacts are solved once per step"),
         ({"contact": "rigid", "method": "dop853"}, "cannot handle the impulses of rigid contacts"),
         ({"contact": "rigid", "method": "rk4"}, "cannot handle the impulses of rigid contacts"),
-        ({"locate": True}, "locates contacts of points only"),
+        ({"locate": True}, "works for point contacts only"),
     ],
 )
 def test_unfit_methods_are_refused(options: dict[str, Any], reason: str) -> None:

@@ -26,7 +26,7 @@ from linkwork.model.builder_argument_checks import (
     placement,
 )
 from linkwork.model.builder_specifications import FrameSpecification, JointSpecification, KeyframeSpecification
-from linkwork.model.elements import Verbs
+from linkwork.model.elements import ElementMethods
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
@@ -50,7 +50,7 @@ from linkwork.spatial import Transform
 MANY = 100  # the most faults of one tree that are reported
 
 
-class Builder(Assembly, Verbs):
+class Builder(Assembly, ElementMethods):
     """Builder of a mechanism: add bodies, joints and elements in any order, then call `build()`.
 
     Every method that adds something returns the builder, so calls can be chained. Names that do not exist and

@@ -22,7 +22,7 @@ ADAPTIVE = ("dop853", "radau", "lsoda")
 # limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
 FINE_CONTACTS = 0.1  # product of step and rate of compliant contacts, for methods of order 2
-FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts of solids
+FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts between solids
 FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # longest steps [s] that are chosen

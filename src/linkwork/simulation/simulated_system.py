@@ -69,7 +69,7 @@ class SolidLoads(NamedTuple):
 class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant contacts of points, and
+    `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant point contacts, and
     `solids` those of solids. All are None if there are none.
     """
 
@@ -108,7 +108,7 @@ class System:
     modes: tuple[str, ...] = ()  # parameters that can be switched during the run
     guards: tuple[Guard, ...] = ()  # guards that switch them
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
-    solids: SolidMemory | None = None  # of compliant contacts of solids at the start of a step
+    solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
 
     def in_modes(self, modes: Array) -> System:
@@ -199,7 +199,7 @@ class System:
         return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
 
     def _solid_loads(self, t: Number, q: Array, v: Array) -> SolidLoads | None:
-        """Return the wrenches of compliant contacts of solids at t [s], q (nq,), v (nv,); None if there are none."""
+        """Return the contact wrenches of compliant solids at t [s], q (nq,), v (nv,); None if there are none."""
         if self.solids is None:
             return None
         found = CompliantSolids(self.mechanism, self.solids, t, q, v)

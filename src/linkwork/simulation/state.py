@@ -33,8 +33,8 @@ class EventLog(NamedTuple):
 class SolverState(NamedTuple):
     """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
 
-    `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
-    far. `residual` [m/s]: largest violation of the conditions of rigid contacts so far.
+    `iterations` is the number of iterations of the last step. `projection` [m or rad]: largest change of a coordinate
+    by a projection onto loops so far. `residual` [m/s]: largest violation of the conditions of rigid contact so far.
     """
 
     iterations: Number = 0.0
@@ -50,7 +50,7 @@ class StepState(NamedTuple):
     parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
     `watched` contains event functions and constraint forces during event location; it is empty otherwise. `ledger` (9,)
     has the work of passive elements and the impulse of the ground so far, see `work_ledger`; it is empty if the run
-    does not sum them. `solid_memory` (4n, 5) is the contact memory of the four points of each pair of solids.
+    does not sum them. `solid_memory` (4n, 5) is the contact memory of the four points of each solid pair.
     """
 
     q: Array

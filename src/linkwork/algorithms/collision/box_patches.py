@@ -25,14 +25,14 @@ PARALLEL = 1e-16  # squared sine of the angle between two edges that count as pa
 
 
 class _Face(NamedTuple):
-    """The best normal among the faces of one box: separation [m], axis as unit vector (3,)."""
+    """The face normal of one box along which the boxes penetrate least: separation [m], unit vector (3,)."""
 
     separation: Number
     selector: Array
 
 
 class _Edges(NamedTuple):
-    """The best axis among products of edges: separation [m], unit normal (3,) in B, edge directions (3,) of A, B."""
+    """The product of two edges along which the boxes penetrate least: separation [m], unit vectors (3,) in B."""
 
     separation: Number
     normal: Array
@@ -70,7 +70,7 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
-    """Return the axis of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest outside."""
+    """Return the face normal of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest from B."""
     best, selector = -FAR, axis(2)
     for i in (2, 0, 1):
         value = abs(p[i]) - b[i] - sum(a[j] * abs(R[i][j]) for j in range(3))

@@ -26,10 +26,10 @@ Patch = Callable[[Array, Array, Transform], ContactPatch]
 
 
 class GroundPairs:
-    """The pair kinds of one uneven `ground`, which is always B and has the size (0,).
+    """Contact functions of all kinds of solids with one uneven `ground`, which is always B and has the size (0,).
 
-    `kinds` has the function of each ordered pair of kinds. Distances of balls with radii up to `radius` [m] are exact;
-    the time for a HeightField grows with the radius. With `hulls`, hulls can touch the ground too.
+    `kinds` maps (kind of A, "ground") to the contact function. Distances of balls with radii up to `radius` [m] are
+    exact; the time for a HeightField grows with the radius. With `hulls`, hulls can touch the ground too.
     """
 
     def __init__(self, ground: HeightField | Ground, radius: float = 0.0, hulls: HullPairs | None = None):

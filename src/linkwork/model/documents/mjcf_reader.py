@@ -272,7 +272,7 @@ class _MjcfReader:
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def contacts(self, found: ContactsRead) -> None:
-        """Add surfaces, contacts of points and collisions of solids to the Builder."""
+        """Add surfaces, point contacts and collisions of solids to the Builder."""
         for name, given in found.surfaces.items():
             self.builder.surface(name, **given)
         for name, given in found.touches:

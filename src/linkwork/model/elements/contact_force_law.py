@@ -1,4 +1,4 @@
-"""The keys of the force law that contacts of points and of solids share: stiffness, damping, friction, restitution."""
+"""The keys of the force law of `touch` and `collide`: stiffness, damping, friction, restitution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Momentum checks of mechanisms that touch the world: the impulses of gravity and of the ground change the momentum.
+"""Report checks of the momentum of mechanisms that touch the world: gravity and the ground change it.
 
 The steps sum the impulse of the contacts with the world and its moment. The linear momentum changes by this impulse and
 that of gravity, the angular momentum about the origin of the world by the moments of both. The centre of mass between

@@ -1,4 +1,4 @@
-"""Checks of the report that passive elements add no energy: contacts, clutches and brakes, dampers and dry friction.
+"""Report checks: contacts, clutches, brakes, dampers and dry friction add no energy.
 
 The work of each kind of element is an entry of the work ledger. The energy balance contains only the sum of these
 entries: it is also satisfied if contacts add as much energy as brakes remove. The energy that elements add is relative
