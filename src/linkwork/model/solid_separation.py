@@ -141,7 +141,7 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest gap [m] along directions n (k, 3) and its direction, or `best` and `former` if it is larger."""
+    """Return the largest gap [m] along directions n (k, 3) and its direction, or `best` and `former` if larger."""
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
     return (float(gaps[k]), n[k]) if gaps[k] > best else (best, former)
