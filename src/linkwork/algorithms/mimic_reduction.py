@@ -221,7 +221,7 @@ def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints at q.
 
-    They are nearest in the metric of kinetic energy.
+    The velocities are nearest in the metric of kinetic energy.
     """
     return constrained_dynamics.consistent_velocity(active_constraints(mechanism, q), v)
 

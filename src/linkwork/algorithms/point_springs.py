@@ -36,7 +36,7 @@ def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
 def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
     """Return the length [m] of one spring and the derivative row (nv,) of the length, see `SpringLength`.
 
-    They are computed in the frame of the outermost common ancestor of the two bodies.
+    Both are computed in the frame of the outermost common ancestor of the two bodies.
     """
     near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
@@ -69,7 +69,7 @@ def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) ->
 def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all springs between points.
 
-    They are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
+    The joint forces are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
     """
     total = np.zeros(mechanism.nv)
     for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):

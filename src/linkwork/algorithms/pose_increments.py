@@ -229,7 +229,7 @@ EXPONENTIAL, MEAN_VELOCITY = Exponential(), MeanVelocity()
 def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Momenta:
     """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s].
 
-    `rule` gives the angular momenta, and `inertia` is that of the body.
+    `rule` gives the angular momenta, and `inertia` is the inertia of the body.
     """
     c = inertia.c
     push = (moved.d + moved.shift(c)) * (inertia.mass * (1.0 / h))

@@ -178,7 +178,7 @@ def solve_with_restitution(
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
     """Return how many values each of the contacts `pairs` stores from step to step: 5, or 8 with torques.
 
-    They are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
+    The values are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
     spinning friction, the torque (3,) follows.
     """
     turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
@@ -204,7 +204,7 @@ def forces_of(stored: Array) -> Array:
 def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> Array:
     """Return the smallest joint displacement (nv,) [m or rad] that separates n contacts by `depth` (n,) [m].
 
-    It is smallest in the metric of kinetic energy.
+    The displacement is smallest in the metric of kinetic energy.
     """
     count, size = len(contacts), len(contacts[0].W)
     inverse_mass = [one.inverse_mass[0, 0] for one in contacts]

@@ -45,7 +45,7 @@ def build() -> Mechanism:
 def controller(m: Mechanism, **options: Any) -> Controller:
     """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
 
-    `options` are those of `balance`.
+    See `balance` for `options`.
     """
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 

@@ -42,7 +42,7 @@ class Composed(Integrator):
     def derivative(self, now: State, h: Number) -> Array:
         """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
-        It is the product of the derivatives of the substeps.
+        The result is the product of the derivatives of the substeps.
         """
 
         def one(k: Number, *before: Value) -> Leaves:

@@ -68,8 +68,8 @@ class Integrator(ABC):
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
         """Return the integrator, state and step size of the equations that have no solution, for the failure diagnosis.
 
-        They are `self` and the arguments, unless this integrator makes substeps or transforms time. All numbers are
-        floats.
+        The result is `self` and the arguments, unless this integrator makes substeps or transforms time. All numbers
+        are floats.
         """
 
 

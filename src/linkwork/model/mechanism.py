@@ -202,8 +202,8 @@ class Mechanism(ElementViews, ParameterViews):
     def integrate(self, q: Any, dv: Any) -> Array:
         """Return the position q displaced by dv: reached from q with the constant velocity dv in unit time.
 
-        It is q + dv for joints without quaternions. Quaternions keep unit norm, and a free joint follows a screw
-        motion.
+        The result is q + dv for joints without quaternions. Quaternions keep unit norm, and a free joint follows a
+        screw motion.
 
         Parameters
         ----------
@@ -229,8 +229,8 @@ class Mechanism(ElementViews, ParameterViews):
     def difference(self, q0: Any, q1: Any) -> Array:
         """Return the displacement from q0 to q1 in the tangent space: the inverse of `integrate`.
 
-        It is q1 - q0 for joints without quaternions, and the constant velocity that leads from q0 to q1 in unit time
-        for all joints.
+        The result is q1 - q0 for joints without quaternions, and the constant velocity that leads from q0 to q1 in unit
+        time for all joints.
 
         Parameters
         ----------

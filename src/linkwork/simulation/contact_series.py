@@ -130,7 +130,7 @@ def _force(now: Sample) -> Array:
 def _slip(now: Sample) -> Array:
     """Return the tangential velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes.
 
-    It is zero for a contact that is apart from its surface.
+    The velocity is zero for a contact that is apart from its surface.
     """
     if not now.system.rigid:
         return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
@@ -162,7 +162,8 @@ def _energy(now: Sample) -> Number:
 def _wrenches(now: Sample) -> Array:
     """Return the sum (nbodies, 6) [N, N m] of all contact wrenches on each body in the sample `now`.
 
-    They are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last step.
+    The wrenches are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last
+    step.
     """
     m, places = now.system.mechanism, now.once(_places)
     if now.system.rigid:

@@ -160,10 +160,10 @@ def _denominator(ratio: float) -> int:
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState, loops: LoopRows) -> float:
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
-    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger. With
-    loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other directions have
-    no motion of their own, but their derivatives grow without bound near singular positions. `derivative` is the
-    compiled time derivative of the state.
+    The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is
+    larger. With loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other
+    directions have no motion of their own, but their derivatives grow without bound near singular positions.
+    `derivative` is the compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

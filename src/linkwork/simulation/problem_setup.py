@@ -176,7 +176,7 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 def _mechanism(setup: Setup) -> Mechanism:
     """Return the mechanism to simulate: that of `setup` with a brake on every joint that is to be locked.
 
-    These are the joints that the schedule or the controller locks, if they have no brake yet.
+    The schedule or the controller locks these joints, and they have no brake yet.
     """
     m = setup.mechanism
     if not isinstance(m, Mechanism):

@@ -161,10 +161,11 @@ class Series:
 
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
-    the shape of one sample and the names of all entries. `units` are those of the entries of the last axis, or one for
-    all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a `sample`
-    is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if `record` is
-    left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on it.
+    the shape of one sample and the names of all entries. `units` are the units of the entries of the last axis, or one
+    for all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a
+    `sample` is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if
+    `record` is left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on
+    it.
     """
 
     name: str

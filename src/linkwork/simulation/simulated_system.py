@@ -301,8 +301,8 @@ class System:
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-        These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
-        state q, v.
+        The sources are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in
+        the state q, v.
         """
         return self.powers(q, v, loads).total
 

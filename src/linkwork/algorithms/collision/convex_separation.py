@@ -167,8 +167,8 @@ def _scanned(
 def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
     """Return directions (3,) of which one is near the best normal, except for solids that penetrate deeply.
 
-    These are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of one or
-    both solids.
+    The directions are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of
+    one or both solids.
     """
     starts = [towards, *b.axes(towards), *a.axes(towards)]
     starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]

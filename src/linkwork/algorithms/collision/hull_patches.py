@@ -56,7 +56,8 @@ class HullPairs:
     def hull_plane(self, a: Array, b: Array, X: Transform) -> ContactPatch:
         """Return the patch of a hull A, size (8,), on a plane B, size (0,): its lowest vertices; X is the pose of A.
 
-        These are vertices that are extreme along downward directions tilted by a small angle, and the lowest vertex.
+        The points are the lowest vertex, and vertices that are extreme along downward directions tilted by a small
+        angle.
         """
         del b
         hull = self.solid(a, X)

@@ -360,7 +360,7 @@ def project_positions(
 def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
     """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints `loops`.
 
-    They are nearest in the metric of kinetic energy.
+    The velocities are nearest in the metric of kinetic energy.
     """
     return v - loops.push(loops.rates(v)).a
 

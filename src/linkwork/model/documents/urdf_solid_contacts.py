@@ -43,8 +43,8 @@ class LeftOut(NamedTuple):
 def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: float, taken: set[str]) -> list[str]:
     """Add collision shapes, and a collision of all of them with each other, to a Builder that has all links and joints.
 
-    `mass` [kg] is that of the robot; `taken` are the names of joints, which the collision must not have. Return texts
-    that say what was left out.
+    `mass` [kg] is the mass of the robot; `taken` are the names of joints, which the collision must not have. Return
+    texts that say what was left out.
     """
     left_out = LeftOut({})
     solids = [(one, shape) for one in shapes if (shape := _solid(one, left_out))]

@@ -142,7 +142,7 @@ class ContactSwitching:
     def functions(self, begin: StepState, end: StepState) -> Array:
         """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`.
 
-        They are evaluated in the state `end`.
+        The functions are evaluated in the state `end`.
         """
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)

@@ -238,9 +238,9 @@ class EnergyBalance:
     def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
-        It is computed from the pose increments `bodies`. The difference of two potential energies would have the
-        round-off of their size. Where the motion reverses, an impulse along the slow motion would have to balance this
-        round-off; it would grow as the step decreases.
+        The change is computed from the pose increments `bodies`. The difference of two potential energies would have
+        the round-off of their size. Where the motion reverses, an impulse along the slow motion would have to balance
+        this round-off; it would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -269,7 +269,7 @@ class EnergyBalance:
     def _force_energy(self) -> Number:
         """Return the energy [J] that all forces would add to the mechanism at rest in a step without constraints.
 
-        It is part of the scale of energy errors.
+        This energy is part of the scale of energy errors.
         """
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)

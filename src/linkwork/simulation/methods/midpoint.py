@@ -100,7 +100,7 @@ class StepConstraints(NamedTuple):
     def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
         """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        They are to be subtracted from the present iterate. `solve` solves Newton's equations with constraint rows.
+        Subtract the corrections from the present iterate. `solve` solves Newton's equations with constraint rows.
         `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is that of the equations of motion
         without them.
         """
@@ -350,7 +350,7 @@ class Midpoint:
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
         """Return the relative residual, and Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
+        Both are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
         matrix without the derivatives of contact and controller forces.
         """
         q, mean = self._middle(v)

@@ -210,8 +210,8 @@ class Variational:
     def first_motion(self) -> Array:
         """Return a first guess of the joint motion (nv,) in the step.
 
-        It is of second order in the step if that costs less than an iteration. It treats joint springs and dampers
-        implicitly, as Newton's matrix does, so that it is useful for stiff ones.
+        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
+        dampers implicitly, as Newton's matrix does, so that it is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h

@@ -47,7 +47,7 @@ def why_not_with_ground(run: RunData) -> str:
 def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]) -> Iterator[Row]:
     """Yield the report rows for linear and angular momentum of a mechanism that touches the world.
 
-    `weight` (..., 3) [N] is that of each batch member, and `scales` are the sizes of momenta (*batch,).
+    `weight` (..., 3) [N] is the weight of each batch member, and `scales` are the sizes of momenta (*batch,).
     """
     momentum, centre = run.momentum, run["center_of_mass"]
     ground = _ground(run)

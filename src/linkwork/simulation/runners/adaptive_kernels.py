@@ -122,7 +122,8 @@ class MemberKernels:
     ) -> Callable[..., Array]:
         """Return a function of flat arrays, compiled if `compiled` is true, else `function` itself.
 
-        `sizes` are the sizes of its arrays, and `results` is that of its result. `name` and `more` identify its kernel.
+        `sizes` are the sizes of its arrays, and `results` is the size of its result. `name` and `more` identify its
+        kernel.
         """
         if not compiled:
             return lambda *arrays: np.asarray(function(*arrays), dtype=float)

@@ -367,7 +367,7 @@ class BatchProgram:
 def series_name(program: MemberProgram) -> str:
     """Return a text that identifies the series that `program` records.
 
-    It has their names, and a hash of user-defined formulas.
+    The text has their names, and a hash of user-defined formulas.
     """
     users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
     formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
