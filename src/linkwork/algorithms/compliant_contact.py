@@ -125,7 +125,7 @@ class Memory(NamedTuple):
 
     @property
     def stored(self) -> Array:
-        """Return the states of n contacts as an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
+        """Return the states of n contacts as an array (n, 5): state, anchor (3,) [m], time [s] at which it began."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
@@ -293,9 +293,9 @@ def _mirror(along: Array, vector: Array, acts: Any) -> Array:
 
 
 def _forward(along: Array, vector: Array) -> Number:
-    """Return the length of a vector (3,) that is ahead, at less than 90 degrees to `along` (3,).
+    """Return the length of a vector (3,) if it points ahead, at less than 90 degrees to `along` (3,).
 
-    Else return its length across that direction minus that against it: the result is continuous.
+    Otherwise return its component across `along` minus its component against `along`, so that the result is continuous.
     """
     ahead = _ahead(along, vector)
     across = dot(vector, vector) - ahead * ahead
@@ -309,7 +309,7 @@ def mode_event_functions(
 
     The numbers are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s]
     if the contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns
-    by 90 degrees is an event too: the modes are then determined anew. An event function that does not apply is 1.
+    by 90 degrees is an event too: the branches are then determined anew. An event function that does not apply is 1.
     `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, hold, limit, loading = _measures(contact, anchor, at)

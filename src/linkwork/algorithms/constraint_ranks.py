@@ -19,7 +19,7 @@ from linkwork.tolerances import RANK
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
     """Return, for each entry (nh, nv) of the constraint matrix at q (nq,), the sum of the squares of its terms.
 
-    The nh rows are those of loops, then of clutches, brakes and other velocity constraints, all engaged. Terms may
+    The nh rows belong to loops, then to clutches, brakes and other velocity constraints, all engaged. Terms may
     cancel, so that the entry is only round-off; their size gives the scale to recognize this. The mechanism may have
     mimic joints.
     """

@@ -248,7 +248,7 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s] of a mechanism with mimic joints.
 
-    They are projected onto the constraints; see `velocities`.
+    The velocities are projected onto the constraints; see `velocities`.
     """
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 

@@ -86,7 +86,7 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
     """Return the force [N m or N] of a joint stop, penetrated by `beyond` [rad or m] at the rate `speed`.
 
-    `speed` is in [rad/s or m/s]; `stiffness` and `damping` are those of the stop.
+    `speed` is in [rad/s or m/s]; `stiffness` and `damping` belong to the stop.
     """
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

@@ -95,7 +95,7 @@ def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
     """Return the sum (nv, nv) of weight row row^T over all springs between points; row v is the rate of the length.
 
-    `weights` has one number for each spring; row (nv,) is that of `SpringLength`.
+    `weights` has one number for each spring; see `SpringLength` for row (nv,).
     """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]

@@ -147,12 +147,12 @@ def solve_with_restitution(
 ) -> ImpulseSolution:
     """Return the impulses and velocities after an impact, with restitution limited so that the impulses add no energy.
 
-    The solution is that of `solve_impulses`; `before` (nv,) are the velocities before the impact. With friction at
-    several contacts, or at one contact beside the centre of mass, Newton's law of restitution may increase the energy
-    (Kane 1984). All impulses between those without and those with restitution satisfy the friction limits and let
-    contacts separate; the function takes the largest of these that does no work. If other contacts, such as a wall
-    behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted. `blocks`, `v`, the
-    guess `first` and the tolerance `settled` are those of `solve_impulses`.
+    See `solve_impulses` for the solver and for `blocks`, `v`, the guess `first` and the tolerance `settled`; `before`
+    (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the centre
+    of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without and
+    those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
+    these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
+    exist; restitution is then omitted.
     """
     full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)

@@ -36,7 +36,7 @@ def regularized_friction(run: RunData) -> Array:
 def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Array:
     """Return the Coulomb friction forces of the joints (*batch, T, nv) [N m or N] at all samples of a run.
 
-    `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) those on bodies.
+    `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) the wrenches on bodies.
     """
     m, samples = run.mechanism, run.v.shape[:-1]
     limits = np.broadcast_to(_tree_limits(run) @ np.abs(m.spread), run.v.shape)

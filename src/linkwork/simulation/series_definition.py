@@ -75,8 +75,8 @@ class RunFacts(NamedTuple):
 class Sample:
     """One batch member at one instant, as floats or traced numbers: the argument of formulas of recorded series.
 
-    `t` [s]; `state` is the complete state of the member; `values` are its parameters and gains by name. Other
-    quantities are computed on first use, so that a kernel contains only those that the recorded series need.
+    `t` [s] is the time; `state` is the complete state of the member; `values` are its parameters and gains by name.
+    Other quantities are computed on first use, so that a kernel contains only those that the recorded series need.
     """
 
     def __init__(

@@ -69,8 +69,8 @@ class SolidLoads(NamedTuple):
 class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant point contacts, and
-    `solids` those of solids. All are None if there are none.
+    `wrenches` (nbodies, 6) [N, N m] are the user's wrenches, `touching` the loads of compliant point contacts, and
+    `solids` the loads of compliant solids; each is None if there are none.
     """
 
     control: Array
@@ -89,7 +89,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; or None."""
+        """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with contacts; None if there are none."""
         if self.contacts is None:
             return self.wrenches
         return self.contacts.wrenches if self.wrenches is None else self.wrenches + self.contacts.wrenches
@@ -123,7 +123,8 @@ class System:
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """Return the external loads at time t [s], q (nq,), v (nv,): controller, stops, wrenches, contacts.
 
-        `held` (nv,) [N m or N] are the joint forces of a sampled controller, after `clipped`, and those of slip.
+        `held` (nv,) [N m or N] are the clipped joint forces of a sampled controller, plus the forces of slipping
+        constraints.
         """
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
@@ -160,8 +161,8 @@ class System:
     def force_laws(self) -> list[ForceLaw]:
         """Functions of the state that return joint forces (nv,) [N m or N], which implicit steps differentiate.
 
-        They are those of the controller, joint stops and force elements. The mechanism itself provides the derivatives
-        of all other forces.
+        These are the forces of the controller, joint stops and force elements. The mechanism itself provides the
+        derivatives of all other forces.
         """
         control = None if self.control is None else self._clipped_control
         return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
@@ -178,8 +179,9 @@ class System:
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
         """Return the system for a step that begins at t [s], with the memory of its compliant contacts.
 
-        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact of a point,
-        and `solid_memory` (4n, 5) is that of the points of solids, with the stretch (3,) [m] instead of the anchor.
+        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact pair.
+        `solid_memory` (4n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m] instead
+        of the anchor.
         """
         if self.rigid or not self.mechanism.touches:
             return self

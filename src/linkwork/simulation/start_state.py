@@ -28,7 +28,7 @@ def state_at_start(
 ) -> MemberState:
     """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
 
-    The arguments are q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
+    `values` has q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
     are rigid.
     """
 

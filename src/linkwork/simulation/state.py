@@ -33,8 +33,9 @@ class EventLog(NamedTuple):
 class SolverState(NamedTuple):
     """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
 
-    `iterations` is the number of iterations of the last step. `projection` [m or rad]: largest change of a coordinate
-    by a projection onto loops so far. `residual` [m/s]: largest violation of the conditions of rigid contact so far.
+    `iterations` is the number of iterations of the last step. `projection` [m or rad] is the largest change of a
+    coordinate by a projection onto loops so far, and `residual` [m/s] the largest violation of the contact conditions
+    of rigid contact so far.
     """
 
     iterations: Number = 0.0
@@ -45,12 +46,13 @@ class SolverState(NamedTuple):
 class StepState(NamedTuple):
     """The part of a batch member's state that an integration step changes: coordinates, velocities, contacts, modes.
 
-    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
-    pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
-    parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
-    `watched` contains event functions and constraint forces during event location; it is empty otherwise. `ledger` (9,)
-    has the work of passive elements and the impulse of the ground so far, see `work_ledger`; it is empty if the run
-    does not sum them. `solid_memory` (4n, 5) is the contact memory of the four points of each solid pair.
+    `q` (nq,) are the coordinates, `v` (nv,) the velocities. `work` [J] is the work done so far by forces that store no
+    energy. `contact_memory` (n, 5) is the memory of contact pairs, `slip` (k,) the slip direction (-1, 0, 1) of every
+    constraint with a bounded multiplier, `modes` (m,) are the parameters that can be switched during the run, and
+    `armed` (g,) is nonzero for latches and guards that can fire. `watched` contains event functions and constraint
+    forces during event location; it is empty otherwise. `ledger` (9,) has the work of passive elements and the impulse
+    of the ground so far, see `work_ledger`; it is empty if the run does not sum them. `solid_memory` (4n, 5) is the
+    contact memory of the four points of each solid pair.
     """
 
     q: Array

@@ -44,9 +44,10 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
 
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
-    exact unless the nearest features are two vertices, or a vertex and an edge. Face normals are preferred within
-    round-off, z before x before y, B before A. They are also preferred to normals of two edges that deviate by less
-    than ALIGNED, if the distance is below SHALLOW of the size; its error is then below this fraction of the size.
+    exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
+    to edges, B to A, and z to x to y. A face is also preferred to two edges if their normals deviate by less than
+    ALIGNED and the distance is below SHALLOW of the size; the error of the distance is then below this fraction of the
+    size.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p

@@ -182,8 +182,8 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
     """Return unit vectors (3,) near n (3,) of which one is the best normal to round-off.
 
-    They solve by Newton's method the equations for the contact of two vertices or rims, and of a line with a rim.
-    Others are normals of faces, and products of lines of both solids.
+    Some of them solve the equations for the contact of two vertices or rims, or of a line with a rim, by Newton's
+    method. The others are normals of faces, and vector products of lines of both solids.
     """
     refined = [_newton(a, b, n, None)]
     refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]

@@ -51,7 +51,8 @@ class GroundPairs:
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
         """Return the patch of the points of a solid that face the ground below its centre.
 
-        With `lowest`, the lowest vertex along the normal there replaces the point nearest to it.
+        If `lowest` is true, the vertex that is lowest along the normal of the ground there replaces the point nearest
+        to it.
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)

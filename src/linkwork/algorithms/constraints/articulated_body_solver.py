@@ -172,7 +172,8 @@ def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list
     """Return the numbers of the constraint and rotor rows that involve each joint, and those eliminated at each body.
 
     Both are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and brakes are
-    numbered first, then those of rotors. `rigid_count` is the number of the former, or 0 to omit them.
+    numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes, or 0 to
+    omit these rows.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 

@@ -80,7 +80,7 @@ class Block(Protocol):
     def same_units(self) -> bool:
         """Whether the convergence tolerance is shared by all blocks that have this flag.
 
-        It is then relative to the largest speed of these blocks; otherwise to the speeds of this block.
+        The shared tolerance is relative to the largest speed of these blocks; that of another block to its own speeds.
         """
         ...
 

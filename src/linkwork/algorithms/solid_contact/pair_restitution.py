@@ -51,8 +51,8 @@ def solve_pairs_with_restitution(
 
     As in `rigid_contact.solve_with_restitution`, the impulses are computed with restitution and, if these impulses add
     energy or do not exist, also without. The result is then the mixture of both solutions that adds no energy. The
-    contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,) are
-    the velocities before the impact. The other arguments are those of `solve_pairs`.
+    contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,) are the velocities before
+    the impact. The other arguments are those of `solve_pairs`.
     """
     start, count = pairs.responses.velocity_rows(before), pairs.count
 

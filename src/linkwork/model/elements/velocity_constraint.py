@@ -182,7 +182,7 @@ def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointK
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each velocity constraint that has the name of another one: schedules switch them by name."""
+    """Yield a fault for each name that several velocity constraints have: schedules switch them by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

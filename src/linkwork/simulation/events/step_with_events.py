@@ -24,7 +24,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 
     Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
     middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
-    ends of steps, or with `locate_contacts` at the located instants. A system without events makes the plain step.
+    ends of steps, or with `locate_contacts` at the located instants. The steps of a system without events are plain
+    steps.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 

@@ -101,8 +101,8 @@ class StepConstraints(NamedTuple):
         """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
         Subtract the corrections from the present iterate. `solve` solves Newton's equations with constraint rows.
-        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is that of the equations of motion
-        without them.
+        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is the residual of the equations of
+        motion without them.
         """
         rows = ConstraintRows(self.along, self.end)
         return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)

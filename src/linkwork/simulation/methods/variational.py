@@ -211,7 +211,7 @@ class Variational:
         """Return a first guess of the joint motion (nv,) in the step.
 
         The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
-        dampers implicitly, as Newton's matrix does, so that it is useful for stiff ones.
+        dampers implicitly, as Newton's matrix does, so that the guess is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h

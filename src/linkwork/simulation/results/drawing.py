@@ -331,8 +331,8 @@ def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
     """Draw the visual shape `solid` of a body with this `color`: its filled outline and its edges.
 
-    X (nbodies + 1, 4, 4) are the body poses, `axes` those of the figure, `view` is the projection, `shade` the opacity
-    from 0 to 1, and `order` the drawing order.
+    X (nbodies + 1, 4, 4) are the body poses, `axes` are the axes of the figure, `view` is the projection, `shade` the
+    opacity from 0 to 1, and `order` the drawing order.
     """
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}

@@ -50,8 +50,8 @@ class Settings:
 class RunData:
     """The data of a run and the series derived from it; `Run` adds files, figures and the report.
 
-    `t` (T,) [s]; `recorded` maps names to series (*batch, T, ...); `final` is the state from which the run can be
-    continued; `wall` is the computing time [s].
+    `t` (T,) [s] are the times of the samples; `recorded` maps names to series (*batch, T, ...); `final` is the state
+    from which the run can be continued; `wall` is the computing time [s].
     """
 
     mechanism: Mechanism

@@ -36,8 +36,8 @@ class Projected(NamedTuple):
 class MemberKernels:
     """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series.
 
-    They are functions of flat arrays, compiled at first use. Samples are computed in plain Python if the run has only a
-    few.
+    The functions take flat arrays and are compiled at first use. Samples are computed in plain Python if the run has
+    only a few.
     """
 
     def __init__(self, program: MemberProgram, dt: float, target: str, samples: int):

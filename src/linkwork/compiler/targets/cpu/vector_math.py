@@ -386,8 +386,8 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
     """Return the two uniform random numbers of one block of the random generator (see `spatial.random_numbers`).
 
-    They have the same bits as those of `spatial.random_numbers.pair`; `stream` includes the block number. NaN if an
-    argument is not an integer from 0 to 2^53 - 1.
+    The numbers have the same bits as the results of `spatial.random_numbers.pair`; `stream` includes the block number.
+    They are NaN if an argument is not an integer from 0 to 2^53 - 1.
     """
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]
