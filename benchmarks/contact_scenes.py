@@ -1,4 +1,4 @@
-"""Contact of solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, and a humanoid that falls."""
+"""Contact between solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, and a humanoid that falls."""
 
 from __future__ import annotations
 

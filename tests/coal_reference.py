@@ -1,4 +1,4 @@
-"""Signed distances and normals of pairs of solids from coal."""
+"""Signed distances and normals of solid pairs, computed by the library coal."""
 
 from collections.abc import Callable
 from typing import Any

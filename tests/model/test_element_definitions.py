@@ -201,7 +201,7 @@ def test_keys_that_are_no_parameters_cannot_vary() -> None:
         lw.simulate(m, duration=0.1, parameters={"skin.stifness": 1.0})
 
 
-def test_capacity_built_infinite_cannot_vary() -> None:
+def test_infinite_capacity_cannot_vary() -> None:
     says = "The capacity of clutch 'clutch' is infinite and cannot vary; build it with a finite value"
     with pytest.raises(lw.ModelError, match=says):
         M.with_parameters({"clutch.capacity": 3.0})

@@ -72,7 +72,7 @@ def test_pendulum_with_a_ratchet_stays_at_its_turning_point(method):
     assert (np.diff(run.q[:, 0]) > -1e-9).all()
 
 
-def test_wrong_way_speeds_are_equalised_at_engagement():
+def test_backward_speeds_are_equalised_when_a_ratchet_engages():
     b = wheels(2).ratchet("ratchet", "j0", "j1", engaged=False)
     run = lw.simulate(
         b.build(), [0, 0], [5.0, 0.0], duration=0.3, dt=0.01, method="rk4", schedule=[(0.1, "engage", "ratchet")]

@@ -191,7 +191,7 @@ def test_a_ball_that_rolls_off_an_edge_falls(contact: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_checked_has_a_reason() -> None:
+def test_checks_that_are_left_out_have_a_reason() -> None:
     run = lw.simulate(box(), **THROWN, duration=0.1, record=("q", "v", "work"))
     reasons = run.report().not_checked
     assert "momentum" not in reasons  # the impulse of the ground is known at the end

@@ -1,4 +1,4 @@
-"""Rigid solids beside point contacts, brakes, ratchets and mimic joints, in one mechanism."""
+"""Rigid solids together with point contacts, brakes, ratchets and mimic joints, in one mechanism."""
 
 import numpy as np
 import pytest
