@@ -74,7 +74,7 @@ def test_a_mesh_with_many_vertices_is_simplified_with_a_reported_deviation(tmp_p
     points /= np.linalg.norm(points, axis=1)[:, None]
     mesh = f'<asset><mesh name="m" vertex="{" ".join(f"{x:.6f}" for x in points.ravel())}"/></asset>'
     m, said = loaded(tmp_path, FLOOR + free("ball", 'type="mesh" mesh="m"', "0 0 2"), mesh)
-    assert "shapes with fewer corners than written: ball (64 vertices, up to 0." in said[0]
+    assert "shapes approximated by fewer points than they have: ball (64 vertices, up to 0." in said[0]
     shape = m.solid_pairs[0].first.shape
     assert isinstance(shape, lw.Hull)
     assert len(shape.points) == 64

@@ -59,7 +59,7 @@ def why_not(mechanism: Mechanism) -> str:
     """Return the reason why the limb formulation does not apply to a mechanism; an empty text if it does."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
-            return f"limbs have revolute joints, and free joints on the world; {j.name!r} is {type(j.kind).__name__}"
+            return f"limbs need revolute joints, or free joints to the world; {j.name!r} is {type(j.kind).__name__}"
     return ""
 
 

@@ -36,14 +36,14 @@ def damping() -> Any:
 
 def tangential_stiffness() -> Any:
     """Return the definition of the key `tangential_stiffness` [N/m], between a sticking contact and its anchor."""
-    about = "Stiffness along the surface; by default that along the normal"
+    about = "Stiffness along the surface; by default equal to `stiffness`"
     kind = finite("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, same_as="stiffness")
 
 
 def tangential_damping() -> Any:
     """Return the definition of the key `tangential_damping` [N s/m] of a sticking contact."""
-    about = "Damping along the surface; by default that along the normal"
+    about = "Damping along the surface; by default equal to `damping`"
     return key(not_negative("N s/m"), about, default=None, kw_only=True, parameter=True, same_as="damping")
 
 
@@ -61,7 +61,7 @@ def rest_speed() -> Any:
 
 def restitution() -> Any:
     """Return the definition of the key `restitution`, from 0 to 1."""
-    about = "Normal speed after an impact divided by that before, from 0 to 1; for rigid contacts only"
+    about = "Normal speed after an impact divided by the speed before it, from 0 to 1; for rigid contacts only"
     return key(fraction(), about, default=0.0, kw_only=True, parameter=True)
 
 

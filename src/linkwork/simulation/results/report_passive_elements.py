@@ -50,7 +50,7 @@ def passive_elements(run: RunData) -> Iterator[Row]:
 def _why_not(run: RunData, name: str) -> str:
     """Return the reason why the work of the elements `name` cannot be checked; empty if it can."""
     if name not in run.facts.ledger_entries:
-        return f"method {run.method!r} does not sum it"
+        return f"method {run.method!r} does not sum this work"
     needed = [f"work.{name}", "q", "v", "work"] + ([ENERGY] if name == CONTACTS and not run.facts.rigid else [])
     absent = [one for one in needed if one not in run.recorded]
     if absent:

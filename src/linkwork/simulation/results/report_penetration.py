@@ -44,7 +44,7 @@ def penetration(run: RunData) -> Iterator[Row]:
     if through:
         yield Row(name, "passed through", None, verdict(False), through)
         return
-    worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was in a surface at the examined samples"), 0.0
+    worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was inside a surface at the examined samples"), 0.0
     for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
         m = run.varied(index)
         brought, weight = _brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
@@ -60,8 +60,8 @@ def penetration(run: RunData) -> Iterator[Row]:
                 size = THROUGH * _size(pair)
                 if depth > ratio * min(limit, size):
                     ratio = depth / max(min(limit, size), TINY)
-                    why = "is its size: it may pass through" if size < limit else "is explained by stiffness and load"
-                    why = why if size < limit or not run.facts.rigid else "is documented for this step"
+                    why = "is documented for this step" if run.facts.rigid else "is explained by stiffness and load"
+                    why = "is its radius or half the thickness: it may pass through" if size < limit else why
                     note = f"{member_name(run, number)}m; {pair.name!r} at {run.t[sample]:g} s; the limit {why}"
                     worst = Row(name, depth, min(limit, size), verdict(ratio <= 1.0), note)
     yield worst
