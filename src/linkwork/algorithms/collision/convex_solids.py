@@ -255,7 +255,7 @@ class SolidCylinder:
 class HullRows(NamedTuple):
     """Vertices or normals of a hull: `count` rows of a constant `table` (n, 3), from the row `first` on.
 
-    `most` is the largest count of all hulls of the table.
+    `most` is the largest `count` of all hulls in the table.
     """
 
     table: Array
@@ -272,7 +272,7 @@ class HullRows(NamedTuple):
 class SolidHull:
     """A convex hull of `vertices` [m], with the outward `normals` of its faces.
 
-    `inside` (3,) [m] is a point inside and `size` [m] its largest extent from there.
+    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point.
     """
 
     X: Transform

@@ -110,7 +110,7 @@ class PairGroup:
     layout: RowLayout
 
     def read(self, k: Number) -> GroupPair:
-        """Return the numbers of pair k of the group, which may be a traced number."""
+        """Return the data of pair k of the group; the index k may be a traced number."""
         number, rows, a, b, R_a, p_a, R_b, p_b, reach = self.layout.parts(lookup(self.table, k))
         return GroupPair(number, rows[0], rows[1], a, b, Transform(R_a, p_a), Transform(R_b, p_b), reach)
 

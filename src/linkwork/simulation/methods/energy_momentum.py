@@ -239,9 +239,9 @@ class EnergyBalance:
     def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
-        The change is computed from the pose increments `bodies`. The difference of two potential energies would have
-        the round-off of their size. Where the motion reverses, an impulse along the slow motion would have to balance
-        this round-off; it would grow as the step decreases.
+        The change is computed from the pose increments `bodies`. A difference of two potential energies would have a
+        round-off in proportion to these energies. Where the motion reverses, an impulse along the slow motion would
+        have to balance this round-off; it would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)

@@ -78,7 +78,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 def solved_step(step: FailedStep) -> float | None:
     """Return a smaller step h / 2^k [s] that solves the interval of a failed step h, tried in plain Python.
 
-    None if none was found in SHORTER_SECONDS.
+    The result is None if no such step was found in SHORTER_SECONDS.
     """
     deadline = time.perf_counter() + SHORTER_SECONDS
     with np.errstate(all="ignore"):
