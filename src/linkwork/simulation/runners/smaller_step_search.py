@@ -129,7 +129,8 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
     starts = [(alone.start, "", deadline - SECONDS / 4)]
     if now.step > alone.start.step:
-        starts.append((now, "from this state, ", deadline))
+        here = now.moved(log=alone.start.motion.log)  # a runner adds the lines for contact events itself
+        starts.append((here, "from this state, ", deadline))
     for start, whence, until in starts:
         for k in HALVINGS:
             found = _reached(runner, replace(alone, start=start), k, end, until)
