@@ -8,6 +8,7 @@ points, that they do not penetrate: those of face normals, edges, axes and ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -58,10 +59,35 @@ class SolidTables:
         R, at = of[..., :3, :3], of[..., :3, 3]
         return R @ self.R[k], (R @ self.p[k][..., None])[..., 0] + at
 
-    def widths(self, n: Array, R: Array) -> Array:
+    def extents(self, n: Array, R: Array) -> Array:
         """Return the extents (..., n, 2) [m] of both solids of all pairs along n (..., n, 3), for rotations R."""
-        inside = np.einsum("...sji,...j->...si", R, n)
-        return _extent(self.c, inside)
+        return _extent(self.c, np.einsum("...sji,...j->...si", R, n))
+
+    @cached_property
+    def half_widths(self) -> Array:
+        """Half of the smallest width (n, 2) [m] of each solid; infinite for planes and ground."""
+        x, y, z, around, ball = np.moveaxis(self.c, -1, 0)
+        found = np.where(around > 0.0, np.minimum(around, z), np.minimum(np.minimum(x, y), z)) + ball
+        return np.where(self.c.any(axis=-1), found, np.inf)
+
+    @cached_property
+    def ball(self) -> Array:
+        """Whether each solid (n, 2) is a sphere."""
+        return (self.c[..., 4] > 0.0) & (self.c[..., 2] == 0.0)
+
+    @cached_property
+    def round(self) -> Array:
+        """Whether each solid (n, 2) is a sphere, capsule or cylinder, which is round about its z axis."""
+        return (self.c[..., 3] > 0.0) | (self.c[..., 4] > 0.0)
+
+    @cached_property
+    def exact(self) -> Array:
+        """Whether the bounds of each pair (n,) equal the depth: balls and capsules, boxes, and these on planes."""
+        hulls = np.array([[isinstance(one.shape, Hull) for one in (p.first, p.second)] for p in self.pairs])
+        capsule = self.c[..., 4] > 0.0
+        box = (self.c[..., 3] == 0.0) & ~capsule & ~hulls
+        both = capsule.all(axis=1) | box.all(axis=1)
+        return np.where(self.kind == CONVEX, both, (self.kind == PLANE) & ~hulls[:, 0])
 
 
 _tables: WeakKeyDictionary[Mechanism, SolidTables] = WeakKeyDictionary()
