@@ -161,3 +161,58 @@ def test_good_runs_are_not_accused(name: str) -> None:
     report = lw.simulate(m, q, v, duration=duration, dt=1e-3, contact="rigid").report()
     assert report[DEPTH].verdict == "ok", report[DEPTH].note
     assert MOTION not in report.warnings
+
+
+# --- energy that rigid solids add ---
+
+WORK = "work of contacts"
+
+
+@pytest.mark.parametrize(
+    ("gain", "wanted"), [(1e-8, "ok"), (5e-7, "ok"), (2e-6, "warning"), (5e-3, "warning"), (2e-2, "bad")]
+)
+def test_energy_that_rigid_solids_add_is_reported_from_a_millionth_on(gain: float, wanted: str) -> None:
+    run = lw.simulate(scene(lw.Sphere(0.1), floor=lw.Plane()), at((0, 0, 0.6)), duration=0.5, dt=1e-3, contact="rigid")
+    work = run["work.contacts"].copy()
+    turnover = np.abs(np.diff(work)).sum()
+    assert turnover == pytest.approx(9.81 * 0.5, rel=1e-2)
+    work[-1] += gain * turnover
+    row = changed(run, **{**run.recorded, "work.contacts": work}).report()[WORK]
+    assert row.verdict == wanted
+    assert row.value == pytest.approx(gain, rel=3e-2)
+    assert ("use a smaller dt" in row.note) == (wanted != "ok")
+    assert f"added {gain * turnover:.3g} J" in row.note
+
+
+def test_solids_at_rest_add_no_energy_where_their_energy_is_zero() -> None:
+    """Round-off must not be compared with round-off: the energy is zero at this height, and with tiny weights."""
+    b = lw.Builder("rest", gravity=(0, 0, -9.81)).surface("floor", lw.Plane(), at=(0, 0, -0.1))
+    b.body("ball", 1.0, inertia=(0.004,) * 3).joint("free", lw.Free(), "world", "ball")
+    m = b.geometry("ball", lw.Sphere(0.1), role="collision").collide("all", friction=0.5).build()
+    for gravity in (0.0, 1e-6, 9.81):
+        given = {"gravity": np.array([0.0, 0.0, -gravity])}
+        run = lw.simulate(m, at((0, 0, 0)), duration=1.0, dt=1e-3, contact="rigid", parameters=given)
+        row = run.report()[WORK]
+        assert row.verdict == "ok"
+        assert float(row.value) < 1e-9
+
+
+# --- falls ---
+
+
+def test_a_solid_that_falls_off_a_table_is_reported() -> None:
+    b = lw.Builder("table", gravity=(0, 0, -9.81)).surface("table", lw.Box((1, 1, 0.1)), at=(0, 0, -0.05))
+    for name in ("one", "two"):
+        b.body(name, 1.0, inertia=(0.004,) * 3).joint(f"{name} moves", lw.Free(), "world", name)
+        b.geometry(name, lw.Sphere(0.1), role="collision")
+    m, speeds = b.collide("all", friction=0.5).build(), np.zeros(12)
+    speeds[6] = 2.0
+    run = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 0.1)), speeds, duration=1.0, dt=1e-3, contact="rigid")
+    assert run.q[-1, 9] < -1.0, "the scene is meant to fall"
+    row = run.report()["falls"]
+    assert row.verdict == "warning"
+    assert "'two' is below all surfaces that it can touch, apart since 0.1" in row.note
+    rests = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 0.1)), duration=0.1, dt=1e-3, contact="rigid").report()
+    assert "falls" not in [row.name for row in rests.rows]
+    flies = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 2.0)), duration=0.1, dt=1e-3, contact="rigid").report()
+    assert "falls" not in [row.name for row in flies.rows]

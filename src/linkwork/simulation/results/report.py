@@ -246,6 +246,7 @@ def _contact_residual(run: RunData) -> Row:
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
     note = "m/s; largest violation of the contact laws after the last iteration of a step"
+    note += "" if left <= bound else "; use a smaller dt"
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 
 
