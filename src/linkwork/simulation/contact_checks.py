@@ -262,11 +262,11 @@ def _deepest_solids(
     new = now.motion.solid_memory.reshape(len(most), POINTS, -1)[:, :, 0].max(axis=1) == APART
     weight, deepest = float(m.mass) * float(np.linalg.norm(m.gravity)), (INSIDE, -1)
     for k in sorted(np.flatnonzero(new & (most > INSIDE)).tolist(), key=lambda k: -most[k]):
-        law = m.solid_pairs[k].collision
-        if most[k] <= deepest[0] or (not problem.rigid and law.press(float(most[k])) <= DEEP * weight):
+        collision = m.solid_pairs[k].collision
+        if most[k] <= deepest[0] or (not problem.rigid and collision.press(float(most[k])) <= DEEP * weight):
             continue
         depth = _depth(m.solid_pairs[k], poses)
-        if depth > deepest[0] and (problem.rigid or law.press(depth) > DEEP * weight):
+        if depth > deepest[0] and (problem.rigid or collision.press(depth) > DEEP * weight):
             deepest = depth, k
     depth, k = deepest
     return None if k < 0 else (m.solid_pairs[k], depth, m.solid_pairs[k].collision.press(depth))

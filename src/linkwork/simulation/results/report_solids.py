@@ -146,13 +146,13 @@ def _compliant_limits(run: RunData) -> Array:
         brought, weight = energy_brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
         known: dict[str, float] = {}
         for pair in m.solid_pairs:
-            law = pair.collision
-            if law.name not in known:
-                k = float(np.asarray(law.stiffness))
-                if law.dissipation is None:
-                    known[law.name] = DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
+            collision = pair.collision
+            if collision.name not in known:
+                k = float(np.asarray(collision.stiffness))
+                if collision.dissipation is None:
+                    known[collision.name] = DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
                 else:
-                    known[law.name] = float((DEEP * weight / k) ** (2.0 / 3.0) + (2.5 * brought / k) ** 0.4)
+                    known[collision.name] = float((DEEP * weight / k) ** (2.0 / 3.0) + (2.5 * brought / k) ** 0.4)
         found.append([known[pair.collision.name] for pair in m.solid_pairs])
     return np.array(found)
 
