@@ -22,8 +22,8 @@ from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, dep
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
-MOST_STATES = 2_000_000  # most pairs of solids times states that are examined
-AT_ONCE = 100_000  # the same for one piece of the run, for which memory is needed
+MOST_STATES = 1_000_000  # most pairs of solids times states that are examined
+AT_ONCE = 20_000  # the same for one piece of the run, for which memory is needed
 ROUND_OFF = 1e-9  # depth relative to the size of the solids
 SUBSTEPS = 4.0, 512  # positions per thickness, and at most, at which fast solids are examined between two samples
 MOST_CROSSINGS = 200  # most samples of a piece after which they are examined
@@ -60,7 +60,9 @@ def solids(run: RunData) -> Iterator[Row]:
         deepest = max(deepest, _deepest(run, motions))
         fast, crossed = _fastest(run, motions)
         fastest, through = max(fastest, fast), max(through, crossed)
-    yield _depth_row(run, name, deepest, through)
+    row = _depth_row(run, name, deepest, through)
+    some = f"; one of {_stride(run)} samples is examined" if _stride(run) > 1 else ""
+    yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
         who, h = _where(run, fastest), run.settings.dt or 0.0
         note = f"m; {who} they move by this in one step, relative to each other; more than half of their thickness: "
@@ -91,12 +93,15 @@ def _where(run: RunData, one: Worst) -> str:
 
 def _pieces(run: RunData) -> Iterator[Array]:
     """Yield the numbers of the samples that are examined, piece after piece; each begins with the last one before."""
-    members, count = run.outcomes.size, len(run.mechanism.solid_pairs)
-    stride = max(1, -(-members * len(run.t) * count // MOST_STATES))
-    chosen = np.unique(np.append(np.arange(0, len(run.t), stride), len(run.t) - 1))
-    length = max(1, AT_ONCE // (members * count))
+    chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
+    length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
     for begin in range(0, len(chosen), length):
         yield chosen[max(0, begin - 1) : begin + length]
+
+
+def _stride(run: RunData) -> int:
+    """Return the number of samples from one that is examined to the next one."""
+    return max(1, -(-run.outcomes.size * len(run.t) * len(run.mechanism.solid_pairs) // MOST_STATES))
 
 
 # --- depths ---
