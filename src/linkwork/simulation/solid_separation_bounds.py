@@ -81,13 +81,23 @@ class SolidTables:
         return (self.c[..., 3] > 0.0) | (self.c[..., 4] > 0.0)
 
     @cached_property
+    def hulls_on_planes(self) -> dict[int, Array]:
+        """The vertices (k, 3) [m] of each hull that can touch a plane, from its centre, by the number of the pair."""
+        found = {}
+        for number, pair in enumerate(self.pairs):
+            if self.kind[number] == PLANE and isinstance(pair.first.shape, Hull):
+                points: Array = np.asarray(pair.first.shape.points)
+                found[number] = points - 0.5 * (points.min(axis=0) + points.max(axis=0))
+        return found
+
+    @cached_property
     def exact(self) -> Array:
-        """Whether the bounds of each pair (n,) equal the depth: balls and capsules, boxes, and these on planes."""
+        """Whether the bounds of each pair (n,) equal the depth: balls and capsules, boxes, and all solids on planes."""
         hulls = np.array([[isinstance(one.shape, Hull) for one in (p.first, p.second)] for p in self.pairs])
         capsule = self.c[..., 4] > 0.0
         box = (self.c[..., 3] == 0.0) & ~capsule & ~hulls
         both = capsule.all(axis=1) | box.all(axis=1)
-        return np.where(self.kind == CONVEX, both, (self.kind == PLANE) & ~hulls[:, 0])
+        return np.where(self.kind == CONVEX, both, self.kind == PLANE)
 
 
 _tables: WeakKeyDictionary[Mechanism, SolidTables] = WeakKeyDictionary()
@@ -120,7 +130,11 @@ def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array
     if not len(k):
         return found
     R, apart, c = R[state, k], apart[state, k], tables.c[k]
-    along = height[state, k] - _extent(c, np.einsum("mj,msji->msi", n[state, k], R)).sum(axis=-1)
+    inside = np.einsum("mj,msji->msi", n[state, k], R)
+    along = height[state, k] - _extent(c, inside).sum(axis=-1)
+    for number, points in tables.hulls_on_planes.items():
+        of = k == number
+        along[of] = height[state[of], number] + (inside[of, 0] @ points.T).min(axis=1, initial=np.inf)
     convex = np.flatnonzero(tables.kind[k] == CONVEX)
     if len(convex):
         of = c[convex], R[convex], apart[convex]
