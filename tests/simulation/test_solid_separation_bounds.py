@@ -68,10 +68,10 @@ def test_solids_that_start_apart_need_no_contact_points() -> None:
     start = np.concatenate([[0, 0, 0.5 + k, 1, 0, 0, 0] for k in range(3)])
     with mock.patch.object(contact_checks, "_depth", side_effect=AssertionError):
         for q in (start, [start] * 9):
-            lw.simulate(m, q, duration=1e-3, dt=1e-3, contact="rigid")
+            lw.simulate(m, q, duration=1e-3, dt=1e-3, contact="rigid", target="numpy", record=["q"])
     deep = start.copy()
     deep[9] -= 0.01
     for q in (deep, [start] * 8 + [deep]):
         member = r"of member \(8,\) " if len(np.shape(q)) == 2 else ""
         with pytest.warns(UserWarning, match=f"solids 'ball 0 on ball 1' {member}start 0.01 m inside each other"):
-            lw.simulate(m, q, duration=1e-3, dt=1e-3, contact="rigid")
+            lw.simulate(m, q, duration=1e-3, dt=1e-3, contact="rigid", target="numpy", record=["q"])
