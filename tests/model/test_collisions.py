@@ -1,5 +1,6 @@
 """Collisions: which solids can touch, errors, documents and parameters."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -74,10 +75,11 @@ def test_collision_with_solids_against_and_exclude(given: dict[str, object], wan
 def test_several_shapes_of_a_body_are_numbered_or_named() -> None:
     b = boxes("a").geometry("a", lw.Sphere(0.2), (0, 0, 1), role="collision", name="head")
     b.geometry("a", lw.Sphere(0.1), (0, 0, 2), role="collision").geometry("a", CUBE)
-    m = b.collide("all").build()
+    m = deepcopy(b).collide("all").build()
     assert pairs(m) == {frozenset(("a 1", "floor")), frozenset(("head", "floor")), frozenset(("a 3", "floor"))}
-    named = b.collide("head only", ["head"], ["floor"]).build()
+    named = b.collide("all", exclude=[("head", "floor")]).collide("head only", ["head"], ["floor"]).build()
     assert [pair.collision.name for pair in named.solid_pairs].count("head only") == 1
+    assert pairs(named) == pairs(m)
 
 
 def test_several_collisions_have_different_force_laws() -> None:
@@ -87,6 +89,20 @@ def test_several_collisions_have_different_force_laws() -> None:
         ("ice", (0.01, 0.01)),
         ("rubber", (1.2, 1.0)),
     ]
+
+
+@pytest.mark.parametrize("second", [{"solids": "a", "against": "floor"}, {"pairs": [("floor", "a")]}, {}])
+def test_a_pair_in_two_collisions_is_an_error(second: dict[str, object]) -> None:
+    b = boxes("a", "b").collide("ice", ["a", "floor"], friction=0.01).collide("rubber", **second)
+    message = r"collision 'rubber': the pair 'a on floor' is also in collision 'ice'.*exclude=\[\('a', 'floor'\)\]"
+    with pytest.raises(lw.ModelError, match=message):
+        b.build()
+
+
+def test_equal_shapes_of_one_body_are_different_solids() -> None:
+    b = boxes("a", "b").geometry("a", CUBE, role="collision")
+    m = b.collide("first", pairs=[("a 1", "b")]).collide("second", pairs=[("a 2", "b")]).build()
+    assert [pair.collision.name for pair in m.solid_pairs] == ["first", "second"]
 
 
 def test_contact_points_are_named_by_pair_and_number() -> None:

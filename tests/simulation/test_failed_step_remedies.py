@@ -136,6 +136,27 @@ def test_failed_members_of_a_batch_get_one_remedy() -> None:
     assert again.outcome[0].kind == "finished"
 
 
+@pytest.mark.parametrize("batch", [False, True])
+def test_trials_from_the_failed_state_log_located_contact_events(batch: bool) -> None:
+    """Before, a trial from the failed state had more lines in its event log than the run, and raised a ValueError."""
+    b = lw.Builder("box", gravity=(0, 0, -9.81)).body("box", 70.0, inertia=(1.167, 0.758, 1.458))
+    b.joint("float", lw.Free(), "world", "box").surface("floor", lw.Plane())
+    b.touch("corner", "box", lw.box_corners((0.3, 0.4, 0.2)), stiffness=75e3, damping=2e3, friction=0.4)
+    q, v = [0, 0, 0.3, 0.9239, 0.2706, 0.2706, 0], [4.29, 0.71, -2.57, 300, 150, 100]
+    starts = ([q, q], [v, v]) if batch else (q, v)
+    original = smaller_step_search._reached
+
+    def only_later(runner: Any, problem: Any, *rest: Any) -> Any:
+        return None if problem.start.step == 0.0 else original(runner, problem, *rest)
+
+    with (
+        mock.patch.object(smaller_step_search, "_reached", only_later),
+        pytest.warns(UserWarning, match="dt=0.02 s is too large for contact"),
+    ):
+        run = lw.simulate(b.build(), *starts, duration=0.6, dt=0.02, method="variational", locate=True)
+    assert "from this state, a trial run with it" in run.outcomes.flat[0].diagnosis
+
+
 def test_controllers_in_python_are_not_called_by_trials() -> None:
     m, calls = lw.example("double_pendulum"), []
 

@@ -99,6 +99,24 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
     return [pair for pair in found.values() if collision.pairs or _rank(pair.first) < UNBOUNDED]
 
 
+def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, Collision] | None:
+    """Return the first pair of solids of a collision that an earlier collision also has, and the earlier one.
+
+    None if there is no such pair.
+    """
+    owners: dict[frozenset[tuple[object, ...]], Collision] = {}
+    for pair in mechanism.solid_pairs:
+        first = owners.setdefault(frozenset((_identity(pair.first), _identity(pair.second))), pair.collision)
+        if pair.collision.name == collision.name and first.name != collision.name:
+            return pair, first
+    return None
+
+
+def _identity(solid: Solid) -> tuple[object, ...]:
+    """Return what distinguishes a solid from all others of its mechanism."""
+    return solid.body, solid.names, id(solid.shape), solid.pose.R.tobytes(), solid.pose.p.tobytes()
+
+
 def _rank(solid: Solid) -> int:
     """Return the position of a solid's shape in ORDER; uneven ground comes last."""
     name = type(solid.shape).__name__

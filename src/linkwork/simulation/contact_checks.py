@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from linkwork import evaluation
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.algorithms.solid_contact.body_responses import about, body_jacobian
-from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.pair_tables import half_extents
-from linkwork.algorithms.solid_contact.solid_contact_forces import TouchingSolids
+from linkwork.algorithms.solid_contact.pair_tables import BodyRows, groups_of, half_extents
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS, SolidPair
 from linkwork.simulation.problem import Problem
+from linkwork.simulation.solid_separation_bounds import depth_bounds, solid_tables, stacked, with_world
+from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 FINE = 0.1  # product of step and rate at which a bounce takes sixty steps
@@ -35,7 +37,8 @@ FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact between s
 CONTACT = ("compliant", RIGID)  # contact models
 CHAIN = 2.0  # a body between two others in a stack has twice the stiffness of one pair
 MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
-PAIRS_CHECKED = 4096  # largest number of solid pairs, summed over members, whose start is checked
+PAIRS_CHECKED = 20_000  # largest number of solid pairs, summed over members, whose start is checked
+FEW_MEMBERS = 8  # for more members, poses are computed by compiled code
 
 
 class Rates(NamedTuple):
@@ -215,31 +218,71 @@ def _refuse_numbers(problem: Problem) -> None:
 
 
 def _warn_of_deep_solids(problem: Problem) -> None:
-    """Warn if two solids start deep inside each other; only the first members of a large batch are checked."""
-    pairs = problem.mechanism.solid_pairs
-    if not pairs:
+    """Warn if two solids start deep inside each other; only the first members of a large batch are checked.
+
+    Contact points are computed only for pairs that may be deep.
+    """
+    m = problem.mechanism
+    if not m.solid_pairs:
         return
-    for index in islice(np.ndindex(problem.batch), min(MEMBERS_CHECKED, max(1, PAIRS_CHECKED // len(pairs)))):
-        now, values = problem.member(index)
-        m = problem.system(values).mechanism
-        found = _depths(TouchingSolids(m, now.motion.solid_memory, now.q, now.v, -INSIDE))
-        new = now.motion.solid_memory.reshape(len(pairs), POINTS, -1)[:, :, 0].max(axis=1) == APART
-        weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-        for depth, k in sorted(found, reverse=True):
-            force = m.solid_pairs[k].collision.press(depth)
-            if not new[k] or (not problem.rigid and force <= DEEP * weight):
-                continue
-            warnings.warn(_depth_warning(problem, index, m.solid_pairs[k], depth, force), stacklevel=4)
+    tables = solid_tables(m)
+    indices = list(islice(np.ndindex(problem.batch), max(1, PAIRS_CHECKED // len(tables.pairs))))
+    with np.errstate(all="ignore"):
+        poses = _poses(problem, indices)
+        most = depth_bounds(tables, poses, INSIDE)
+    for s in np.flatnonzero(most.any(axis=1)):
+        found = _deepest_solids(problem, indices[s], poses[s], most[s])
+        if found is not None:
+            warnings.warn(_depth_warning(problem, indices[s], *found), stacklevel=4)
             return
 
 
-def _depths(there: TouchingSolids) -> list[tuple[float, int]]:
-    """Return for each touching pair the depth [m] of its deepest contact point, and the number of the pair."""
+def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
+    """Return the poses (s, nbodies + 1, 4, 4) of all bodies at the start of some members, the world first."""
+    m = problem.mechanism
+    if len(indices) <= FEW_MEMBERS:
+        found = []
+        for index in indices:
+            now, values = problem.member(index)
+            tree = problem.system(values).mechanism.tree
+            found.append(stacked(world_poses(tree, joint_poses(tree, *to_tree(m, ("q",), (now.q,))))))
+        return np.concatenate(found)
+    starts = [problem.member(index) for index in indices]
+    given = {name: np.stack([values[name] for _, values in starts]) for name in problem.parameters}
+    dynamics = evaluation.compile(m, parameters=given, check=False)
+    return with_world(dynamics.poses(np.stack([now.q for now, _ in starts]), parameters=given))
 
-    def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
-        return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
 
-    return there.selection.visit(look, [])[0]
+def _deepest_solids(
+    problem: Problem, index: tuple[int, ...], poses: Array, most: Array
+) -> tuple[SolidPair, float, float] | None:
+    """Return the deepest pair of solids of a member that is worth a warning, its depth [m] and force [N], or None.
+
+    `poses` (nbodies + 1, 4, 4) are those of all bodies, and `most` (n,) [m] upper bounds of the depths.
+    """
+    now, values = problem.member(index)
+    m = problem.system(values).mechanism
+    new = now.motion.solid_memory.reshape(len(most), POINTS, -1)[:, :, 0].max(axis=1) == APART
+    weight, deepest = float(m.mass) * float(np.linalg.norm(m.gravity)), (INSIDE, -1)
+    for k in sorted(np.flatnonzero(new & (most > INSIDE)).tolist(), key=lambda k: -most[k]):
+        collision = m.solid_pairs[k].collision
+        if most[k] <= deepest[0] or (not problem.rigid and collision.press(float(most[k])) <= DEEP * weight):
+            continue
+        depth = _depth(m.solid_pairs[k], poses)
+        if depth > deepest[0] and (problem.rigid or collision.press(depth) > DEEP * weight):
+            deepest = depth, k
+    depth, k = deepest
+    return None if k < 0 else (m.solid_pairs[k], depth, m.solid_pairs[k].collision.press(depth))
+
+
+def _depth(pair: SolidPair, poses: Array) -> float:
+    """Return the depth [m] of the deepest contact point of a pair of solids, from the poses of all bodies."""
+    of = BodyRows([pair])
+    (group,) = groups_of([pair], of)
+    one = group.read(0)
+    bodies = [Transform(X[:3, :3], X[:3, 3]) for X in (poses[of.numbers[int(row)]] for row in (one.row_a, one.row_b))]
+    found = group.patch(one.a, one.b, (bodies[1] @ one.on_b).inverse() @ bodies[0] @ one.on_a)
+    return -float(min(found.distances))
 
 
 def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, depth: float, force: float) -> str:
@@ -252,6 +295,8 @@ def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, de
 
 def _warn_of_depth(problem: Problem) -> bool:
     """Warn if a point contact starts deep inside a surface; return whether there was a warning."""
+    if not problem.mechanism.contact_pairs:
+        return False
     for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwork.spatial.scalar import Array, Condition, Number
-from linkwork.spatial.traceable_loops import active_tracer
+from linkwork.spatial.traceable_loops import active_tracer, check_time
 
 
 class RowArray(Protocol):
@@ -135,5 +135,6 @@ class _PlainSelection:
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
         for k in reversed(self._rows) if backward else self._rows:
+            check_time()
             state = body(k, *state)
         return state

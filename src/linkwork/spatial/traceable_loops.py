@@ -7,6 +7,7 @@ tuple of numbers and arrays of constant shape. A loop body may use variables of 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -61,6 +62,29 @@ def unrolled() -> Iterator[None]:
         _tracer.reset(token)
 
 
+class OutOfTime(Exception):
+    """Raised when a failure diagnosis or a trial run has used its time limit."""
+
+
+_deadline: ContextVar[float] = ContextVar("deadline of loops in plain Python", default=np.inf)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Context manager inside which loops that run in plain Python raise OutOfTime after the given time [s]."""
+    token = _deadline.set(time.perf_counter() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def check_time() -> None:
+    """Raise OutOfTime if the time limit of plain loops is over."""
+    if time.perf_counter() > _deadline.get():
+        raise OutOfTime
+
+
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
     """Return the loop state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]
@@ -80,6 +104,7 @@ def record(
         return tracer.record(count, body, state, each)
     rows = []
     for k in range(count):
+        check_time()
         state, row = body(k, *state, *(table[k] for table in each))
         rows.append(row)
     return state, tuple(np.array(series) for series in zip(*rows, strict=True))
@@ -98,6 +123,7 @@ def iterate(
         return tracer.iterate(most, body, state, start)
     count, done = 0, not start
     while count < most and not done:
+        check_time()
         state, done = body(*state)
         count += 1
     return state, count, done

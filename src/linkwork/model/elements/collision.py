@@ -10,7 +10,7 @@ from linkwork.model.elements import contact_force_law as force_law
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import key, name_pairs, names
 from linkwork.model.model_faults import Fault
-from linkwork.model.solids import pairs_of_collision, solid_faults
+from linkwork.model.solids import pair_in_two, pairs_of_collision, solid_faults
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Collision(Element, section="collisions"):
         return self._with(force_law.completed(self))
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault for each unknown name, for meshes, and if there are no pairs or too many."""
+        """Yield a fault for unknown names, meshes, no pairs, too many pairs, and a pair of another collision."""
         yield from (found := list(solid_faults(mechanism, self)))
         if found:
             return
@@ -89,6 +89,11 @@ class Collision(Element, section="collisions"):
         if count > MOST_PAIRS:
             reason = f"its {count} pairs of solids are more than {MOST_PAIRS}"
             yield Fault(reason, self.label, "name the solids that can touch, or exclude pairs")
+        elif twice := pair_in_two(mechanism, self):
+            pair, other = twice
+            names = pair.first.name, pair.second.name
+            reason = f"the pair {pair.name!r} is also in {other.label}, and only one force law can act"
+            yield Fault(reason, self.label, f"use exclude=[{names!r}] in one of the two collisions")
 
     def press(self, depth: float) -> float:
         """Return the elastic part of the normal force [N] of a contact point at the penetration `depth` [m]."""

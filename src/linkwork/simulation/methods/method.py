@@ -12,6 +12,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number
+from linkwork.spatial.traceable_loops import OutOfTime
 
 # step(system, t, now, h, held): one step of h [s] from the state `now` at time t [s], with joint forces `held` (nv,) of
 # sampled controllers. It returns the next state, and whether its equations were solved (True, or a traced condition)
@@ -24,10 +25,6 @@ class Solution(NamedTuple):
     unknown: Array
     moved: StepState
     solved: Condition
-
-
-class OutOfTime(Exception):
-    """Raised when a failure diagnosis or a trial run has used its time limit."""
 
 
 class IterationHistory:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import IterationHistory, OutOfTime, changing
+from linkwork.simulation.methods.method import IterationHistory, changing
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import OutOfTime
 from linkwork.tolerances import CLOSURE_OPEN
 
 SHORTER = 6  # number of times that a step is halved to find one that is solved

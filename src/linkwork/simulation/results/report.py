@@ -25,6 +25,7 @@ from linkwork.simulation.results.report_momenta import momenta
 from linkwork.simulation.results.report_passive_elements import passive_elements
 from linkwork.simulation.results.report_penetration import penetration
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
+from linkwork.simulation.results.report_solids import solids
 from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
@@ -57,6 +58,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             *velocity_and_effort_limits(run),
             *_iterations(run),
             *penetration(run),
+            *solids(run),
             *falls(run),
             *step_resolution(run),
         ]
@@ -244,6 +246,7 @@ def _contact_residual(run: RunData) -> Row:
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
     note = "m/s; largest violation of the contact laws after the last iteration of a step"
+    note += "" if left <= bound else "; use a smaller dt"
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 
 

@@ -8,15 +8,20 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
+from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.elements.contact import Pair
 from linkwork.model.elements.surface import Surface
+from linkwork.model.elements.uneven_ground import Ground, HeightField
 from linkwork.model.geometry import Box, Cylinder, Plane, Sphere
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.solids import POINTS, Solid
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name
 from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.solid_separation_bounds import solid_tables, stacked
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import TINY
 
 MEMBERS = 64  # most batch members that are examined
 FREE = 6  # velocities of a free joint
@@ -28,13 +33,13 @@ def falls(run: RunData) -> Iterator[Row]:
 
     There is no row if none has fallen.
     """
-    if not run.mechanism.contact_pairs or not {"q", "v", "contact.state"} <= run.recorded.keys():
+    if not run.mechanism.touches or not {"q", "v", "contact.state"} <= run.recorded.keys():
         return
     for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
         known = np.flatnonzero(np.isfinite(run.q[index]).all(axis=-1))
         joint = _fallen(run, index, known[-2:].tolist()) if len(known) > 1 else None
         if joint is not None:
-            mine = _pairs_of(run.mechanism, joint)
+            mine = _contacts_of(run.mechanism, joint)
             touched = np.flatnonzero((run["contact.state"][index][: known[-1] + 1][:, mine] != APART).any(axis=-1))
             since = f"since {run.t[touched[-1]]:g} s" if len(touched) else "from the start"
             note = f"{member_name(run, number)}{joint.child!r} is below all surfaces that it can touch, apart {since}"
@@ -48,6 +53,9 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
     size = float(np.linalg.norm(m.gravity))
     if size == 0.0:
         return None
+    free = [joint for joint in m.joints if joint.i == WORLD and joint.kind.nv == FREE]
+    if not m.contact_pairs:
+        return next((joint for joint in free if _solids_fallen(run, index, samples, joint, free)), None)
     down, states = np.asarray(m.gravity, dtype=float) / size, run["contact.state"][index][samples[-1]]
     speeds, lowered = [], np.zeros(len(m.contact_pairs), dtype=bool)
     for sample in samples:
@@ -57,17 +65,87 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
         lowered = np.array([_passed(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)])
     faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
     gone = (states == APART) & lowered & faster & (speeds[1] > 0.0)
-    free = [joint for joint in m.joints if joint.i == WORLD and joint.kind.nv == FREE]
-    return next((joint for joint in free if len(mine := _pairs_of(m, joint)) and gone[mine].all()), None)
+    for joint in free:
+        mine, solid = _pairs_of(m, joint), _solids_of(m, joint)
+        if len(mine) and gone[mine].all() and (not solid or _solids_fallen(run, index, samples, joint, free)):
+            return joint
+        if not mine and _solids_fallen(run, index, samples, joint, free):
+            return joint
+    return None
 
 
-def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
-    """Return the numbers of the contact pairs whose contacts are on bodies that the joint `root` carries."""
+def _solids_fallen(
+    run: RunData, index: tuple[int, ...], samples: Sequence[int], root: Joint, free: Sequence[Joint]
+) -> bool:
+    """Return whether the solids of all bodies that the free joint `root` carries have fallen below those of others.
+
+    Solids on other free joints do not count: they may fall too.
+    """
+    m = run.varied(index)
+    numbers, others = _solids_of(m, root), set().union(*(_carried(m, one) for one in free))
+    states = run["contact.state"][index][samples[-1]][len(m.contact_pairs) :].reshape(-1, POINTS)
+    if not numbers or (states[numbers] != APART).any():
+        return False
+    size, mine, tables = float(np.linalg.norm(m.gravity)), _carried(m, root), solid_tables(run.mechanism)
+    down, speeds, below = np.asarray(m.gravity, dtype=float) / size, [], []
+    inertia = m.bodies[root.o].inertia
+    centre = np.asarray(inertia.moment, dtype=float) / max(float(inertia.mass), TINY)  # of mass
+    for sample in samples:
+        q, v = to_tree(m, ("q", "v"), (run.q[index][sample], run.v[index][sample]))
+        motion = kinematics(m.tree, q, v)
+        poses = world_poses(m.tree, motion.X)
+        R, p = (x[0] for x in tables.place(stacked(poses)))
+        twist = motion.twist[root.o]
+        velocity = poses[root.o].R @ (twist.linear + np.cross(twist.angular, centre))
+        speeds.append(float(velocity @ down))
+        below = []
+        for k in numbers:
+            pair, a = m.solid_pairs[k], int(tables.bodies[k, 0] not in mine)
+            if tables.bodies[k, 1 - a] not in others:
+                extents = tables.extents(np.broadcast_to(down, (len(R), 3)), R)[k]
+                ground = (pair.first, pair.second)[1 - a]
+                below.append(_below(ground, R[k, 1 - a], p[k, a] - p[k, 1 - a], down, extents[[a, 1 - a]]))
+    faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
+    return bool(below) and all(below) and faster and speeds[1] > 0.0
+
+
+def _below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
+    """Return whether a solid can no longer meet another one, `ground`, by falling along `down` (3,).
+
+    The ground has the rotation R (3, 3); `apart` (3,) [m] leads from its centre to that of the solid, and `extents`
+    (2,) [m] are those of the solid and of the ground along `down`. A solid below a plane is inside of it.
+    """
+    if isinstance(ground.shape, Plane):
+        return bool(R[:, 2] @ down >= 0.0 and apart @ R[:, 2] > extents[0])
+    return not isinstance(ground.shape, Ground | HeightField) and bool(apart @ down > extents.sum())
+
+
+def _carried(mechanism: Mechanism, root: Joint) -> set[int]:
+    """Return the numbers of the bodies that the joint `root` carries."""
     carried = {root.o}
     for joint in mechanism.tree.joints:
         if joint.i in carried:
             carried.add(joint.o)
+    return carried
+
+
+def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
+    """Return the numbers of the contact pairs whose contacts are on bodies that the joint `root` carries."""
+    carried = _carried(mechanism, root)
     return [k for k, pair in enumerate(mechanism.contact_pairs) if pair.contact.at.body in carried]
+
+
+def _solids_of(mechanism: Mechanism, root: Joint) -> list[int]:
+    """Return the numbers of the pairs of solids of which one is on a body that the joint `root` carries."""
+    carried = _carried(mechanism, root)
+    bodies = [(pair.first.body in carried, pair.second.body in carried) for pair in mechanism.solid_pairs]
+    return [k for k, (a, b) in enumerate(bodies) if a != b]
+
+
+def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
+    """Return the numbers of the contacts of the bodies that the joint `root` carries, in the recorded series."""
+    first, solids = len(mechanism.contact_pairs), _solids_of(mechanism, root)
+    return _pairs_of(mechanism, root) + [first + POINTS * k + j for k in solids for j in range(POINTS)]
 
 
 def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:

@@ -47,7 +47,7 @@ def penetration(run: RunData) -> Iterator[Row]:
     worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was inside a surface at the examined samples"), 0.0
     for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
         m = run.varied(index)
-        brought, weight = _brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
+        brought, weight = energy_brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
         for sample in _samples(run, index):
             q, v = run.q[index][sample], run.v[index][sample]
             there, _ = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
@@ -99,7 +99,7 @@ def _samples(run: RunData, index: tuple[int, ...]) -> list[int]:
     return sorted(picked & set(known.tolist()))
 
 
-def _brought(run: RunData, index: tuple[int, ...]) -> float:
+def energy_brought(run: RunData, index: tuple[int, ...]) -> float:
     """Return the largest energy [J] that a batch member can have stored in contact springs."""
     stored = run.once(run_energies)
     kinetic, potential = (np.asarray(x)[index] for x in (stored.kinetic, stored.potential))

@@ -19,6 +19,10 @@ BALANCE_FIRST_ORDER = 1e-2
 # methods of first order, which add 1e-2 with 0.1 / w.
 ADDED_BY_CONTACTS = 1e-2, 2e-2
 
+# Energy that rigid contacts of solids add, relative to the energy exchanged, from which the report warns. Solids at
+# rest, sliding, rolling and after impacts add round-off: 1e-11 of the energy that gravity exchanges per step
+ADDED_BY_RIGID_SOLIDS = 1e-6
+
 # Deviation of quaternions from unit norm: every step normalizes them
 UNIT_NORM = 1e-12
 

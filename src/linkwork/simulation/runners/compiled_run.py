@@ -35,7 +35,7 @@ from linkwork.simulation.state import (
 from linkwork.simulation.user_functions import Values
 from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
-from linkwork.spatial.traceable_loops import record, repeat
+from linkwork.spatial.traceable_loops import iterate, record, repeat
 from linkwork.tolerances import HUGE
 
 
@@ -56,8 +56,19 @@ class MemberProgram:
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
         """Return the state after one step dt [s] from `now`; a member that has ended keeps its last valid state.
 
-        `status` of the state is then the reason for the end. `values` are the member's parameters and gains.
+        `status` of the state is then the reason for the end. `values` are the member's parameters and gains. A step of
+        solids is not computed for an ended member, because it may take a thousand times longer than a valid one.
         """
+        if not self.problem.mechanism.solid_pairs:
+            return self._always_stepped(values, dt, now)
+
+        def once(*state: Value) -> tuple[Leaves, bool]:
+            return tuple(flatten(self._always_stepped(values, dt, unflatten(now, state)))), True
+
+        return unflatten(now, iterate(1, once, *flatten(now), start=now.status == RUNNING)[0])
+
+    def _always_stepped(self, values: Values, dt: Number, now: MemberState) -> MemberState:
+        """Return the state after one step, as `step`, but compute the step also for a member that has ended."""
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)

@@ -13,8 +13,10 @@ from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import OutOfTime, time_limit
 
 DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
+AGAIN_SECONDS = 1.0  # longest time for the repetition of a step of one member in plain Python
 LOST = 1e-2  # smallest eigenvalue of the scaled mass matrix below which inertia is lost, relative to the start
 SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are"
 
@@ -69,10 +71,13 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
     speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
     found = f"the fastest joint is {fastest.name!r} at {speed:.3g} rad/s or m/s"
     try:
-        with failures_named("the next state", int(np.ravel_multi_index(index, problem.batch)) if index else 0):
+        number = int(np.ravel_multi_index(index, problem.batch)) if index else 0
+        with failures_named("the next state", number), time_limit(AGAIN_SECONDS):
             runner.again(values, now)
     except LinkworkError as failure:
         return f"{found}; {failure}"
+    except OutOfTime:
+        return f"{found}; the failing line was not found in {AGAIN_SECONDS:g} s; try a smaller dt"
     return f"{found}; try a smaller dt"
 
 

@@ -84,7 +84,8 @@ class FixedSteps:
         some = problem.has_events and 0 not in problem.batch
         self.sources = sources(problem.system(problem.member(problem.first)[1])) if some else []
         self._stride = every  # steps between reads of the log
-        self._seconds, first = pieces.seconds, pieces.first // max(1, self.now.step.size)
+        pairs = len(problem.mechanism.solid_pairs)  # a step takes longer in proportion
+        self._seconds, first = pieces.seconds, pieces.first // max(1, self.now.step.size * (1 + pairs))
         self._count = max(1, (min(first, FIRST_LOCATED) if choice.locate else first) // every)  # samples of a piece
         self._growth = GROWTH
 

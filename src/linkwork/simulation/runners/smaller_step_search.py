@@ -15,7 +15,6 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.sources import nan_guard
-from linkwork.simulation.methods.method import OutOfTime
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
@@ -23,6 +22,7 @@ from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import OutOfTime
 
 SECONDS = 0.35  # longest time for trial runs with shorter steps
 RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without compiling
@@ -129,7 +129,8 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
     starts = [(alone.start, "", deadline - SECONDS / 4)]
     if now.step > alone.start.step:
-        starts.append((now, "from this state, ", deadline))
+        here = now.moved(log=alone.start.motion.log)  # a runner adds the lines for contact events itself
+        starts.append((here, "from this state, ", deadline))
     for start, whence, until in starts:
         for k in HALVINGS:
             found = _reached(runner, replace(alone, start=start), k, end, until)

@@ -1,0 +1,205 @@
+"""Checks of the report on solids: how deep they lie in each other, and whether they can pass through each other.
+
+The depth of a pair is compared with what the contact model explains: for rigid contact the path of a step, for
+compliant contact the stiffness, the load and the energy. A depth of half the thickness of the thinner solid is never
+accepted: the contact may then push to the wrong side; nor that a solid is below the surface of a plane or of ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.contact_checks import DEEP, INSIDE
+from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THROUGH, energy_brought
+from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
+from linkwork.simulation.solid_depths import solid_depths
+from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, depth_bounds, solid_tables
+from linkwork.spatial.scalar import Array
+from linkwork.tolerances import TINY
+
+MOST_STATES = 1_000_000  # most pairs of solids times states that are examined
+AT_ONCE = 20_000  # the same for one piece of the run, for which memory is needed
+ROUND_OFF = 1e-9  # depth relative to the size of the solids
+SUBSTEPS = 4.0, 512  # positions per thickness, and at most, at which fast solids are examined between two samples
+MOST_CROSSINGS = 200  # most samples of a piece after which they are examined
+MISSED = 0.1  # depth between two samples, relative to half the thickness, from which a contact was missed
+
+
+class Worst(NamedTuple):
+    """The pair of solids that comes closest to a limit: `ratio` to it, value, limit [m], and where."""
+
+    ratio: float = 0.0
+    value: float = 0.0
+    limit: float = np.inf
+    pair: int = 0
+    member: int = 0
+    sample: int = 0
+
+
+def solids(run: RunData) -> Iterator[Row]:
+    """Yield the report rows for the deepest pair of solids, and for solids that are fast enough to pass through."""
+    name = "penetration of solids"
+    if not run.mechanism.solid_pairs:
+        return
+    needed = ("q", "v") if run.facts.rigid else [one for one in NEEDED if not one.startswith("contact")]
+    absent = [one for one in needed if one not in run.recorded]
+    if absent:
+        reason = f"{', '.join(absent)} {'was' if len(absent) == 1 else 'were'} not recorded"
+        yield Row(name, "unknown", note=f"not checked: {reason}", not_checked=reason)
+        return
+    if not run.outcomes.size or not len(run.t):
+        return
+    deepest, fastest, through = Worst(), Worst(), Worst()
+    for piece in _pieces(run):
+        motions = solid_motions(run, piece)
+        deepest = max(deepest, _deepest(run, motions))
+        fast, crossed = _fastest(run, motions)
+        fastest, through = max(fastest, fast), max(through, crossed)
+    row = _depth_row(run, name, deepest, through)
+    some = f"; one of {_stride(run)} samples is examined" if _stride(run) > 1 else ""
+    yield row._replace(note=row.note + some)
+    if fastest.ratio > 1.0:
+        who, h = _where(run, fastest), run.settings.dt or 0.0
+        note = f"m; {who} they move by this in one step, relative to each other; more than half of their thickness: "
+        note += f"they can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
+        yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
+
+
+def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
+    if through.ratio > 1.0:
+        note = f"{_where(run, through)} they passed through each other within one step; use a smaller dt"
+        return Row(name, "passed through", None, verdict(False), note)
+    if not deepest.ratio:
+        return Row(name, 0.0, None, verdict(True), "no solids were in each other at the samples")
+    good, why = deepest.ratio <= 1.0, "is explained by stiffness and load"
+    if deepest.limit == _sizes(solid_tables(run.mechanism))[deepest.pair]:
+        why = "is their size" + ("" if good else ": they may pass through")
+    elif run.facts.rigid:
+        why = "is the path of a step"
+    remedy = "use a smaller dt" if deepest.sample else "start them apart"
+    note = f"m; {_where(run, deepest)} the limit {why}" + ("" if good else f"; {remedy}")
+    return Row(name, deepest.value, deepest.limit, verdict(good), note)
+
+
+def _where(run: RunData, one: Worst) -> str:
+    pair = run.mechanism.solid_pairs[one.pair]
+    return f"{member_name(run, one.member)}{pair.name!r} at {run.t[one.sample]:g} s;"
+
+
+def _pieces(run: RunData) -> Iterator[Array]:
+    """Yield the numbers of the samples that are examined, piece after piece; each begins with the last one before."""
+    chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
+    length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
+    for begin in range(0, len(chosen), length):
+        yield chosen[max(0, begin - 1) : begin + length]
+
+
+def _stride(run: RunData) -> int:
+    """Return the number of samples from one that is examined to the next one."""
+    return max(1, -(-run.outcomes.size * len(run.t) * len(run.mechanism.solid_pairs) // MOST_STATES))
+
+
+# --- depths ---
+
+
+def _sizes(tables: SolidTables) -> Array:
+    """Return the depths (n,) [m] of all pairs that are never accepted."""
+    half = tables.half_widths
+    return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
+
+
+def _deepest(run: RunData, motions: SolidMotions) -> Worst:
+    """Return the pair of solids whose depth is largest, relative to its limit, in a piece of the run."""
+    tables, limits = motions.tables, _limits(run, motions)
+    found = depth_bounds(tables, motions.poses)
+    unsure = ~tables.exact & (found > limits)
+    states = np.flatnonzero(unsure.any(axis=1))
+    if len(states):
+        exact = solid_depths(run.mechanism, motions.poses[states])
+        found[states] = np.where(np.isfinite(exact), exact, 0.0)
+    ratio = found / np.maximum(limits, TINY)
+    s, k = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    return Worst(float(ratio[s, k]), float(found[s, k]), float(limits[s, k]), int(k), *motions.where(int(s)))
+
+
+def _limits(run: RunData, motions: SolidMotions) -> Array:
+    """Return the largest depths (s, n) [m] that are explained, for all states of a piece of the run."""
+    tables, sizes = motions.tables, _sizes(motions.tables)
+    if run.facts.rigid:
+        h, first = run.settings.dt or 0.0, motions.samples == 0
+        gravity = np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity))
+        rest = AT_REST * float(np.max(np.linalg.norm(gravity, axis=-1))) * h * h
+        path = motions.of_members(motions.surface_speeds) * h
+        path[:, 1:] = np.maximum(path[:, 1:], path[:, :-1])  # an impact may have stopped the solids
+        path = path.reshape(-1, len(sizes)) + np.where(first, INSIDE, 0.0)[:, None]
+        explained = rest + path + ROUND_OFF * tables.radius.sum(axis=1)
+    else:
+        explained = np.repeat(run.once(_compliant_limits), len(motions.times), axis=0)
+    return np.minimum(explained, sizes)
+
+
+def _compliant_limits(run: RunData) -> Array:
+    """Return the depths (members, n) [m] that stiffness, weight and the energy brought explain, for compliant pairs."""
+    found = []
+    for index in np.ndindex(run.batch):
+        m = run.varied(index)
+        brought, weight = energy_brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
+        known: dict[str, float] = {}
+        for pair in m.solid_pairs:
+            collision = pair.collision
+            if collision.name not in known:
+                k = float(np.asarray(collision.stiffness))
+                if collision.dissipation is None:
+                    known[collision.name] = DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
+                else:
+                    known[collision.name] = float((DEEP * weight / k) ** (2.0 / 3.0) + (2.5 * brought / k) ** 0.4)
+        found.append([known[pair.collision.name] for pair in m.solid_pairs])
+    return np.array(found)
+
+
+# --- fast solids ---
+
+
+def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
+    """Return the pair that moves farthest per step, relative to its thickness, while it may meet, and one that passed.
+
+    Convex solids only: a plane or ground has no other side. Two solids passed through each other if they overlap
+    between two samples more than at both, and no contact force acted, or if they overlap by more than THROUGH.
+    """
+    h, tables = run.settings.dt or 0.0, motions.tables
+    path, thickness = motions.speeds * h, motions.thickness
+    fast = (path > thickness) & (tables.kind == CONVEX) & motions.may_meet
+    if not fast.any():
+        return Worst(), Worst()
+    ratio = np.where(fast, path / np.maximum(thickness, TINY), 0.0)
+    s, k = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    place = motions.where(int(s))
+    fastest = Worst(float(ratio[s, k]), float(path[s, k]), float(thickness[s, k]), int(k), *place)
+    return fastest, (_crossing(run, motions, ratio) if run.settings.every == 1 else Worst())
+
+
+def _crossing(run: RunData, motions: SolidMotions, ratio: Array) -> Worst:
+    """Return a pair of solids that passed through each other between two consecutive samples.
+
+    `ratio` (s, n) is the path of a step relative to the thickness of fast pairs; zero for other pairs.
+    """
+    tables, sizes = motions.tables, motions.tables.half_widths.min(axis=1)
+    fast, largest = ratio > 0.0, ratio.max(axis=1)
+    for s in np.argsort(-largest, kind="stable")[: min(MOST_CROSSINGS, np.count_nonzero(largest))]:
+        if (s + 1) % len(motions.times) == 0 or motions.samples[s + 1] != motions.samples[s] + 1:
+            continue
+        count = int(min(8.0 + SUBSTEPS[0] * largest[s], SUBSTEPS[1]))
+        between = depth_bounds(tables, motions.between(int(s), count))
+        ends, inside = np.maximum(between[0], between[-1]), between.max(axis=0)
+        touched = motions.touched(run, int(s) + 1)
+        limit = np.where(touched, THROUGH * sizes, ends + MISSED * sizes)
+        passed = fast[s] & tables.exact & (inside > limit) & (inside > ends)
+        if passed.any():
+            k = int(np.argmax(np.where(passed, inside / limit, 0.0)))
+            return Worst(float(inside[k] / limit[k]), float(inside[k]), float(limit[k]), k, *motions.where(int(s)))
+    return Worst()

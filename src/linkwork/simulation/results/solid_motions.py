@@ -1,0 +1,147 @@
+"""Poses and relative velocities of all pairs of solids at recorded samples of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.model.solids import POINTS
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.solid_separation_bounds import SolidTables, solid_tables, with_world
+from linkwork.spatial.scalar import Array
+from linkwork.tolerances import TINY
+
+
+@dataclass(frozen=True, eq=False)
+class SolidMotions:
+    """Motions of all bodies in s states: those of all members at the samples `times` (T,), member after member.
+
+    `poses` (s, nbodies + 1, 4, 4) and `twists` (s, nbodies + 1, 6), in body axes, begin with the world. `interval` [s]
+    is the time between two samples.
+    """
+
+    tables: SolidTables
+    times: Array
+    poses: Array
+    twists: Array
+    interval: float
+
+    @property
+    def samples(self) -> Array:
+        """The number (s,) of the sample of each state."""
+        return np.tile(self.times, len(self.poses) // len(self.times))
+
+    def where(self, state: int) -> tuple[int, int]:
+        """Return the flat number of the member, and the number of the sample, of a state."""
+        return state // len(self.times), int(self.times[state % len(self.times)])
+
+    def of_members(self, values: Array) -> Array:
+        """Return a copy of values (s, n) as an array (members, T, n)."""
+        return np.array(values).reshape(-1, len(self.times), values.shape[-1])
+
+    @cached_property
+    def _placed(self) -> tuple[Array, Array]:
+        return self.tables.place(self.poses)
+
+    @cached_property
+    def _velocities(self) -> tuple[Array, Array]:
+        """Velocities of the centres (s, n, 2, 3) [m/s] and angular velocities (s, n, 2, 3) [rad/s], in world axes.
+
+        The spin of a round solid about its axis is left out: it does not move its surface.
+        """
+        turn = self.poses[..., :3, :3]
+        linear = np.einsum("sbij,sbj->sbi", turn, self.twists[..., :3])[:, self.tables.bodies]
+        angular = np.einsum("sbij,sbj->sbi", turn, self.twists[..., 3:])[:, self.tables.bodies]
+        R, p = self._placed
+        arm = p - self.poses[..., :3, 3][:, self.tables.bodies]
+        linear = linear + np.cross(angular, arm)
+        axis = R[..., 2]
+        spin = (axis * angular).sum(axis=-1, keepdims=True) * axis
+        angular = np.where(self.tables.round[..., None], angular - spin, angular)
+        return linear, np.where(self.tables.ball[..., None], 0.0, angular)
+
+    @cached_property
+    def surface_speeds(self) -> Array:
+        """Upper bounds (s, n) [m/s] of the speed at which the surfaces of a pair approach each other."""
+        linear, angular = self._velocities
+        turning = (np.linalg.norm(angular, axis=-1) * self.tables.radius).sum(axis=-1)
+        return np.nan_to_num(np.linalg.norm(linear[..., 0, :] - linear[..., 1, :], axis=-1) + turning)
+
+    @cached_property
+    def _relative(self) -> Array:
+        """The velocity (s, n, 3) [m/s] of the smaller solid of each pair at its centre, seen from the larger one."""
+        linear, angular = self._velocities
+        _, p = self._placed
+        larger = (self.tables.radius[:, 1] >= self.tables.radius[:, 0]).astype(int)
+        rows = np.arange(len(larger))
+        apart = p[:, rows, 1 - larger] - p[:, rows, larger]
+        carried = linear[:, rows, larger] + np.cross(angular[:, rows, larger], apart)
+        return np.nan_to_num(linear[:, rows, 1 - larger] - carried)
+
+    @cached_property
+    def speeds(self) -> Array:
+        """The relative speed (s, n) [m/s] of each pair, at the centre of the smaller solid."""
+        return np.linalg.norm(self._relative, axis=-1)
+
+    @cached_property
+    def thickness(self) -> Array:
+        """Half of the sum (s, n) [m] of the thicknesses of both solids along their relative velocity."""
+        n = self._relative / np.maximum(self.speeds, TINY)[..., None]
+        return self.tables.extents(n, self._placed[0]).sum(axis=-1)
+
+    @cached_property
+    def may_meet(self) -> Array:
+        """Whether balls about both solids meet (s, n) on straight paths, from the sample before to the next one."""
+        _, p = self._placed
+        apart, u = p[..., 0, :] - p[..., 1, :], self._relative
+        larger = self.tables.radius[:, 1] >= self.tables.radius[:, 0]
+        u = np.where(larger[:, None], u, -u)
+        time = -(apart * u).sum(axis=-1) / np.maximum((u * u).sum(axis=-1), TINY)
+        nearest = apart + np.clip(time, -self.interval, self.interval)[..., None] * u
+        return np.linalg.norm(nearest, axis=-1) <= self.tables.radius.sum(axis=-1)
+
+    def between(self, state: int, count: int) -> Array:
+        """Return `count` poses (count, nbodies + 1, 4, 4) of all bodies from a state to the next sample.
+
+        Origins move on straight lines; bodies turn about fixed axes.
+        """
+        first, last = self.poses[state], self.poses[state + 1]
+        part = np.linspace(0.0, 1.0, count)[:, None, None]
+        found = np.array(np.broadcast_to(first, (count, *first.shape)))
+        found[..., :3, 3] = first[:, :3, 3] + part * (last[:, :3, 3] - first[:, :3, 3])
+        turn = np.swapaxes(first[:, :3, :3], -1, -2) @ last[:, :3, :3]
+        skew = 0.5 * (turn - np.swapaxes(turn, -1, -2))
+        axis = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=-1)
+        sine = np.linalg.norm(axis, axis=-1)
+        angle = np.arctan2(sine, 0.5 * (np.trace(turn, axis1=-2, axis2=-1) - 1.0))[:, None, None]
+        K = skew / np.maximum(sine, TINY)[:, None, None]
+        now = part[..., None] * angle
+        found[..., :3, :3] = first[:, :3, :3] @ (np.eye(3) + np.sin(now) * K + (1.0 - np.cos(now)) * (K @ K))
+        return found
+
+    def touched(self, run: RunData, state: int) -> Array:
+        """Return whether contact forces acted (n,) between the solids of each pair in the step before a state."""
+        if "contact.force" not in run.recorded:
+            return np.ones(len(self.tables.pairs), dtype=bool)
+        member, sample = self.where(state)
+        force = run["contact.force"][(*np.unravel_index(member, run.batch), sample)] if run.batch else None
+        force = run["contact.force"][sample] if force is None else force
+        of_solids = force[len(run.mechanism.contact_pairs) :].reshape(-1, POINTS * 3)
+        return np.any(of_solids != 0.0, axis=1)
+
+
+def solid_motions(run: RunData, samples: Array) -> SolidMotions:
+    """Return the motions of the solids of all members of a run at the given samples (T,)."""
+    given = dict(run.along_time())
+    for name, x in given.items():
+        axis = x.ndim - run.mechanism.parameters[name].ndim - 1  # of the samples
+        given[name] = x if x.shape[axis] == 1 else np.take(x, samples, axis=axis)
+    q, v = np.take(run.q, samples, axis=-2), np.take(run.v, samples, axis=-2)
+    poses = with_world(run.dynamics.poses(q, parameters=given))
+    twists = run.dynamics.velocities(q, v, parameters=given)
+    twists = np.concatenate([np.zeros_like(twists[..., :1, :]), twists], axis=-2)
+    interval = float(np.max(np.diff(run.t[samples]), initial=run.settings.dt or 0.0))
+    tables, count = solid_tables(run.mechanism), poses.shape[-3]
+    return SolidMotions(tables, samples, poses.reshape(-1, count, 4, 4), twists.reshape(-1, count, 6), interval)
