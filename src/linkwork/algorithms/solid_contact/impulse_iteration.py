@@ -97,6 +97,7 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
     (p,) = pairs.selection.visit(lambda k, p: (p.put(k, p.at(k) * better),), p)
     p, found, iterations = newton_impulses(pairs, rows, p, enough, drifting, start)
     left = where(start, found, left)
+    enough = where(left > enough, maximum(enough, drifting), enough)
 
     after = pairs.body_velocities(rows, p)
 

@@ -12,8 +12,8 @@ velocities of the bodies then satisfy
 with the mass matrix M and du = K dV. Redundant points share impulses without further care, because the unknowns are the
 velocities of the bodies.
 
-Violations of the conditions may grow before the states of all points are found. After every `NEWTON` iterations without
-success, Gauss-Seidel sweeps over the points start from the best impulses so far.
+Violations of the conditions may grow before the states of all points are found. If `NEWTON` iterations had no success,
+others with a smaller R follow, which make smaller changes, and then Gauss-Seidel sweeps from the best impulses so far.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, 
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
-NEWTON = 12  # iterations in succession before Gauss-Seidel sweeps
+NEWTON, SOFT = 12.0, 8.0  # iterations of a block, and those with a smaller R
 SWEEPS, MOST_SWEEPS = 3.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
 QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-DECISION = 1.0  # r times the trace of the inverse effective mass of a point
-STIFFNESS = 1e8  # R times the same: errors due to a finite R and due to round-off are about equal
-SOFT = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
+# Blocks of `NEWTON` iterations, with these values: R times the trace of the inverse effective mass of a point in the
+# first `SOFT` iterations, r times the same, and 1 if sweeps come before the block. The last three are repeated.
+BLOCKS = np.array([[1e8, 1.0, 0.0], [1e4, 0.3, 0.0], [1e3, 1.0, 0.0], [1e4, 0.3, 1.0]])
+STIFFNESS = 1e8  # R then: errors due to a finite R and due to round-off are about equal
+REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
 # Of each pair: constant parts c of the new impulses, and the distinct entries of S of its points
 LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
@@ -72,14 +74,12 @@ class PointSlope(NamedTuple):
         return np.column_stack([D @ self.of(row) for row in D])
 
 
-def linearized(friction: Number, p: Array, u: Array, trace: Number, acts: Condition) -> tuple[Array, PointSlope]:
+def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
     """Return the new impulse c (3,) of a point if its speeds do not change, and its derivative by -u.
 
-    p (3,) is the present impulse, u (3,) the speeds less the bounce, and `trace` [1/kg] that of the inverse effective
-    mass of the point. In the direction across y = p - r u, a sliding point has the viscosity that turns its friction
-    against its slip.
+    p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
+    that is not along its friction, so that the friction turns against the slip.
     """
-    r, R = DECISION / (trace + TINY_SIZE), STIFFNESS / (trace + TINY_SIZE)
     y = p - r * u
     pushes, limit = (y[0] > 0.0) & acts, friction * y[0]
     along = np.sqrt(y[1] * y[1] + y[2] * y[2])
@@ -99,8 +99,8 @@ def linearized(friction: Number, p: Array, u: Array, trace: Number, acts: Condit
 class _Newton(NamedTuple):
     """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, largest violation.
 
-    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `turn` is the
-    number of Newton iterations since the last sweeps, and `sweeps` the number of the next ones.
+    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a row of
+    BLOCKS, `turn` the number of iterations in the block, and `sweeps` the number of the next Gauss-Seidel sweeps.
     """
 
     p: RowArray
@@ -108,6 +108,7 @@ class _Newton(NamedTuple):
     left: Number
     best: RowArray
     least: Number
+    block: Number
     turn: Number
     sweeps: Number
 
@@ -130,10 +131,10 @@ def newton_impulses(
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
             after = search.improved(_Newton(*state))
-            late = (after.turn >= NEWTON) | (after.sweeps > SWEEPS)
+            late = (after.turn >= NEWTON) | (after.block > 0.0)
             return tuple(after), after.least <= where(late, maximum(enough, drifting), enough)
 
-        state, count, _ = iterate(ITERATIONS, iteration, *_Newton(p, v, left, best, left, 0.0, SWEEPS))
+        state, count, _ = iterate(ITERATIONS, iteration, *_Newton(p, v, left, best, left, 0.0, 0.0, SWEEPS))
         found = _Newton(*state)
         return (copied(pairs, found.best, found.p), found.least, count + 0.0), True
 
@@ -163,17 +164,21 @@ class _Search:
 
         def inertia(b: Number, rows: RowArray) -> tuple[RowArray]:
             C = responses.compliance(b)
-            C = C + np.diag([C[i, i] * SOFT + TINY_SIZE for i in range(BLOCK)])
+            C = C + np.diag([C[i, i] * REGULAR + TINY_SIZE for i in range(BLOCK)])
             return (rows.put(b, ldlt(C).matrix().reshape(-1)),)
 
         (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.bodies, BLOCK * BLOCK))
 
     def improved(self, now: _Newton) -> _Newton:
-        """Return the state after a Newton iteration, or after sweeps if `NEWTON` iterations were not enough."""
-        pairs, stuck = self.pairs, now.turn >= NEWTON
+        """Return the state after a Newton iteration, or at the beginning of the next block."""
+        pairs, ends, last = self.pairs, now.turn >= NEWTON, len(BLOCKS) - 1.0
+        block = where(ends, where(now.block == last, 1.0, now.block + 1.0), now.block)
+        soft, decision, sweeps = lookup(BLOCKS, block)
+        stiffness = where(now.turn < SOFT, soft, STIFFNESS)
+        sweeping = ends & (sweeps == 1.0)
 
         def newton(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            linear, blocks, sums = self._linearized(p, v)
+            linear, blocks, sums = self._linearized(p, v, decision, stiffness)
             p = self._step(linear, self.equations.solve(blocks, sums), p)
             return (p, pairs.body_velocities(self.free, p, v)), True
 
@@ -186,15 +191,17 @@ class _Search:
             (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, pairs.body_velocities(self.free, p, v), 0.0)
             return (p, v), True
 
-        (p, v), _, _ = iterate(1, newton, now.p, now.v, start=~stuck)
-        (p, v), _, _ = iterate(1, sweep, p, v, start=stuck)
+        (p, v), _, _ = iterate(1, newton, now.p, now.v, start=~ends)
+        (p, v), _, _ = iterate(1, sweep, p, v, start=sweeping)
         left = violation(pairs, p, v)
         better = left < now.least
         (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
-        turn, sweeps = where(stuck, 0.0, now.turn + 1.0), minimum(now.sweeps * where(stuck, 2.0, 1.0), MOST_SWEEPS)
-        return _Newton(p, v, left, best, minimum(left, now.least), turn, sweeps)
+        turn, sweeps = where(ends, 0.0, now.turn + 1.0), now.sweeps * where(sweeping, 2.0, 1.0)
+        return _Newton(p, v, left, best, minimum(left, now.least), block, turn, minimum(sweeps, MOST_SWEEPS))
 
-    def _linearized(self, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray, RowArray]:
+    def _linearized(
+        self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
+    ) -> tuple[RowArray, RowArray, RowArray]:
         """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
@@ -206,7 +213,8 @@ class _Search:
             constants, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
             for j in range(POINTS):
                 error = u[j] - np.array([conditions.bounce[j], 0.0, 0.0])
-                c, slope = linearized(conditions.friction[j], pushes[j], error, traces[j], frame.acts[j] > 0.0)
+                mass, acts = 1.0 / (traces[j] + TINY_SIZE), frame.acts[j] > 0.0
+                c, slope = linearized(conditions.friction[j], pushes[j], error, decision * mass, stiffness * mass, acts)
                 constants.append(c)
                 slopes.append(slope)
                 S = S + acting_at(slope.in_axes(frame.axes[j]), frame.arms[j])
