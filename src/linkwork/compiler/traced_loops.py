@@ -93,7 +93,7 @@ class LoopTracer:
         self.mask = still
         new, done = body(*now)
         self.mask = outer
-        frozen = self.frozen(still, _like(state, new), now)
+        frozen = self.frozen(still, _like(now, new), now)
         (going, iterations, *last), _ = loop.close((where(done, 0.0, going), iterations + going, *frozen), ())
         return tuple(last), iterations, going == 0.0
 
@@ -188,6 +188,9 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
     if not isinstance(new, tuple) or [*map(shape_in_state, new)] != [*map(shape_in_state, state)]:
         before, after = ([*map(shape_in_state, each)] for each in (state, new if isinstance(new, tuple) else (new,)))
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
+    for a, b in zip(state, new, strict=True):
+        if isinstance(a, TracedRows) and a.region != b.region:
+            raise NotTraceable("a loop's body must return the row arrays of its state; got another one: copy its rows")
     return new
 
 

@@ -89,12 +89,14 @@ class BodyEquations:
             return blocks.at(i * count + j).reshape(BLOCK, BLOCK)
 
         def eliminate(k: Number, blocks: RowArray, x: RowArray) -> tuple[RowArray, RowArray]:
-            inverse = lu(block(blocks, k, k)).solve(np.eye(BLOCK))
-            later = self.later(k)
+            factors, later = lu(block(blocks, k, k)), self.later(k)
+            solved = factors.solve(x.at(k))
+
+            def solve_for(j: Number, blocks: RowArray) -> tuple[RowArray]:
+                return (blocks.put(k * count + j, factors.solve(block(blocks, k, j)).reshape(-1)),)
 
             def eliminate_from(i: Number, blocks: RowArray, x: RowArray) -> tuple[RowArray, RowArray]:
-                factor = block(blocks, i, k) @ inverse
-                x = x.put(i, x.at(i) - factor @ x.at(k))
+                factor = block(blocks, i, k)
 
                 def update(j: Number, blocks: RowArray) -> tuple[RowArray]:
                     place = i * count + j
@@ -102,14 +104,15 @@ class BodyEquations:
                     return (blocks.put(place, blocks.at(place) - change.reshape(-1)),)
 
                 (blocks,) = later.visit(update, blocks)
-                return blocks, x
+                return blocks, x.put(i, x.at(i) - factor @ solved)
 
+            (blocks,) = later.visit(solve_for, blocks)
             blocks, x = later.visit(eliminate_from, blocks, x)
-            return blocks.put(k * count + k, inverse.reshape(-1)), x
+            return blocks, x.put(k, solved)
 
         def substitute(k: Number, found: RowArray) -> tuple[RowArray]:
             (rest,) = self.later(k).visit(lambda j, rest: (rest - block(blocks, k, j) @ found.at(j),), x.at(k))
-            return (found.put(k, block(blocks, k, k) @ rest),)
+            return (found.put(k, rest),)
 
         blocks, x = self.bodies.visit(eliminate, blocks, x)
         (found,) = self.bodies.visit(substitute, zero_rows(count, BLOCK), backward=True)

@@ -73,7 +73,9 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
     p = copied(pairs, guess, row_array(pairs.count, ROWS))
     with_guess = pairs.body_velocities(rows, p)
 
-    def look(k: Number, fastest: Number, moved: Number, without: Number, left: Number) -> tuple[Number, ...]:
+    def look(
+        k: Number, fastest: Number, moved: Number, drifting: Number, without: Number, left: Number
+    ) -> tuple[Number, ...]:
         frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
         *motion, speed = pairs.relative_velocity(k, frame, rows)
         drift = conditions.drift.reshape(ROWS)
@@ -83,17 +85,19 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
         return (
             fastest,
             maximum(moved, speed),
+            largest(np.array([drifting, *drift])),
             without,
             largest(np.array([left, *violations(frame, conditions, eases, p.at(k), guessed)])),
         )
 
-    fastest, moving, without, left = pairs.selection.visit(look, 0.0, 0.0, 0.0, 0.0)
+    fastest, moving, drifting, without, left = pairs.selection.visit(look, 0.0, 0.0, 0.0, 0.0, 0.0)
     enough = fastest * settled + moving * ROUNDED + TINY_SIZE
     start = ~(left <= enough)
     better = where(left < without, 1.0, 0.0)
     (p,) = pairs.selection.visit(lambda k, p: (p.put(k, p.at(k) * better),), p)
-    p, found, iterations = newton_impulses(pairs, rows, p, enough, start)
+    p, found, iterations = newton_impulses(pairs, rows, p, enough, drifting, start)
     left = where(start, found, left)
+    enough = where(left > enough, maximum(enough, drifting), enough)
 
     after = pairs.body_velocities(rows, p)
 

@@ -1,18 +1,19 @@
 """Impulses of touching pairs of separate bodies, by a semismooth Newton method with Gauss-Seidel sweeps as safeguard.
 
-The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - R (u - bounce)),
+The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - r (u - bounce)),
 where q limits the normal part to positive numbers and the tangential part to the friction coefficient times the normal
-part (Alart and Curnier 1991). R is positive. Linearized in the change du of the speeds, the new impulses are
-q - R B du, and the changes dV of the velocities of bodies satisfy
+part (Alart and Curnier 1991). The positive r decides which points stick, slide or are open. For these states, Newton's
+method gives new impulses c - S du that are linear in the change du of the speeds. A point that sticks has
+S = R with a large stiffness R: it conserves its impulse and resists the rest of its speed. The changes dV of the
+velocities of the bodies then satisfy
 
-    (M + sum K^T R B K) dV = sum K^T (q - p)
+    (M + sum K^T S K) dV = sum K^T (c - p)
 
-with the mass matrix M and du = K dV. If R is large, this is Newton's method for the present states (stick, slide, open)
-of the points. A smaller R makes smaller changes. It is increased after each iteration that reduces the sum of squared
-violations of the conditions. Otherwise the iteration is undone and R is reduced; if this happens twice in succession,
-Gauss-Seidel sweeps over the points follow.
+with the mass matrix M and du = K dV. Redundant points share impulses without further care, because the unknowns are the
+velocities of the bodies.
 
-Redundant points share impulses without further care, because the unknowns are the velocities of the bodies.
+Violations of the conditions may grow before the states of all points are found. If `NEWTON` iterations had no success,
+others with a smaller R follow, which make smaller changes, and then Gauss-Seidel sweeps from the best impulses so far.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, 
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, maximum, minimum, where
-from linkwork.spatial.traceable_loops import iterate, repeat
+from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, lookup, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
-PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
-SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
+NEWTON, SOFT = 12.0, 8.0  # iterations of a block, and those with a smaller R
+SWEEPS, MOST_SWEEPS = 3.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
 QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-FIRST, LEAST, MOST = 1e3, 1.0, 1e8  # R times the mobility of the point: at first, and its limits
-# Factors of R: after an iteration that reduced the violation to less than 1 %, 10 %, or less, or did not reduce it
-FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
-SOFT = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
-# Of each pair: limited impulses q, and the distinct entries of R B of its points
+# Blocks of `NEWTON` iterations, with these values: R times the trace of the inverse effective mass of a point in the
+# first `SOFT` iterations, r times the same, and 1 if sweeps come before the block. The last three are repeated.
+BLOCKS = np.array([[1e8, 1.0, 0.0], [1e4, 0.3, 0.0], [1e3, 1.0, 0.0], [1e4, 0.3, 1.0]])
+STIFFNESS = 1e8  # R then: errors due to a finite R and due to round-off are about equal
+REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
+# Of each pair: constant parts c of the new impulses, and the distinct entries of S of its points
 LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
 
 class PointSlope(NamedTuple):
-    """Derivative R B (3, 3) of the limited impulse of a point by its speeds.
+    """Derivative S (3, 3) of the new impulse of a point by its speeds, with the opposite sign.
 
     Its rows are (n, 0, 0), (c1, t11, t12), (c2, t12, t22).
     """
@@ -72,126 +74,134 @@ class PointSlope(NamedTuple):
         return np.column_stack([D @ self.of(row) for row in D])
 
 
-def limited(friction: Number, y: Array, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the impulse (3,) nearest to y = p - R (u - bounce) within the limits, and the derivative R B by -u."""
-    pushes = (y[0] > 0.0) & acts
-    normal = where(pushes, y[0], 0.0)
+def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
+    """Return the new impulse c (3,) of a point if its speeds do not change, and its derivative by -u.
+
+    p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
+    that is not along its friction, so that the friction turns against the slip.
+    """
+    y = p - r * u
+    pushes, limit = (y[0] > 0.0) & acts, friction * y[0]
     along = np.sqrt(y[1] * y[1] + y[2] * y[2])
-    limit = friction * normal
-    slides = ~(along < limit)
     size = maximum(along, TINY_SIZE)
-    e1, e2 = y[1] / size, y[2] / size
-    scale = where(slides, limit / size, 1.0)
-    open_or = where(pushes, R, 0.0)
-    couple = where(slides, friction * open_or, 0.0)
-    tangent = scale * open_or
-    radial = where(slides, tangent, 0.0)
+    slides, (e1, e2) = ~(along < limit), y[1:] / size
+    stiff, viscous = where(pushes, R, 0.0), minimum(r * limit / maximum(size - limit, TINY_SIZE), R)
+    across = where(pushes, where(slides, viscous, R), 0.0)
+    radial, couple = where(slides, across, 0.0), where(slides, friction * stiff, 0.0)
     slope = PointSlope(
-        open_or, couple * e1, couple * e2, tangent - radial * e1 * e1, -radial * e1 * e2, tangent - radial * e2 * e2
+        stiff, couple * e1, couple * e2, across - radial * e1 * e1, -radial * e1 * e2, across - radial * e2 * e2
     )
-    return np.array([normal, y[1] * scale, y[2] * scale]), slope
+    normal, turn = p[0] - R * u[0], viscous * (e1 * u[2] - e2 * u[1])
+    sliding = np.array([normal, friction * normal * e1 + turn * e2, friction * normal * e2 - turn * e1])
+    return where(pushes, where(slides, sliding, p - R * u), np.zeros(3)), slope
 
 
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, violations, and R.
+    """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, largest violation.
 
-    `merit` is the root of the sum of squared violations [m/s], and `left` the largest violation. `failed` is the number
-    of iterations in succession that did not reduce `merit`, and `sweeps` the number of the next sweeps.
+    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a row of
+    BLOCKS, `turn` the number of iterations in the block, and `sweeps` the number of the next Gauss-Seidel sweeps.
     """
 
     p: RowArray
     v: RowArray
-    merit: Number
     left: Number
-    R: Number
-    failed: Number
+    best: RowArray
+    least: Number
+    block: Number
+    turn: Number
     sweeps: Number
 
 
 def newton_impulses(
-    pairs: TouchingPairs, free: RowArray, guess: RowArray, enough: Number, start: Condition
+    pairs: TouchingPairs, free: RowArray, guess: RowArray, enough: Number, drifting: Number, start: Condition
 ) -> tuple[RowArray, Number, Number]:
     """Return impulses of all touching pairs, the largest violation [m/s], and the number of iterations.
 
     `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough`
-    [m/s] the tolerance. If the condition `start` is false, the guess is returned.
+    [m/s] the tolerance. Drifts of points that stick in this pass only can contradict each other: after `NEWTON`
+    iterations, the largest drift `drifting` [m/s] is the tolerance. If the condition `start` is false, the guess is
+    returned.
     """
 
     def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
-        search = _Search(pairs, free, enough)
+        search = _Search(pairs, free)
         v = pairs.body_velocities(free, p)
-        state, count, _ = iterate(
-            ITERATIONS, search.iteration, *_Newton(p, v, *violation(pairs, p, v), FIRST, 0.0, SWEEPS)
-        )
+        best, left = copied(pairs, p, row_array(pairs.count, ROWS)), violation(pairs, p, v)
+
+        def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
+            after = search.improved(_Newton(*state))
+            late = (after.turn >= NEWTON) | (after.block > 0.0)
+            return tuple(after), after.least <= where(late, maximum(enough, drifting), enough)
+
+        state, count, _ = iterate(ITERATIONS, iteration, *_Newton(p, v, left, best, left, 0.0, 0.0, SWEEPS))
         found = _Newton(*state)
-        return (found.p, found.left, count + 0.0), True
+        return (copied(pairs, found.best, found.p), found.least, count + 0.0), True
 
     (p, left, count), _, _ = iterate(1, all_iterations, guess, 0.0, 0.0, start=start)
     return p, left, count
 
 
-def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> tuple[Number, Number]:
-    """Return the root of the sum of squared violations [m/s] of the conditions of all points, and the largest one."""
+def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> Number:
+    """Return the largest violation [m/s] of the conditions of a point, with impulses p and velocities v."""
 
-    def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
+    def look(k: Number, left: Number) -> tuple[Number]:
         frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
         u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-        for x in violations(frame, conditions, eases, p.at(k), u):
-            total, left = total + x * x, maximum(left, x)
-        return total, left
+        return (largest(np.array([left, *violations(frame, conditions, eases, p.at(k), u)])),)
 
-    total, left = pairs.selection.visit(add, 0.0, 0.0)
-    return np.sqrt(total), left
+    (left,) = pairs.selection.visit(look, 0.0)
+    return left
 
 
 class _Search:
     """The iterations of `newton_impulses`, and what does not change in them."""
 
-    def __init__(self, pairs: TouchingPairs, free: RowArray, enough: Number):
-        self.pairs, self.free, self.enough = pairs, free, enough
+    def __init__(self, pairs: TouchingPairs, free: RowArray):
+        self.pairs, self.free = pairs, free
         self.equations = BodyEquations.of(pairs)
         responses = pairs.responses
 
         def inertia(b: Number, rows: RowArray) -> tuple[RowArray]:
             C = responses.compliance(b)
-            C = C + np.diag([C[i, i] * SOFT + TINY_SIZE for i in range(BLOCK)])
+            C = C + np.diag([C[i, i] * REGULAR + TINY_SIZE for i in range(BLOCK)])
             return (rows.put(b, ldlt(C).matrix().reshape(-1)),)
 
         (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.bodies, BLOCK * BLOCK))
 
-    def iteration(self, *state: Any) -> tuple[tuple[Any, ...], Condition]:
-        """Make one Newton step if it reduces the violation. If such steps failed repeatedly, make sweeps."""
-        now, pairs = _Newton(*state), self.pairs
-        linear, blocks, sums = self._linearized(now.p, now.v, now.R)
-        trial = self._step(linear, self.equations.solve(blocks, sums))
-        v_trial = pairs.body_velocities(self.free, trial)
-        merit, left = violation(pairs, trial, v_trial)
-        better = merit < now.merit
+    def improved(self, now: _Newton) -> _Newton:
+        """Return the state after a Newton iteration, or at the beginning of the next block."""
+        pairs, ends, last = self.pairs, now.turn >= NEWTON, len(BLOCKS) - 1.0
+        block = where(ends, where(now.block == last, 1.0, now.block + 1.0), now.block)
+        soft, decision, sweeps = lookup(BLOCKS, block)
+        stiffness = where(now.turn < SOFT, soft, STIFFNESS)
+        sweeping = ends & (sweeps == 1.0)
 
-        def accept(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            (v,) = repeat(v.count, lambda b, v: (v.put(b, v_trial.at(b)),), v)
-            return (copied(pairs, trial, p), v), True
+        def newton(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            linear, blocks, sums = self._linearized(p, v, decision, stiffness)
+            p = self._step(linear, self.equations.solve(blocks, sums), p)
+            return (p, pairs.body_velocities(self.free, p, v)), True
 
-        def sweep(p: RowArray, v: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
-            caution = where(now.sweeps > QUICK, 1.0, 0.0)
+        def sweep(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            caution, p = where(now.sweeps > QUICK, 1.0, 0.0), copied(pairs, now.best, p)
 
             def one(p: RowArray, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
                 return (*self._swept(p, v, caution), count + 1.0), count + 1.0 >= now.sweeps
 
-            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, v, 0.0)
-            return (p, v, *violation(pairs, p, v)), True
+            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, pairs.body_velocities(self.free, p, v), 0.0)
+            return (p, v), True
 
-        (p, v), _, _ = iterate(1, accept, now.p, now.v, start=better)
-        failed = where(better, 0.0, now.failed + 1.0)
-        merit, left = where(better, merit, now.merit), where(better, left, now.left)
-        factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
-        R = where(better, minimum(now.R * factor, MOST), maximum(now.R * LOWERED, LEAST))
-        (p, v, merit, left), _, _ = iterate(1, sweep, p, v, merit, left, start=failed >= PATIENCE)
-        sweeps = where(failed >= PATIENCE, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
-        after = _Newton(p, v, merit, left, R, where(failed >= PATIENCE, 0.0, failed), sweeps)
-        return tuple(after), left <= self.enough
+        (p, v), _, _ = iterate(1, newton, now.p, now.v, start=~ends)
+        (p, v), _, _ = iterate(1, sweep, p, v, start=sweeping)
+        left = violation(pairs, p, v)
+        better = left < now.least
+        (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
+        turn, sweeps = where(ends, 0.0, now.turn + 1.0), now.sweeps * where(sweeping, 2.0, 1.0)
+        return _Newton(p, v, left, best, minimum(left, now.least), block, turn, minimum(sweeps, MOST_SWEEPS))
 
-    def _linearized(self, p: RowArray, v: RowArray, R: Number) -> tuple[RowArray, RowArray, RowArray]:
+    def _linearized(
+        self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
+    ) -> tuple[RowArray, RowArray, RowArray]:
         """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
@@ -200,17 +210,16 @@ class _Search:
             frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
             u = (pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)).reshape(POINTS, 3)
             traces = pairs.compliance(k).traces
-            q, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
+            constants, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
             for j in range(POINTS):
-                each = R / (traces[j] + TINY_SIZE)
-                normal = pushes[j][0] - each * (u[j][0] - conditions.bounce[j])
-                y = np.array([normal, *(pushes[j][1:] - each * u[j][1:])])
-                one, slope = limited(conditions.friction[j], y, each, frame.acts[j] > 0.0)
-                q.append(one)
+                error = u[j] - np.array([conditions.bounce[j], 0.0, 0.0])
+                mass, acts = 1.0 / (traces[j] + TINY_SIZE), frame.acts[j] > 0.0
+                c, slope = linearized(conditions.friction[j], pushes[j], error, decision * mass, stiffness * mass, acts)
+                constants.append(c)
                 slopes.append(slope)
                 S = S + acting_at(slope.in_axes(frame.axes[j]), frame.arms[j])
-            sums = pairs.add_wrench(k, frame, np.concatenate(q) - p.at(k), sums)
-            return linear.put(k, LINEAR.row(q, slopes)), self._coupled(k, frame, S, blocks), sums
+            sums = pairs.add_wrench(k, frame, np.concatenate(constants) - p.at(k), sums)
+            return linear.put(k, LINEAR.row(constants, slopes)), self._coupled(k, frame, S, blocks), sums
 
         linear, blocks, sums = pairs.selection.visit(
             add, row_array(pairs.count, LINEAR.size), blocks, zero_rows(count, BLOCK)
@@ -229,16 +238,16 @@ class _Search:
                 blocks = blocks.put(place, blocks.at(place) + (one if row is column else -one))
         return blocks
 
-    def _step(self, linear: RowArray, change: RowArray) -> RowArray:
-        """Return the impulses after changes of the velocities of the bodies, from the linearized limits."""
+    def _step(self, linear: RowArray, change: RowArray, p: RowArray) -> RowArray:
+        """Return the impulses p after changes of the velocities of the bodies, limited to the friction cones."""
         pairs = self.pairs
 
         def move(k: Number, p: RowArray) -> tuple[RowArray]:
             frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
-            q, slopes = LINEAR.parts(linear.at(k))
+            constants, slopes = LINEAR.parts(linear.at(k))
             du, found = pairs.speeds(k, frame, change).reshape(POINTS, 3), []
             for j in range(POINTS):
-                one = q[j] - PointSlope(*slopes[j]).of(du[j])
+                one = constants[j] - PointSlope(*slopes[j]).of(du[j])
                 normal = maximum(one[0], 0.0)
                 along = np.sqrt(one[1] * one[1] + one[2] * one[2])
                 limit = friction[j] * normal
@@ -246,7 +255,7 @@ class _Search:
                 found += [normal, one[1] * scale, one[2] * scale]
             return (p.put(k, found),)
 
-        (p,) = pairs.selection.visit(move, row_array(pairs.count, ROWS))
+        (p,) = pairs.selection.visit(move, p)
         return p
 
     def _swept(self, p: RowArray, v: RowArray, caution: Number) -> tuple[RowArray, RowArray]:
@@ -266,7 +275,7 @@ class _Search:
             return p.put(k, np.concatenate(found)), pairs.pushed_by(k, frame, (total[:3], total[3:]), v)
 
         p, v = pairs.selection.visit(improve, p, v)
-        return p, pairs.body_velocities(self.free, p)
+        return p, pairs.body_velocities(self.free, p, v)
 
 
 def _improved(

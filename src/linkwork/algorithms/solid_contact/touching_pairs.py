@@ -110,14 +110,17 @@ class TouchingPairs:
         )
         return rows
 
-    def body_velocities(self, free: RowArray, p: RowArray) -> RowArray:
-        """Return the velocities of separate bodies with the impulses p of all pairs, from those without them."""
+    def body_velocities(self, free: RowArray, p: RowArray, v: RowArray | None = None) -> RowArray:
+        """Return the velocities of separate bodies with the impulses p of all pairs, from those without them.
+
+        They are written to the rows of `v` if it is given.
+        """
         wrenches = self.wrenches(p)
 
         def push(b: Number, rows: RowArray) -> tuple[RowArray]:
             return (rows.put(b, free.at(b) + self.responses.compliance(b) @ wrenches.at(b)),)
 
-        (rows,) = repeat(self.responses.bodies, push, row_array(self.responses.bodies, 6))
+        (rows,) = repeat(self.responses.bodies, push, row_array(self.responses.bodies, 6) if v is None else v)
         return rows
 
 

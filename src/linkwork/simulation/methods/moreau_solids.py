@@ -14,7 +14,7 @@ from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_p
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
-from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copied
 from linkwork.algorithms.tangent_space import free_flight, integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import unbounded
@@ -66,11 +66,12 @@ def moreau_with_solids(
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
         free = middle.free(v)
         if bounces:
-            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, SETTLED, blocks, others)
+            found, used = solve_pairs_with_restitution(pairs, middle.v, free, p, SETTLED, blocks, others)
+            conditions = copied(pairs, used, conditions)
         else:
             found = solve_pairs(pairs, free, p, SETTLED, blocks, others)
         results = found.iterations + iterations, found.left, found.agreed
-        return found.v, found.p, conditions, found.others, terms, *results
+        return found.v, copied(pairs, found.p, p), conditions, found.others, terms, *results
 
     start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
     v, p, conditions, others, terms, *rest = repeat(
