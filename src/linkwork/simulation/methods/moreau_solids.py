@@ -91,7 +91,7 @@ def moreau_with_solids(
     out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
-    contacts = after.work(middle.v) + out.work
+    contacts = worked - OtherBlocks(beside.blocks).work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)

@@ -30,15 +30,6 @@ class SolidsAfterImpulses:
     found: PairImpulses
     h: Number
 
-    def work(self, before: Array) -> Number:
-        """Return the work [J] of the contact impulses, which changed the velocities (nv,) from `before`."""
-        pairs, p = self.solids.pairs, self.found.p
-        mean = pairs.responses.velocity_rows((before + self.found.v) * 0.5)
-        (total,) = pairs.selection.visit(
-            lambda k, total: (total + p.at(k) @ pairs.speeds(k, pairs.frame(k), mean),), 0.0
-        )
-        return total
-
     def ground_impulse(self) -> Array:
         """Return the impulse of contacts with the world on the mechanism, and its moment about the origin, (6,)."""
         pairs, solids = self.solids.pairs, self.solids
