@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.rigid_contact import separating_displacement
@@ -87,7 +86,7 @@ def moreau_with_solids(
     )
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    budget = where(_has_touched(now), -worked, HUGE)
+    budget = where((now.solver.iterations > 0.0) | solids.touched_before, -worked, HUGE)
     out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
@@ -173,14 +172,6 @@ def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfte
     rows, distances = zip(*pushes, strict=True)
     left = [distance - row.K[0] @ shift for row, distance in zip(rows, distances, strict=True)]
     return shift + separating_displacement(rows, np.array(left))
-
-
-def _has_touched(now: StepState) -> Condition:
-    """Return whether some solids touched in an earlier step, or a step was made; `now` is the state before a step."""
-    found = now.solver.iterations > 0.0
-    for row in now.solid_memory:
-        found = found | (row[0] != APART) | (row[4] != 0.0)
-    return found
 
 
 def _may_bounce(m: Mechanism) -> bool:

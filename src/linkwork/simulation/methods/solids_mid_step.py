@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses, relative_compliance
@@ -30,7 +31,8 @@ from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Number, lookup
+from linkwork.spatial.scalar import Array, Condition, Number, lookup, where
+from linkwork.spatial.traceable_loops import repeat
 
 FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
@@ -62,6 +64,17 @@ class SolidsAtMidStep(NamedTuple):
     force_laws: RowArray
     force_law_of: Array
     slow: Number
+
+    @property
+    def touched_before(self) -> Condition:
+        """Whether some pair touched in an earlier step; before that, all points are apart since the time 0."""
+
+        def look(k: Number, found: Number) -> tuple[Number]:
+            for row in MEMORY.parts(self.memory.at(k))[0]:
+                found = where((row[0] != APART) | (row[4] != 0.0), 1.0, found)
+            return (found,)
+
+        return repeat(self.pairs.count, look, 0.0)[0] > 0.0
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
         """Return the same pairs with other contact conditions."""
