@@ -21,15 +21,16 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
-ROUNDED = 1e-13  # positive work that counts as none, relative to the energy of the velocity changes
+ROUNDED = 1e-13  # positive work that counts as none, relative to the works of the velocity changes
 
 
 def without_positive_work(
-    pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks
+    pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks, slow: Number
 ) -> tuple[PairImpulses, Number]:
     """Return the impulses `found`, made smaller if they would do positive work, and the work [J] of all impulses.
 
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
+    `slow` [m/s] is the speed that gravity adds in the step, for the size of errors by rounding.
     First the impulses that do positive work are multiplied by a common factor such that the sum of all works is zero,
     and if there is none, all impulses of solids. Friction remains within its limits.
     """
@@ -39,10 +40,11 @@ def without_positive_work(
     def add(k: Number, total: Number, size: Number) -> tuple[Number, Number]:
         frame, p = pairs.frame(k), found.p.at(k)
         u = pairs.speeds(k, frame, mean)
-        return total + p @ u, size + p @ (u - pairs.speeds(k, frame, start))
+        change = u - pairs.speeds(k, frame, start)
+        return total + p @ u, size + abs(p @ change) + sum(p[0::3]) * slow
 
     total, size = pairs.selection.visit(add, others.work(found.others, before, found.v), 0.0)
-    least = abs(size) * ROUNDED
+    least = size * ROUNDED
 
     def reduce(v: Array, p: RowArray, total: Number, everywhere: Number) -> tuple[tuple[Any, ...], Condition]:
         mean = pairs.responses.velocity_rows((before + v) * 0.5)

@@ -81,16 +81,15 @@ def moreau_with_solids(
     )
     iterations, left, agreed = rest
     beside = beside.with_terms(terms)
-    found, worked = without_positive_work(
-        solids.pairs, middle.v, PairImpulses(v, p, iterations, left, agreed, others), OtherBlocks(beside.blocks)
-    )
+    found, blocks = PairImpulses(v, p, iterations, left, agreed, others), OtherBlocks(beside.blocks)
+    found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     budget = where((now.solver.iterations > 0.0) | solids.touched_before, -worked, HUGE)
     out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
-    contacts = worked - OtherBlocks(beside.blocks).work(others, middle.v, found.v) + out.work
+    contacts = worked - blocks.work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)
