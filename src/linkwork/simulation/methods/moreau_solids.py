@@ -85,7 +85,7 @@ def moreau_with_solids(
     found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    budget = where((now.solver.iterations > 0.0) | solids.touched_before, -worked, HUGE)
+    budget = where((now.solver.iterations == 0.0) & solids.starts_inside(h), HUGE, -worked)
     out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
