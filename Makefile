@@ -26,7 +26,7 @@ test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
 
 test-portable: $(VENV)/.installed-test
-	$(BIN)/python tests/processor_variants.py
+	$(BIN)/python tests/other_instruction_sets.py
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/fuzz_urdf_and_toml.py 100000

@@ -24,7 +24,7 @@ from benchmarks import (
     walkers,
 )
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
-from benchmarks.rollouts import run_rollout
+from benchmarks.simulation_speed import run_rollout
 from benchmarks.timing import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from rich.box import SIMPLE
 from rich.console import Console

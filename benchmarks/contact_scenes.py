@@ -1,4 +1,4 @@
-"""Contact of solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, and a humanoid that falls."""
+"""Contact between solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, and a humanoid that falls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.four_bar_ladders import both
 from benchmarks.peer_libraries import Contender, NotAvailable
-from benchmarks.rollouts import spaced
+from benchmarks.simulation_speed import spaced
 from benchmarks.timing import Effort, Row
 
 import linkwork as lw

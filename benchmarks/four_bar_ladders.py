@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.peer_libraries import Contender, NotAvailable, linkwork
-from benchmarks.rollouts import Rollout, linkwork_rollout, mjcf, mujoco_rollout, spaced
+from benchmarks.simulation_speed import Rollout, linkwork_rollout, mjcf, mujoco_rollout, spaced
 from benchmarks.timing import Effort, Entry, Row, available, keep_times
 
 import linkwork as lw

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from benchmarks.four_bar_ladders import both
 from benchmarks.peer_libraries import Contender, NotAvailable
-from benchmarks.rollouts import spaced
+from benchmarks.simulation_speed import spaced
 from benchmarks.timing import Effort, Row
 
 import linkwork as lw

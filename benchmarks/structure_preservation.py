@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.four_bar_ladders import both
 from benchmarks.peer_libraries import Contender, NotAvailable
-from benchmarks.rollouts import Rollout, linkwork_rollout, mujoco_rollout
+from benchmarks.simulation_speed import Rollout, linkwork_rollout, mujoco_rollout
 from benchmarks.timing import QUICK, Effort, Row, race
 
 import linkwork as lw

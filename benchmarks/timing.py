@@ -95,7 +95,7 @@ class Row:
 def disagreement(ours: Array, theirs: Array) -> float:
     """Return the largest relative difference between the results of linkwork and of the peer in any state.
 
-    It is relative to the largest number in the result (or matrix) of that state.
+    The difference is relative to the largest number in the result (or matrix) of that state.
     """
     if ours.shape != theirs.shape:
         raise ValueError(f"results must have equal shapes; got {ours.shape} and {theirs.shape}")

@@ -1,4 +1,4 @@
-"""Signed distances and normals of pairs of solids from coal."""
+"""Signed distances and normals of solid pairs, computed by the library coal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkwork.spatial.scalar import Array
-from solid_pairs import Pairs
+from random_solid_pairs import Pairs
 
 coal: Any = pytest.importorskip("coal", reason="coal is not installed (the extra 'peers')")
 

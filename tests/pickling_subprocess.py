@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from processor_variants import apply_processor_variant
+from other_instruction_sets import apply_processor_variant
 
 
 def motion(d: lw.Dynamics) -> list[Array]:

@@ -13,7 +13,7 @@ from linkwork.model import JointKind
 from linkwork.model.bodies import Place
 from linkwork.model.elements.spring import Spring
 from linkwork.model.mechanism import numbered
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from quick_test_selection import mark_slow_except

@@ -57,7 +57,7 @@ def parameters(found: Callable[..., Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_the_first_line_is_a_sentence(name: str) -> None:
+def test_the_first_line_of_a_docstring_is_a_sentence(name: str) -> None:
     first = (inspect.getdoc(PUBLIC[name]) or "").split("\n\n")[0]
     assert first.endswith((".", ":")), first
     assert len(first) > 10
@@ -71,7 +71,7 @@ def test_every_parameter_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC.keys() - ERRORS))
-def test_its_example_runs(name: str) -> None:
+def test_the_example_of_a_docstring_runs(name: str) -> None:
     text = inspect.getdoc(PUBLIC[name]) or ""
     assert ">>>" in sections(text).get("Examples", ""), "no example"
     test = doctest.DocTestParser().get_doctest(text, {"lw": lw, "np": np}, name, None, None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from benchmark_linkages import bricard, four_bars
+from iftomm_linkages import bricard, four_bars
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row

@@ -7,7 +7,7 @@ from linkwork.algorithms.collision.box_patches import box_box
 from linkwork.algorithms.collision.pair_kinds import ordered, pair_kinds
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_about_axis, matrix_from_rpy
-from solid_supports import found, patch
+from solid_extents import found, patch
 
 CUBE = (0.5, 0.5, 0.5)
 DEEP = 1e-5
@@ -32,7 +32,7 @@ def test_equal_boxes_flush_on_each_other_touch_at_their_four_corners(axis: int, 
 
 
 @pytest.mark.parametrize("turns", [(k, j, i) for k in range(2) for j in range(2) for i in range(4)])
-def test_quarter_turns_of_equal_boxes_change_nothing(turns: tuple[int, int, int]) -> None:
+def test_patch_of_equal_boxes_is_the_same_after_quarter_turns(turns: tuple[int, int, int]) -> None:
     rpy = tuple(0.5 * np.pi * np.array(turns))
     points, distances, normals = found(patch("box", "box", CUBE, CUBE, (0.0, 0.0, 1.0 - DEEP), rpy))
     assert distances == pytest.approx(np.full(4, -DEEP), abs=1e-15)
@@ -40,7 +40,7 @@ def test_quarter_turns_of_equal_boxes_change_nothing(turns: tuple[int, int, int]
     assert as_set(points[:, :2]) == {(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)}
 
 
-def test_the_mean_of_the_points_is_that_of_a_uniform_pressure() -> None:
+def test_the_mean_of_the_points_is_the_centre_of_a_uniform_pressure() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         a, b, shift = rng.uniform(0.1, 1.0, 3), rng.uniform(0.1, 1.0, 3), rng.uniform(-1.0, 1.0, 2)
@@ -74,7 +74,7 @@ def test_crossing_edges_touch_at_one_point() -> None:
     assert B @ points[0] == pytest.approx([0.1, 0.0, np.sqrt(0.5) - 0.5 * DEEP], abs=1e-14)
 
 
-def test_a_square_turned_by_45_degrees_keeps_four_points_around_the_centre() -> None:
+def test_a_square_turned_by_45_degrees_touches_at_four_points_around_the_centre() -> None:
     large = (2.0, 2.0, 0.5)
     for a, b in ((CUBE, CUBE), (CUBE, large), (large, CUBE)):
         points, _, _ = found(patch("box", "box", a, b, (0.0, 0.0, 1.0 - DEEP), (0.0, 0.0, np.pi / 4)))
@@ -109,7 +109,7 @@ def test_crossing_capsules_touch_at_their_nearest_point() -> None:
         assert normals[best] == pytest.approx([1.0, 0.0, 0.0], abs=1e-12)
 
 
-def test_a_standing_cylinder_has_four_points_on_its_rim_and_a_lying_one_two_ends() -> None:
+def test_a_standing_cylinder_touches_at_four_points_and_a_lying_cylinder_at_two() -> None:
     r, half = 0.3, 0.5
     points, distances, _ = found(patch("cylinder", "plane", (r, half), (), (1.0, 2.0, half - DEEP)))
     assert distances == pytest.approx(np.full(4, -DEEP), abs=1e-15)
@@ -135,7 +135,7 @@ def test_the_lowest_point_of_a_tilted_coin_is_exact(tilt: float) -> None:
         assert found(contact)[1].min() == pytest.approx(expected, abs=5e-9)
 
 
-def test_each_pair_of_solids_has_one_order() -> None:
+def test_solids_of_a_pair_are_ordered_by_their_kinds() -> None:
     names = {name for kind in pair_kinds for name in kind}
     assert ordered("box", "sphere") == (("sphere", "box"), True)
     assert ordered("sphere", "box") == (("sphere", "box"), False)

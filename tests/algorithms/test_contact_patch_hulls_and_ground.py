@@ -14,8 +14,8 @@ from linkwork.model.elements.contact import box_corners
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array
-from solid_pairs import Pairs, random_pairs
-from solid_supports import found
+from random_solid_pairs import Pairs, random_pairs
+from solid_extents import found
 
 COUNT = 3000
 HALF = np.array([[0.5, 0.4, 0.3], [0.6, 0.6, 0.2], [0.3, 0.3, 0.3]])
@@ -24,7 +24,7 @@ DEEP = 1e-5
 
 
 def computed(name: str, patch: Patch, pairs: Pairs) -> tuple[Array, Array, Array]:
-    """Points (n, 4, 3), distances (n, 4) and normals (n, 4, 3) of a function for pairs of solids."""
+    """Points (n, 4, 3), distances (n, 4) and normals (n, 4, 3) of a contact function, for many solid pairs."""
 
     def function(a: Array, b: Array, R: Array, p: Array) -> tuple[Array, ...]:
         return tuple(patch(a, b, Transform(R, p)))
@@ -43,7 +43,7 @@ def deepest(distances: Array, normals: Array) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("kind", [("sphere", "hull"), ("capsule", "hull"), ("cylinder", "hull"), ("box", "hull")])
-def test_a_hull_of_eight_corners_is_a_box(kind: tuple[str, str]) -> None:
+def test_a_hull_of_eight_corners_touches_as_a_box(kind: tuple[str, str]) -> None:
     base = random_pairs((kind[0], "box"), COUNT, seed=1)
     which = np.arange(COUNT) % len(HALF)
     as_box = computed("box", pair_kinds[kind[0], "box"], base._replace(b=HALF[which]))
@@ -65,7 +65,7 @@ def test_a_hull_of_eight_corners_is_a_box(kind: tuple[str, str]) -> None:
         assert abs(distances - expected)[apart].max() < close
 
 
-def test_two_hulls_of_eight_corners_are_two_boxes() -> None:
+def test_two_hulls_of_eight_corners_touch_as_two_boxes() -> None:
     base = random_pairs(("box", "box"), COUNT, seed=2)
     one, other = np.arange(COUNT) % len(HALF), np.arange(COUNT) // 7 % len(HALF)
     expected, _ = deepest(*computed("boxes", pair_kinds["box", "box"], base._replace(a=HALF[one], b=HALF[other]))[1:])
@@ -109,7 +109,7 @@ def test_the_lowest_vertex_of_a_hull_on_a_plane_is_exact() -> None:
 
 @pytest.mark.parametrize("ground", [lw.Ground(lambda x, y: 0.0 * x), lw.HeightField((50.0, 40.0), np.zeros((6, 5)))])
 @pytest.mark.parametrize("name", ["sphere", "capsule", "cylinder", "box", "hull"])
-def test_flat_ground_is_a_plane(ground: lw.Ground | lw.HeightField, name: str) -> None:
+def test_flat_ground_touches_as_a_plane(ground: lw.Ground | lw.HeightField, name: str) -> None:
     pairs = GroundPairs(ground, radius=1.0, hulls=BOXES)
     base = random_pairs(("sphere" if name == "hull" else name, "plane"), COUNT, seed=4)
     if name == "hull":

@@ -11,8 +11,8 @@ from linkwork.compiler.tracing import trace
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array
-from solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
-from solid_supports import extent, separation
+from random_solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
+from solid_extents import extent, separation
 
 COUNT = 2000
 KINDS = pytest.mark.parametrize("kind", pair_kinds, ids="-".join)
@@ -68,7 +68,7 @@ def test_moving_along_the_normal_by_the_depth_separates_the_solids(kind: tuple[s
 
 @KINDS
 def test_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -> None:
-    """Half the distance from the point, along the normal, are both surfaces: no solid extends beyond by more."""
+    """Both surfaces are half the distance away from the point, along the normal; no solid extends farther."""
     pairs = random_pairs(kind, COUNT, seed=6)
     point, d, n = deepest(kind, pairs)
     base = Pairs(pairs.a, pairs.b, pairs.R, pairs.p)
@@ -131,7 +131,7 @@ def test_singular_positions_have_finite_patches(kind: tuple[str, str]) -> None:
 
 @KINDS
 def test_a_resting_patch_does_not_change_by_a_tiny_rotation(kind: tuple[str, str]) -> None:
-    """Distances at the same place of the patch change little if solids at rest on each other turn a little."""
+    """If solids at rest on each other turn a little, the distances at the same points of the patch change little."""
     sizes = {"sphere": 0.5, "capsule": 1.0, "cylinder": 0.5, "box": 0.5, "plane": 0.0}
     rng = np.random.default_rng(0)
     height = sizes[kind[0]] + sizes[kind[1]] - 1e-5
@@ -143,7 +143,7 @@ def test_a_resting_patch_does_not_change_by_a_tiny_rotation(kind: tuple[str, str
     assert np.ptp(distances, axis=0).max() < 1e-9
 
 
-def test_the_program_of_a_pair_is_small() -> None:
+def test_the_compiled_program_of_a_pair_is_small() -> None:
     for kind, limit in {("box", "box"): 2000, ("capsule", "box"): 1000, ("box", "plane"): 120}.items():
         patch = pair_kinds[kind]
 

@@ -15,7 +15,7 @@ from linkwork.algorithms.formulations.limb_velocity_maps import constrained, rel
 from linkwork.algorithms.formulations.single_limb_equations import block_diagonal
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import numbered
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.spatial.rotation import matrix_about_axis, matrix_from_rpy
 from linkwork.spatial.scalar import Array, hat
 from random_mechanisms import random_inertia, relative, revolute_tree, state

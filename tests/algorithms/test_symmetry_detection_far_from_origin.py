@@ -25,7 +25,7 @@ def anchored(kinds: dict[str, lw.JointKind], at: list[Array], R: Array, gravity:
 @FAR
 @SEEDS
 @pytest.mark.parametrize("apart", [1e-2, 1.0])
-def test_pins_on_different_axes_share_no_rotation(seed: int, far: float, apart: float) -> None:
+def test_pins_on_different_axes_have_no_common_rotation(seed: int, far: float, apart: float) -> None:
     """Rotations about parallel but separate axes differ, however small their angle seen from far away."""
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
@@ -35,7 +35,7 @@ def test_pins_on_different_axes_share_no_rotation(seed: int, far: float, apart: 
 
 @FAR
 @SEEDS
-def test_pins_on_one_axis_share_its_rotation(seed: int, far: float) -> None:
+def test_pins_on_one_axis_have_its_rotation_in_common(seed: int, far: float) -> None:
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
     pins = {"low": lw.Revolute((0, 0, 1)), "high": lw.Revolute((0, 0, 1))}
@@ -50,7 +50,7 @@ def test_pins_on_one_axis_share_its_rotation(seed: int, far: float) -> None:
 
 @FAR
 @SEEDS
-def test_sliders_and_free_bodies_share_their_translation(seed: int, far: float) -> None:
+def test_slider_and_free_body_have_one_common_translation(seed: int, far: float) -> None:
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
     kinds = {"slider": lw.Prismatic((1, 0, 0)), "free": lw.Free()}
@@ -61,7 +61,7 @@ def test_sliders_and_free_bodies_share_their_translation(seed: int, far: float) 
 
 
 @SEEDS
-def test_balls_at_one_point_share_all_rotations_about_it(seed: int) -> None:
+def test_ball_joints_at_one_point_have_all_rotations_in_common(seed: int) -> None:
     """The mean of their points differs by round-off, which must not count as a distance."""
     rng = np.random.default_rng(seed)
     place = rng.normal(size=3)

@@ -1,4 +1,4 @@
-"""Compliant contact of solids against closed forms: rest, sliding, sticking, toppling, bouncing, crossed beams."""
+"""Compliant contact between solids against closed forms: rest, sliding, sticking, toppling, bouncing, crossed beams."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ def run(script: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     )
 
 
-def test_no_home_and_no_entry_for_the_user(tmp_path: Path) -> None:
+def test_cache_works_without_home_folder_and_user_entry(tmp_path: Path) -> None:
     script = (
         f"import pathlib\ndef home(): raise RuntimeError('no home')\npathlib.Path.home = staticmethod(home)\n{CALL}"
     )

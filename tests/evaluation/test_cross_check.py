@@ -86,7 +86,7 @@ def test_formulations_take_batches_with_the_same_call() -> None:
 def test_inapplicable_formulation_is_skipped_with_a_reason() -> None:
     m = lw.example("branched_tree")
     check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
-    reason = "limbs have revolute joints, and free joints on the world; 'joint 3' is Ball"
+    reason = "limbs need revolute joints, or free joints to the world; 'joint 3' is Ball"
     assert check.left_out == {"limbs": reason}
     assert f"does not apply: {reason}" in str(check)
     assert not limbs.applies(m)

@@ -67,7 +67,7 @@ def test_bodies_that_a_loop_connects_do_not_touch() -> None:
         ({"solids": ["world"], "against": ["a"]}, both("a floor")),
     ],
 )
-def test_groups_and_exclusions(given: dict[str, object], wanted: set[frozenset[str]]) -> None:
+def test_collision_with_solids_against_and_exclude(given: dict[str, object], wanted: set[frozenset[str]]) -> None:
     assert pairs(boxes("a", "b", "c").collide("some", **given).build()) == wanted
 
 
@@ -89,7 +89,7 @@ def test_several_collisions_have_different_force_laws() -> None:
     ]
 
 
-def test_names_of_contacts() -> None:
+def test_contact_points_are_named_by_pair_and_number() -> None:
     m = boxes("a").touch("corner", "a", (0, 0, -0.5)).collide("all").build()
     assert m.contact_names == ("corner", "a on floor 1", "a on floor 2", "a on floor 3", "a on floor 4")
 
@@ -109,7 +109,7 @@ def test_names_of_contacts() -> None:
         ({"dissipation": 1.0, "stiffness": 1e5}, "must have a tangential_stiffness"),
     ],
 )
-def test_invalid_collisions(given: dict[str, object], message: str) -> None:
+def test_invalid_collisions_are_rejected(given: dict[str, object], message: str) -> None:
     with pytest.raises(lw.ModelError, match=message):
         boxes("a", "b").collide("bad", **given).build()
 
@@ -120,13 +120,13 @@ def test_a_mesh_cannot_collide() -> None:
         b.collide("all").build()
 
 
-def test_too_many_pairs() -> None:
+def test_too_many_pairs_are_rejected() -> None:
     b = boxes(*(f"box {k}" for k in range(64)))
     with pytest.raises(lw.ModelError, match="its 2080 pairs of solids are more than 2000"):
         b.collide("all").build()
 
 
-def test_documents_keep_collisions(tmp_path: Path) -> None:
+def test_documents_restore_collisions(tmp_path: Path) -> None:
     b = boxes("a", "b").collide("stack", "a", ["floor", "b"], exclude=[("a", "b")], friction=(0.5, 0.4), stiffness=1e5)
     m = b.collide("named", pairs=[("a", "b")], restitution=0.3).build()
     lw.save(m, tmp_path / "m.toml")
@@ -139,7 +139,7 @@ def test_documents_keep_collisions(tmp_path: Path) -> None:
     assert "pairs = []" not in text
 
 
-def test_parameters_of_collisions() -> None:
+def test_force_law_parameters_of_collisions_can_vary() -> None:
     m = boxes("a").collide("ground", friction=0.5, stiffness=1e5).build()
     assert m.parameters["ground.friction"].tolist() == [0.5, 0.5]
     changed = m.with_parameters({"ground.stiffness": 2e5})

@@ -151,7 +151,7 @@ def test_engaged_brake_holds_its_joint(target: str) -> None:
     assert abs(free.forward_dynamics(*state)[m.joints["a"].v]) > 0.1  # its kernels are others
 
 
-def test_other_quantities_are_those_of_the_tree() -> None:
+def test_other_quantities_equal_those_of_the_tree_without_constraints() -> None:
     m, n = closed().build(), four_bar().build()
     d, e = lw.compile(m, target="numpy"), lw.compile(n, target="numpy")
     q, v, a = m.random(0), np.ones(3), np.arange(3.0)

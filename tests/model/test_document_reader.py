@@ -226,7 +226,7 @@ def add_other_elements(b: lw.Builder) -> None:
     b.touch("heel", "wheel", (0, 0, 0.1), against="step", **heel, **along)
 
 
-def test_joint_order_is_that_of_the_file(tmp_path: Path) -> None:
+def test_joints_have_the_order_of_the_file(tmp_path: Path) -> None:
     bodies = "".join(f"[bodies.{name}]\nmass = 1\ninertia = [1, 1, 1]\n" for name in "abc")
     joints = "".join(f'[joints.{name}]\nkind = "ball"\nparent = "world"\nchild = "{name}"\n' for name in "cab")
     m = lw.load(written(tmp_path, "linkwork = 1\n" + joints + bodies))

@@ -149,7 +149,7 @@ def test_meshes_are_found_next_to_a_moved_document(tmp_path: Path) -> None:
 
 
 def builder_with_all_arguments() -> lw.Builder:
-    """A Builder with every argument of every verb, and with names and values that are hard to write."""
+    """A Builder with every argument of every method, and with names and values that are hard to write."""
     b = lw.Builder('a "quoted"\nname\t\\ \x7f\x00 größe', gravity=(-0.0, 1e-300, -9.81))
     shapes = (
         lw.Box((1, 2, 3)),

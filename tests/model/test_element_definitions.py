@@ -1,4 +1,4 @@
-"""One element definition gives its Builder verb, document table, parameters, digest and check line."""
+"""One element definition gives its Builder method, document table, parameters, digest and check line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mechanism_with_all_elements import frame, mechanism_with_all_elements
 
 M = mechanism_with_all_elements().build()
 ALL: dict[str, Element] = {one.name: one for items in M.elements.values() for one in items}
-VERBS = {
+METHODS = {
     "loops": "close", "drives": "drive", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet",
     "latches": "latch", "transmissions": "transmission", "differentials": "differential", "couplings": "couple",
     "surfaces": "surface", "contacts": "touch", "collisions": "collide", "springs": "spring",
@@ -49,19 +49,19 @@ def digest(m: lw.Mechanism) -> list[str | bytes]:
 
 
 def test_mechanism_has_every_element_kind() -> None:
-    assert {one.section for one in ALL.values()} == set(VERBS) == {class_.section for class_ in KINDS}
+    assert {one.section for one in ALL.values()} == set(METHODS) == {class_.section for class_ in KINDS}
     assert set(DOCUMENT_ORDER) == set(KINDS)
     assert list(M.elements)[: len(KINDS)] == [class_.section for class_ in KINDS]
 
 
 @each_kind
-def test_builder_verb_has_the_document_keys_as_arguments(class_: type[Element]) -> None:
-    verb = getattr(lw.Builder, VERBS[class_.section])
-    arguments = list(inspect.signature(verb).parameters)
+def test_builder_method_has_the_document_keys_as_arguments(class_: type[Element]) -> None:
+    method = getattr(lw.Builder, METHODS[class_.section])
+    arguments = list(inspect.signature(method).parameters)
     assert arguments[:2] == ["self", "name"]
     assert set(arguments[2:]) == set(document_keys(class_))  # a place has at, rpy and rotation in both
-    assert verb.__name__ == VERBS[class_.section]
-    assert verb.__doc__
+    assert method.__name__ == METHODS[class_.section]
+    assert method.__doc__
     assert class_.__doc__
     for name in {part.name for part in fields(class_)} - {"name", *class_.definitions()}:
         assert name not in arguments  # Builder.build finds it
@@ -201,7 +201,7 @@ def test_keys_that_are_no_parameters_cannot_vary() -> None:
         lw.simulate(m, duration=0.1, parameters={"skin.stifness": 1.0})
 
 
-def test_capacity_built_infinite_cannot_vary() -> None:
+def test_infinite_capacity_cannot_vary() -> None:
     says = "The capacity of clutch 'clutch' is infinite and cannot vary; build it with a finite value"
     with pytest.raises(lw.ModelError, match=says):
         M.with_parameters({"clutch.capacity": 3.0})

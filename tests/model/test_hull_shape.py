@@ -8,7 +8,7 @@ from linkwork.model.elements.contact import box_corners
 from linkwork.model.hull_vertices import face_normals
 
 
-def test_a_hull_has_only_the_vertices() -> None:
+def test_a_hull_stores_only_its_vertices() -> None:
     corners = box_corners((1.0, 2.0, 3.0))
     inside = np.random.default_rng(0).uniform(-0.4, 0.4, size=(50, 3))
     hull = lw.Hull(np.concatenate([inside, corners]))

@@ -132,7 +132,7 @@ def test_random_positions_are_reproducible_and_have_unit_norm(kind: JointKind) -
 
 
 @each_kind
-def test_turns_flags_match_the_angular_subspace(kind: JointKind) -> None:
+def test_rotation_flags_match_the_angular_subspace(kind: JointKind) -> None:
     S = kind.subspace(kind.random(np.random.default_rng(2)))
     assert S.array.shape == (6, kind.nv)
     assert kind.turns == tuple(bool(column.any()) for column in S.angular.T)

@@ -43,7 +43,7 @@ BALL = free("ball", 'size="0.1"')
 # --- the warning ---
 
 
-def test_a_floor_that_is_not_loaded_is_one_warning(tmp_path: Path) -> None:
+def test_a_floor_that_is_not_loaded_gives_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, FLOOR + BALL + free("other", 'size="0.1"'))
     m, said = loaded(path)
     assert len(said) == 1
@@ -129,7 +129,7 @@ def random_model(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_collisions_and_their_parameters_are_those_of_mujoco(seed: int) -> None:
+def test_collisions_and_their_parameters_match_mujoco(seed: int) -> None:
     with quiet():
         model = mujoco.MjModel.from_xml_string(random_model(seed))
         data = mujoco.MjData(model)
@@ -170,7 +170,7 @@ POINTS = {  # shape: number of contacts, radius
 
 
 @pytest.mark.parametrize("geom", POINTS)
-def test_lowest_point_above_the_floor_is_that_of_mujoco(geom: str, tmp_path: Path) -> None:
+def test_lowest_point_above_the_floor_matches_mujoco(geom: str, tmp_path: Path) -> None:
     """At any attitude of a turned and offset geom."""
     count, radius = POINTS[geom]
     turned = f'{geom} euler="20 30 40" pos="0.1 0.2 0.3" margin="9"'
@@ -304,7 +304,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_values_are_refused(name: str, tmp_path: Path) -> None:
+def test_extreme_values_are_rejected(name: str, tmp_path: Path) -> None:
     world, reason = HOSTILE[name]
     path = written(tmp_path, FLOOR + world)
     with pytest.raises(lw.ModelError, match=reason):

@@ -67,10 +67,10 @@ def two() -> lw.Builder:
     return b.surface("ground", lw.Plane()).surface("rim", lw.Sphere(1.0), "wheel")
 
 
-def more(verb: str, *says: str, **arguments: Any) -> Case:
-    """Case: a Builder verb with the name 'it' and these arguments is rejected by the verb or by build()."""
-    what = {"close": "loop", "touch": "contact"}.get(verb, verb)
-    return lambda: getattr(two(), verb)("it", **arguments).build(), f"{what} 'it'", says
+def more(method: str, *says: str, **arguments: Any) -> Case:
+    """Case: a Builder method with the name 'it' and these arguments is rejected by the method or by build()."""
+    what = {"close": "loop", "touch": "contact"}.get(method, method)
+    return lambda: getattr(two(), method)("it", **arguments).build(), f"{what} 'it'", says
 
 
 def loop(*says: str, **arguments: Any) -> Case:
@@ -114,7 +114,7 @@ MORE: dict[str, Case] = {
     "spring called as a joint": (
         lambda: two().spring("glue", "link", "wheel").build(),
         "spring 'glue'",
-        ("its name is also that of a joint", "'glue.stiffness'"),
+        ("a joint has this name too", "'glue.stiffness'"),
     ),
     "loop by a free joint": loop("kind Free imposes no constraint", kind=lw.Free()),
     "loop by a text": loop("kind must be a joint kind", "'ball'", kind="ball"),
@@ -202,7 +202,7 @@ MORE: dict[str, Case] = {
     "contact of a joint's name": (
         lambda: hinged(inertia=(1, 1, 1)).surface("ground", lw.Plane()).touch("hinge", "link", stiffness=1.0).build(),
         "contact 'hinge'",
-        ("its name is also that of a joint",),
+        ("a joint or spring has this name too",),
     ),
     "contact rolling point": contact("give a radius > 0", rolling=0.1),
     "contact spinning": contact("spinning must be >= 0", radius=0.1, spinning=-0.1),
@@ -300,11 +300,11 @@ NAMES: dict[str, Case] = {
     "two keyframes": taken("keyframe 'home'", lambda: started().keyframe("home", {}).keyframe("home", {})),
     **{
         f"two {what}s": (
-            lambda verb=verb, given=given: getattr(getattr(two(), verb)("it", **given), verb)("it", **given),
+            lambda method=method, given=given: getattr(getattr(two(), method)("it", **given), method)("it", **given),
             f"{what} 'it'",
             ("already",),
         )
-        for verb, what, given in (
+        for method, what, given in (
             ("close", "loop", {"kind": lw.Ball(), "a": "link", "b": "wheel"}),
             ("drive", "drive", {"ratios": {"hinge": 1.0}}),
             ("clutch", "clutch", {"a": "hinge", "b": "axle"}),

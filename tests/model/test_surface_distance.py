@@ -64,7 +64,7 @@ def surface_points(inside: Callable[[np.ndarray], np.ndarray], cells: int = 60) 
         (SHAPES["capsule"], lambda x: np.linalg.norm(x - np.c_[0 * x[:, :2], x[:, 2].clip(-0.4, 0.4)], axis=1) <= 0.3),
     ],
 )
-def test_outside_distance_is_that_to_the_nearest_point_of_the_solid(shape: SurfaceShape, inside: Callable) -> None:
+def test_outside_distance_is_the_distance_to_the_nearest_point(shape: SurfaceShape, inside: Callable) -> None:
     solid, rng = surface_points(inside), np.random.default_rng(2)
     for p in rng.uniform(-1.2, 1.2, (40, 3)):
         distance = shape.near(p).distance

@@ -64,7 +64,7 @@ def test_loading_a_urdf_is_silent_about_contacts(tmp_path: Path) -> None:
         assert (said, len(m.contacts)) == ([], 0)
 
 
-def test_no_shape_that_moves_is_a_warning(tmp_path: Path) -> None:
+def test_a_model_without_moving_shapes_gives_a_warning(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, link("base"), contacts="ground")
     assert "no moving link has a collision shape with contact points" in said[0]
     assert not m.surfaces

@@ -15,7 +15,7 @@ import linkwork as lw
 from call_counting import count_calls
 from linkwork.model import Geometry
 from linkwork.model.documents.loading import find_faults
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 0 0.2" rpy="0 0 1.5707963267948966"/><mass value="2"/>'
@@ -153,7 +153,7 @@ def test_crossed_limits_are_no_limits(tmp_path: Path) -> None:
     assert limits[1][0] == np.inf
 
 
-def test_equal_elements_are_warned_about_and_used_once(tmp_path: Path) -> None:
+def test_equal_elements_give_a_warning_and_are_used_once(tmp_path: Path) -> None:
     axis = '<axis xyz="0 -2 0"/>'
     path = written(tmp_path, ARM.replace(axis, axis + axis))
     assert any("more than one <axis>, all equal" in text for text in warned(path))

@@ -1,4 +1,4 @@
-"""Contact patches against coal: signed distances of random pairs of solids, and normals where they are unique."""
+"""Contact patches against coal: signed distances of random solid pairs, and normals where they are unique."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from coal_reference import reference
 from linkwork.algorithms.collision.pair_kinds import pair_kinds
 from linkwork.spatial.scalar import Array
-from solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
-from solid_supports import separation
+from random_solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed
+from solid_extents import separation
 
 COUNT = 10_000
 
@@ -28,7 +28,7 @@ def best_of_coal(kind: tuple[str, str], pairs: Pairs) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("kind", pair_kinds, ids="-".join)
-def test_distance_is_that_of_coal(kind: tuple[str, str]) -> None:
+def test_distance_matches_coal(kind: tuple[str, str]) -> None:
     pairs = random_pairs(kind, COUNT, seed=1)
     _, distances, _ = patches(kind, pairs)
     found, (expected, _) = distances.min(axis=1), best_of_coal(kind, pairs)
@@ -49,7 +49,7 @@ def test_distance_is_that_of_coal(kind: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", pair_kinds, ids="-".join)
-def test_normal_gives_the_distance_and_is_that_of_coal(kind: tuple[str, str]) -> None:
+def test_normal_gives_the_distance_and_matches_coal(kind: tuple[str, str]) -> None:
     pairs = random_pairs(kind, COUNT, seed=2)
     _, distances, normals = patches(kind, pairs)
     best = distances.argmin(axis=1)

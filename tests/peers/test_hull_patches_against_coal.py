@@ -9,8 +9,8 @@ from linkwork.algorithms.collision.hull_patches import HullPairs
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
-from solid_pairs import Pairs, random_pairs
-from solid_supports import extent
+from random_solid_pairs import Pairs, random_pairs
+from solid_extents import extent
 
 COUNT, HULLS = 2000, 12
 
@@ -31,7 +31,7 @@ def as_coal(vertices: Array) -> object:
 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "box", "hull", "plane"])
 @pytest.mark.parametrize("vertices", [6, pytest.param(30, marks=pytest.mark.slow)])
-def test_distance_is_that_of_coal(kind: str, vertices: int) -> None:
+def test_distance_matches_coal(kind: str, vertices: int) -> None:
     hulls = random_hulls(vertices)
     table, solids = HullPairs(hulls), [as_coal(hull) for hull in hulls]
     pair = (kind, "hull") if kind != "plane" else ("hull", "plane")

@@ -103,7 +103,7 @@ def test_straight_tendons_are_loaded_as_springs(pairs: list[str], tmp_path: Path
     assert_matches_mujoco(found, MujocoReference(text))
 
 
-def test_springs_without_a_length_rest_at_the_model_position(tmp_path: Path) -> None:
+def test_springs_without_a_length_have_their_length_in_the_model_position(tmp_path: Path) -> None:
     text = tree_with_springs(["s2 s3"])[1].replace('springlength="0.3"', "").replace('name="t0"', 'name="d"')
     (tmp_path / "tree.xml").write_text(text)
     m = lw.load(tmp_path / "tree.xml")

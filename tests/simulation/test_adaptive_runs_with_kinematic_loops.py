@@ -55,7 +55,7 @@ def test_a_sample_costs_few_function_calls() -> None:
     assert (calls[1] - calls[0]) / 100 < 400
 
 
-def test_the_solver_restarts_only_after_drift() -> None:
+def test_the_solver_restarts_only_if_the_state_drifts_from_the_constraints() -> None:
     m = lw.example("four_bar")
     with mock.patch.object(adaptive.Member, "_solver", autospec=True, side_effect=adaptive.Member._solver) as started:
         lw.simulate(m, duration=2.0, dt=0.01, method="dop853")
@@ -91,7 +91,7 @@ def test_pulses_of_user_functions_are_not_stepped_over(method: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_targets_agree(target: str) -> None:
+def test_compiled_and_numpy_targets_agree(target: str) -> None:
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=0.2, dt=0.02, method="dop853", target=target)
     reference = lw.simulate(m, duration=0.2, dt=1e-3, every=20, method="rk4")

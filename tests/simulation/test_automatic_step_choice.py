@@ -38,14 +38,14 @@ def start(name: str) -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
     return m, q, lw.compile(m).consistent(q, v) if m.frame_constraints else v
 
 
-def test_repeated_mechanisms_get_the_same_step() -> None:
+def test_copies_of_a_mechanism_get_the_step_of_one() -> None:
     """States of the trial run near flat positions once gave steps from 5e-5 s (2 four-bars) to 2e-3 s (10)."""
     runs = [lw.simulate(m, v0=v, duration=10.0) for m, v in map(four_bars, (1, 2, 4))]
     assert [run.settings.dt for run in runs] == [0.01] * 3
     assert all(run.report().passed for run in runs)
 
 
-def test_steps_are_the_same_from_a_flat_position() -> None:
+def test_automatic_step_is_the_same_from_a_flat_position() -> None:
     m, v = four_bars(2)
     flat = np.array([np.pi / 2 if joint.name.startswith("pivot") else -np.pi / 2 for joint in m.joints])
     run = lw.simulate(m, flat, 2.0 * v, duration=2.0)
@@ -55,7 +55,7 @@ def test_steps_are_the_same_from_a_flat_position() -> None:
 
 @pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, EXAMPLES[:1]))
 @pytest.mark.parametrize("method", METHODS)
-def test_chosen_steps_pass_with_margin(name: str, method: str) -> None:
+def test_automatic_steps_pass_the_report_with_margin(name: str, method: str) -> None:
     m, q, v = start(name)
     report = lw.simulate(m, q, v, duration=1.0, method=method).report()
     assert report.passed, str(report)
@@ -103,7 +103,7 @@ def test_limits_of_loop_velocities_grow_with_the_velocities() -> None:
     assert run.report().failures == ("loop velocity error",)
 
 
-def test_fall_without_spin_passes() -> None:
+def test_free_fall_without_spin_passes_the_report() -> None:
     """Its angular momentum is round-off, and so is that of each joint."""
     report = lw.simulate(lw.example("branched_tree"), duration=2.0).report()
     assert report.passed, str(report)

@@ -92,7 +92,7 @@ def test_simultaneous_release_and_engage_work_in_any_order(method, when, order):
     ],
     ids=["start", "batch", "beside another", "guard"],
 )
-def test_certain_contradictions_are_rejected_before_the_run(given, message):
+def test_contradictions_known_before_the_run_are_rejected(given, message):
     with pytest.raises(lw.LinkworkError) as caught:
         lw.simulate(gears(), [0, 0], [0.0, 0.0], **RUN, **given)
     assert message in str(caught.value)
@@ -146,7 +146,7 @@ def test_check_during_steps_matches_singular_values(seed):
     assert len(set(kinds)) == 2  # both happen
 
 
-def test_large_ratios_are_not_a_contradiction():
+def test_couplings_with_large_ratios_are_accepted():
     b = shafts()
     for one, other in ("ab", "bc", "cd", "de"):
         b.clutch(one + other, one, other, 100.0, engaged=True)

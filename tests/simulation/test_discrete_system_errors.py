@@ -29,7 +29,7 @@ def test_inconsistent_starts_are_rejected_and_can_be_projected() -> None:
         system.start(batch, lg.SPEED)
 
 
-def test_unreachable_constraints_are_reported() -> None:
+def test_constraints_that_no_motion_satisfies_are_reported() -> None:
     never = lw.discrete(lg.pendulum, lambda x: np.stack([x @ x + 1.0]))
     with pytest.raises(lw.NotConverged, match="no coordinates near x satisfy"):
         never.consistent([1.0, 2.0, 3.0], np.zeros(3))

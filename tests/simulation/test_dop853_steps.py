@@ -235,7 +235,7 @@ def step_times(m: lw.Mechanism, options: dict[str, Any]) -> list[float]:
     return times
 
 
-def test_targets_take_the_same_steps() -> None:
+def test_compiled_and_numpy_targets_take_the_same_steps() -> None:
     m = lw.example("four_bar")
     options: dict[str, Any] = {"duration": 0.2, "dt": 0.02, "method": "dop853", "rtol": 1e-6, "atol": 1e-6}
     fast, slow = (lw.simulate(m, target=target, **options) for target in ("cpu", "numpy"))

@@ -105,7 +105,7 @@ def test_members_of_a_batch_equal_single_runs() -> None:
         assert np.array_equal(many.tau[k], one.tau)
 
 
-def test_the_option_is_part_of_the_cache_key() -> None:
+def test_clip_effort_is_part_of_the_cache_key() -> None:
     """The same problem with and without clipping must not share a kernel, nor two different limits."""
     runs = [
         lw.simulate(arm(), [0.2, 0.1], duration=0.1, dt=2e-3, controller=lw.host(servo, rate=100), clip_effort=clip)
@@ -174,7 +174,7 @@ def test_runs_that_are_continued_or_saved_keep_their_forces(tmp_path: Path) -> N
     assert np.array_equal(opened["tau.commanded"], whole["tau.commanded"])
 
 
-def test_forces_that_are_not_finite_still_end_the_run() -> None:
+def test_nonfinite_forces_still_end_a_clipped_run() -> None:
     def broken(t: Any, q: Any, v: Any) -> Any:
         return np.array([lw.where(t > 0.05, np.inf, 9.0), 0.0])
 
@@ -196,7 +196,7 @@ def test_drives_are_not_clipped() -> None:
     assert "other than drives" in runs[1].report()["effort limits"].note
 
 
-def test_the_argument_must_be_a_truth_value() -> None:
+def test_clip_effort_must_be_a_truth_value() -> None:
     for call in (lw.simulate, lw.Simulator):
         with pytest.raises(lw.LinkworkError, match="clip_effort must be True or False; got 'yes'"):
             call(arm(), clip_effort="yes")  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_stretched_arm_with_a_rod_accelerates_as_if_free(seed: int, far: float) 
 
 
 @EVERYWHERE
-def test_loop_closed_by_mimic_joints_changes_nothing(seed: int, far: float) -> None:
+def test_loop_that_mimic_joints_close_has_no_effect(seed: int, far: float) -> None:
     held, free = (lw.compile(parallelogram_with_mimics(seed, far, loop), target="numpy") for loop in (True, False))
     for turn in (0.0, 0.7):
         wanted = free.forward_dynamics([turn], [1.3], [0.6])

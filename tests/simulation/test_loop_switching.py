@@ -154,7 +154,7 @@ def test_simulator_switches_loops_between_steps():
         simulator.open("lach")
 
 
-def test_dynamics_take_closed_flags_per_state():
+def test_dynamics_take_a_closed_parameter_per_state():
     m = four_bar.build()
     d = lw.compile(m, parameters=["closing pin.closed"])
     q, v, tau = m.keyframes["start"].q, m.keyframes["start"].v, np.array([1.0, 0.0, 0.0])

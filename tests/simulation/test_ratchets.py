@@ -72,7 +72,7 @@ def test_pendulum_with_a_ratchet_stays_at_its_turning_point(method):
     assert (np.diff(run.q[:, 0]) > -1e-9).all()
 
 
-def test_wrong_way_speeds_are_equalised_at_engagement():
+def test_backward_speeds_are_equalised_when_a_ratchet_engages():
     b = wheels(2).ratchet("ratchet", "j0", "j1", engaged=False)
     run = lw.simulate(
         b.build(), [0, 0], [5.0, 0.0], duration=0.3, dt=0.01, method="rk4", schedule=[(0.1, "engage", "ratchet")]
@@ -199,7 +199,7 @@ def test_invalid_ratchets_and_latches_are_rejected():
         wheels(2).ratchet("r", "j0", "j1", ratio=0.0)
     with pytest.raises(lw.ModelError, match=r"ratchet 'r'.*'j9'.*[Vv]alid: j0, j1"):
         wheels(2).ratchet("r", "j0", "j9").build()
-    with pytest.raises(lw.ModelError, match="latch 'r': its name is also that of a ratchet"):
+    with pytest.raises(lw.ModelError, match="latch 'r': a ratchet has this name too"):
         wheels(2).ratchet("r", "j0", "j1").latch("r", "j0", 1.0).build()
     with pytest.raises(lw.ModelError, match="side must be one of below, above, both; got 'left'"):
         wheels(2).latch("r", "j0", 1.0, side="left")

@@ -96,12 +96,12 @@ def test_joint_friction_at_rest_and_moving_passes() -> None:
         np.testing.assert_allclose(run["work.joints"], run["work"], rtol=0, atol=1e-12)
 
 
-# --- ledgers ---
+# --- work ledger ---
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit", "midpoint", "variational", "energy-momentum"])
 def test_works_of_different_elements_add_up(method: str) -> None:
-    """A damped slide with a slipping brake falls on a contact: all three ledgers have work, and nothing else has."""
+    """A damped slide with a slipping brake falls on a contact: its work is the sum of the three entries."""
     b = lw.Builder("press").body("block", 2.0)
     b.joint("slide", lw.Prismatic((0, 0, 1)), "world", "block", damping=2.0)
     b.surface("floor", lw.Plane()).touch("foot", "block", stiffness=2e4, damping=100.0)
@@ -115,7 +115,7 @@ def test_works_of_different_elements_add_up(method: str) -> None:
     np.testing.assert_allclose(parts[1][: np.argmin(run.v[:, 0])], -3.0 * fall[: np.argmin(run.v[:, 0])], atol=1e-3)
 
 
-def test_heat_of_an_engaging_clutch_belongs_to_its_ledger() -> None:
+def test_heat_of_an_engaging_clutch_is_work_of_clutches() -> None:
     for capacity, lost in ((np.inf, -15.0), (6.0, -15.0)):
         m = flywheels(**({} if capacity == np.inf else {"capacity": capacity}))
         run = lw.simulate(
@@ -145,7 +145,7 @@ def test_a_continued_run_is_checked_from_its_start() -> None:
 
 @pytest.mark.parametrize("dt", [0.008, 0.012])
 def test_contacts_that_add_energy_at_large_steps_fail(dt: float) -> None:
-    """The energy balance of "variational" is satisfied: only the ledger of the contacts shows the energy."""
+    """The energy balance of "variational" is satisfied: only the work of contacts shows the energy."""
     with pytest.warns(UserWarning, match="too large for contact"):
         report = fallen(ball(), method="variational", dt=dt, duration=125 * dt)
     assert report["energy balance"].verdict == "ok"
@@ -191,7 +191,7 @@ def test_a_ball_that_rolls_off_an_edge_falls(contact: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_checked_has_a_reason() -> None:
+def test_checks_that_are_left_out_have_a_reason() -> None:
     run = lw.simulate(box(), **THROWN, duration=0.1, record=("q", "v", "work"))
     reasons = run.report().not_checked
     assert "momentum" not in reasons  # the impulse of the ground is known at the end

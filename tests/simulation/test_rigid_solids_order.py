@@ -1,4 +1,4 @@
-"""Rigid contact of solids away from impacts: exact rolling, order two, and agreement with contact of points."""
+"""Rigid contact between solids without impacts: exact rolling, order two, and agreement with ball contacts."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_ball_on_a_turntable_moves_on_a_circle() -> None:
 
 
 @pytest.mark.slow
-def test_balls_as_solids_move_as_contacts_of_points() -> None:
+def test_balls_as_solids_move_as_ball_contacts() -> None:
     """Eccentric balls slide and roll on a plane and on a globe, in one mechanism.
 
     The contact points differ by half the depth of penetration, which is proportional to the square of the step.

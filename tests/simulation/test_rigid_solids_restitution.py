@@ -20,7 +20,7 @@ def falling(shapes: dict[str, Any], gravity: float = G, **force_law: float) -> l
 
 
 @pytest.mark.slow
-def test_elastic_sphere_conserves_energy_and_others_rise_to_their_height() -> None:
+def test_bounce_height_and_energy_agree_with_the_restitution() -> None:
     m = falling({"ball": lw.Sphere(0.1)}, restitution=0.0)
     given = np.array([1.0, 0.5, 0.0])
     run = lw.simulate(
@@ -42,7 +42,7 @@ def test_elastic_sphere_conserves_energy_and_others_rise_to_their_height() -> No
 
 
 def test_impacts_of_boxes_coins_and_capsules_add_no_energy() -> None:
-    """Tumbling bodies with random spins; between impacts a rim that rolls has errors of the order of the step."""
+    """Tumbling bodies with random spins; between impacts, the error of a rolling rim is proportional to the step."""
     m = falling(
         {"box": lw.Box((0.2, 0.3, 0.1)), "coin": lw.Cylinder(0.1, 0.02), "rod": lw.Capsule(0.05, 0.3)}, friction=0.4
     )
@@ -67,7 +67,7 @@ def test_impacts_of_boxes_coins_and_capsules_add_no_energy() -> None:
 
 @pytest.mark.slow
 def test_oblique_impact_of_a_rod_adds_no_energy() -> None:
-    """Newton's force_law of restitution alone would add energy (Kane 1984)."""
+    """Newton's law of restitution alone would add energy (Kane 1984)."""
     b = lw.Builder("kane", gravity=(0, 0, 0)).surface("floor", lw.Plane(), at=(0, 0, 0))
     for name, parent, at in (("upper", "world", (0, 0, 1.8)), ("lower", "upper", (0, 0, -1.0))):
         b.body(name, 1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 1e-6))

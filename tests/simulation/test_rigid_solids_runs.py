@@ -87,10 +87,10 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"contact": "rigid", "locate": True}, "rigid contacts are solved once per step"),
         ({"contact": "rigid", "method": "dop853"}, "cannot handle the impulses of rigid contacts"),
         ({"contact": "rigid", "method": "rk4"}, "cannot handle the impulses of rigid contacts"),
-        ({"locate": True}, "locates contacts of points only"),
+        ({"locate": True}, "works for point contacts only"),
     ],
 )
-def test_unfit_methods_are_refused(options: dict[str, Any], reason: str) -> None:
+def test_methods_that_cannot_simulate_solids_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 

@@ -21,7 +21,7 @@ def test_a_step_that_does_not_fit_is_refused_with_one_that_does(
 
 @pytest.mark.parametrize("duration", [0.1, 0.105, 1.0 / 3.0, 0.0371])
 @pytest.mark.parametrize("rate", [None, 100.0, 30.0])
-def test_an_automatic_step_fits(duration: float, rate: float | None) -> None:
+def test_an_automatic_step_divides_the_duration(duration: float, rate: float | None) -> None:
     m, options = lw.example("double_pendulum"), dict[str, Any]()
     if rate is not None:
         options["controller"] = lw.sampled(lambda t, q, v: -v, rate=rate)
@@ -29,7 +29,7 @@ def test_an_automatic_step_fits(duration: float, rate: float | None) -> None:
 
 
 @pytest.mark.parametrize("dt", [1e-300, 1e-320, 1e-18])
-def test_steps_that_cannot_be_counted_are_refused(dt: float) -> None:
+def test_steps_too_small_to_count_are_refused(dt: float) -> None:
     with pytest.raises(lw.LinkworkError, match="use a longer dt"):
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, dt=dt, method="rk4")
 
@@ -41,7 +41,7 @@ def test_more_members_than_memory_holds_are_refused_before_the_work_begins() -> 
 
 
 @pytest.mark.parametrize("method", ["rk4", "auto", "variational", "dop853"])
-def test_runs_of_years_are_refused(method: str) -> None:
+def test_runs_with_too_many_steps_are_refused(method: str) -> None:
     with pytest.raises(lw.LinkworkError, match=r"1e\+15 steps, more than the 1e\+12 of a run: use a longer dt"):
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1e6, dt=1e-9, method=method)
 
@@ -68,7 +68,7 @@ def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
         lw.compile(lw.example("double_pendulum"), threads=threads)
 
 
-def test_wall_time_leaves_compiling_out(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wall_time_excludes_compiling(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first run, which compiles for longer than it runs, takes about as long as the next."""
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path))
     m = lw.example("double_pendulum")

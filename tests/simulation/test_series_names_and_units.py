@@ -22,7 +22,7 @@ def test_joint_kinds_name_all_their_coordinates(name: str) -> None:
         assert [unit == "rad" for _, unit in kind.coordinates] == list(kind.turns)
 
 
-def test_coordinate_names_are_those_of_joints() -> None:
+def test_coordinate_names_are_joint_names() -> None:
     m = lw.example("free_flyer")
     assert coordinate_names(m)[:8] == (
         "float.x", "float.y", "float.z", "float.qw", "float.qx", "float.qy", "float.qz", "left shoulder joint",

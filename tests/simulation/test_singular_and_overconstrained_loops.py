@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from benchmark_linkages import bar_angles, bricard, four_bars, pinned_body, signs
+from iftomm_linkages import bar_angles, bricard, four_bars, pinned_body, signs
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.spatial.scalar import Array
 

@@ -63,7 +63,7 @@ def test_a_corrected_controller_does_not_get_the_kernel_of_the_wrong_one(
 
 
 @pytest.mark.parametrize("what", ["stop_when", "wrenches", "guard", "gains", "memory"])
-def test_other_functions_get_copies_too(what: str) -> None:
+def test_wrenches_guards_and_stop_conditions_get_copies_too(what: str) -> None:
     m = lw.example("double_pendulum")
     free = run(method="rk4")
     if what == "stop_when":
@@ -185,12 +185,12 @@ def test_functions_that_differ_from_call_to_call_are_refused(name: str) -> None:
         run(controller=function, method="rk4")
 
 
-def test_they_are_called_in_python_on_request() -> None:
+def test_functions_wrapped_by_host_are_called_in_python() -> None:
     for function, _ in UNREPEATABLE.values():
         assert run(controller=lw.host(function, rate=100), method="rk4").outcome.kind in ("finished", "non-finite")
 
 
-def test_a_cache_inside_a_controller_is_no_fault() -> None:
+def test_a_controller_may_cache_values() -> None:
     found: dict[str, float] = {}
 
     def cached(t: Any, q: Any, v: Any) -> Any:
@@ -226,7 +226,7 @@ def test_a_division_by_zero_ends_the_member_and_not_the_batch(how: str) -> None:
         lambda t, q, v: -v / (1.0 / ((q > 0.3) + 1e-300)),
     ],
 )
-def test_conditions_are_one_or_zero_in_arithmetic(controller: Callable[..., Any]) -> None:
+def test_traced_conditions_are_one_or_zero_in_arithmetic(controller: Callable[..., Any]) -> None:
     expected = run(method="rk4", controller=lambda t, q, v: np.where(q > 0.3, -v, 0.0 * v))
     np.testing.assert_allclose(run(method="rk4", controller=controller).q, expected.q, atol=1e-13)
     np.testing.assert_allclose(run(method="rk4", controller=controller, target="numpy").q, expected.q, atol=1e-13)

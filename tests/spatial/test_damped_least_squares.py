@@ -35,7 +35,7 @@ def test_equations_without_a_solution_have_finite_results() -> None:
     np.testing.assert_allclose(least_squares_factors(np.array([[0.0, 1.0], [0.0, 0.0]])).solve(np.ones(2)), [0.0, 1.0])
 
 
-def test_rows_and_columns_of_any_size_count_alike() -> None:
+def test_rows_and_columns_of_any_size_have_the_same_weight() -> None:
     rng = np.random.default_rng(1)
     A, x = rng.normal(size=(4, 4)), rng.normal(size=4)
     sizes = np.array([1.0, 1e-12, 1e8, 1e-5])

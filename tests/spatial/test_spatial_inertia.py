@@ -109,7 +109,7 @@ def test_parallel_axis_theorem_holds() -> None:
         assert relative(moved.matrix, RigidInertia.of(mass, com + shift, A).matrix) < EPS
 
 
-def test_transformed_inertia_is_that_of_transformed_points() -> None:
+def test_transformed_inertia_matches_transformed_points() -> None:
     for rng, cloud in random_point_masses():
         X = transform(rng)
         moved = PointMasses(cloud.masses, cloud.points @ X.R.T + X.p)

@@ -125,7 +125,7 @@ class Memory(NamedTuple):
 
     @property
     def stored(self) -> Array:
-        """Return the states of n contacts as an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
+        """Return the states of n contacts as an array (n, 5): state, anchor (3,) [m], time [s] at which it began."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
@@ -293,9 +293,9 @@ def _mirror(along: Array, vector: Array, acts: Any) -> Array:
 
 
 def _forward(along: Array, vector: Array) -> Number:
-    """Return the length of a vector (3,) that is ahead, at less than 90 degrees to `along` (3,).
+    """Return the length of a vector (3,) if it points ahead, at less than 90 degrees to `along` (3,).
 
-    Else return its length across that direction minus that against it: the result is continuous.
+    Otherwise return its component across `along` minus its component against `along`, so that the result is continuous.
     """
     ahead = _ahead(along, vector)
     across = dot(vector, vector) - ahead * ahead
@@ -307,10 +307,10 @@ def mode_event_functions(
 ) -> list[Number]:
     """Return three numbers that are positive while a contact stays on the branches `mode` of its force law.
 
-    They are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the
-    contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns by 90
-    degrees is an event too: the modes are then determined anew. An event function that does not apply is 1. `number`
-    and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    The numbers are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s]
+    if the contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns
+    by 90 degrees is an event too: the branches are then determined anew. An event function that does not apply is 1.
+    `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, hold, limit, loading = _measures(contact, anchor, at)
     slides = minimum(_forward(mode.along, slip) - contact.rest_speed, _ahead(mode.along, slip))
@@ -350,8 +350,8 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
 def normal_force(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
-    `distance` [m] is that of the contact to the surface, negative inside, and `speed` [m/s] is its rate. `damper` is 1
-    if the damper acts, else 0. `contact` has the parameters of the force law.
+    `distance` [m] is the distance of the contact to the surface, negative inside, and `speed` [m/s] is its rate.
+    `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the force law.
     """
     if contact.dissipation is None:
         drag = contact.damping * damper

@@ -19,7 +19,7 @@ from linkwork.tolerances import RANK
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
     """Return, for each entry (nh, nv) of the constraint matrix at q (nq,), the sum of the squares of its terms.
 
-    The nh rows are those of loops, then of clutches, brakes and other velocity constraints, all engaged. Terms may
+    The nh rows belong to loops, then to clutches, brakes and other velocity constraints, all engaged. Terms may
     cancel, so that the entry is only round-off; their size gives the scale to recognize this. The mechanism may have
     mimic joints.
     """
@@ -69,14 +69,14 @@ def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array
     return right[:count].T @ ((left[:, :count].T @ b).T / sizes[:count]).T
 
 
-def smallest_multipliers(N: Array, r: Array, terms: Array, mobilities: Array, rank: float) -> Array:
+def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array, rank: float) -> Array:
     """Return the smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) and constraint rows C (nc, nv).
 
-    The rows may be redundant. `terms` (nc, nv) are the squared sizes of the terms of the entries of C, and `mobilities`
-    (nv,) is the diagonal of M^-1. They give the scale of N, independent of the units of its rows; singular values below
-    `rank` times the scale are zero.
+    The rows may be redundant. `terms` (nc, nv) are the squared sizes of the terms of the entries of C, and
+    `inverse_masses` (nv,) is the diagonal of M^-1. They give the scale of N, independent of the units of its rows;
+    singular values below `rank` times the scale are zero.
     """
-    scales = _or_one(np.sqrt(terms @ mobilities))
+    scales = _or_one(np.sqrt(terms @ inverse_masses))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
     count = int((sizes > rank).sum())
     x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales

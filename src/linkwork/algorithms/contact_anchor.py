@@ -46,7 +46,7 @@ def anchor_after(
 ) -> Array:
     """Return the anchor (3,) [m] of a contact at the end of a step, in which its state changes as in `numbers`.
 
-    `anchor` (3,) [m] is the one at the start of the step. A rolling ball moves it by `rolled` (3,) [m]. `first` and
+    `anchor` (3,) [m] is the anchor at the start of the step. A rolling ball moves it by `rolled` (3,) [m]. `first` and
     `last` are the kinematics of the contact at the start and the end.
     """
     before, after = numbers

@@ -66,7 +66,7 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
 class ContactRates(NamedTuple):
     """Speeds (6,) of a contact along its contact axes, and their rates of change (6,), in [m/s, rad/s] and per second.
 
-    The first three are those of the velocity, normal first; the others those of the angular velocity.
+    The first three are components of the velocity, normal first; the others are components of the angular velocity.
     """
 
     speeds: Array

@@ -128,7 +128,7 @@ def body_changes(
     """Return how the motion of the bodies outboard of joint j changes with the joint's coordinates and velocities.
 
     The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
-    accelerations of all bodies; q, v and a are those of joint j. `motion` has the kinematics of the tree.
+    accelerations of all bodies; q, v and a belong to joint j. `motion` has the kinematics of the tree.
     """
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
@@ -144,7 +144,7 @@ def body_changes(
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
     """Return the rate of the motion subspace of joint j, in the child's frame, at the joint velocity `unit`.
 
-    `unit` and the coordinates q are those of this joint alone.
+    `unit` and the coordinates q belong to this joint only.
     """
     return j.kind.subspace_rate(q, unit)
 

@@ -79,7 +79,7 @@ def _columns(
 def _express(body: Motion, X_0f: Transform, expressed: str) -> Motion:
     """Return a motion, given in the axes of a frame with world pose X_0f, in the axes that `expressed` names.
 
-    These are "body" (unchanged), "world" or "mixed"; see `jacobian`.
+    `expressed` is "body" (unchanged), "world" or "mixed"; see `jacobian`.
     """
     if expressed not in EXPRESSED:
         raise unknown_name("frame of expression of a Jacobian", expressed, EXPRESSED)

@@ -151,8 +151,8 @@ def _to_world(parent: list[int], i: int) -> Iterator[int]:
 def matrix_factors(mechanism: Mechanism, M: Array) -> LTL | LDLT:
     """Return factors of a symmetric matrix M (nv, nv), such as the mass matrix.
 
-    They are sparse if M has the structural zeros of the tree, and dense if rotors, springs or mimic joints couple
-    branches.
+    The factors are sparse if M has the structural zeros of the tree, and dense if rotors, springs or mimic joints
+    couple branches.
     """
     parent, n = dof_parents(mechanism.tree), len(M)
     inboard = [list(_to_world(parent, i)) for i in range(len(parent))]

@@ -221,7 +221,7 @@ def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints at q.
 
-    They are nearest in the metric of kinetic energy.
+    The velocities are nearest in the metric of kinetic energy.
     """
     return constrained_dynamics.consistent_velocity(active_constraints(mechanism, q), v)
 
@@ -248,7 +248,7 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s] of a mechanism with mimic joints.
 
-    They are projected onto the constraints; see `velocities`.
+    The velocities are projected onto the constraints; see `velocities`.
     """
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 

@@ -15,7 +15,7 @@ from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.parameter_rules import FADING_SPEED
+from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum
 
 RAMP = 1e-3  # distance beyond a limit at which half of a stop's damping acts [rad or m]
@@ -86,7 +86,7 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
     """Return the force [N m or N] of a joint stop, penetrated by `beyond` [rad or m] at the rate `speed`.
 
-    `speed` is in [rad/s or m/s]; `stiffness` and `damping` are those of the stop.
+    `speed` is in [rad/s or m/s]; `stiffness` and `damping` belong to the stop.
     """
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

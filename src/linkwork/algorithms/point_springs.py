@@ -36,7 +36,7 @@ def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
 def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
     """Return the length [m] of one spring and the derivative row (nv,) of the length, see `SpringLength`.
 
-    They are computed in the frame of the outermost common ancestor of the two bodies.
+    Both are computed in the frame of the outermost common ancestor of the two bodies.
     """
     near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
@@ -69,7 +69,7 @@ def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) ->
 def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all springs between points.
 
-    They are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
+    The joint forces are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
     """
     total = np.zeros(mechanism.nv)
     for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):
@@ -95,7 +95,7 @@ def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
     """Return the sum (nv, nv) of weight row row^T over all springs between points; row v is the rate of the length.
 
-    `weights` has one number for each spring; row (nv,) is that of `SpringLength`.
+    `weights` has one number for each spring; see `SpringLength` for row (nv,).
     """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]

@@ -1,8 +1,8 @@
 """Increments of body poses over a step, and discrete momenta (S4 5.4; Bou-Rabee and Marsden 2009).
 
 A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion f =
-conj(q_0) q_1, and its frame's origin moves by d. The discrete Lagrangian is that of a Lie group variational integrator
-with the exponential map: with the rotation vector xi = log f and the displacement e of the centre of mass,
+conj(q_0) q_1, and its frame's origin moves by d. The discrete Lagrangian L_d belongs to a Lie group variational
+integrator with the exponential map: with the rotation vector xi = log f and the displacement e of the centre of mass,
 
     L_d = m |e|^2 / (2 h) + xi^T I xi / (2 h)
 
@@ -229,7 +229,7 @@ EXPONENTIAL, MEAN_VELOCITY = Exponential(), MeanVelocity()
 def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Momenta:
     """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s].
 
-    `rule` gives the angular momenta, and `inertia` is that of the body.
+    `rule` gives the angular momenta, and `inertia` is the inertia of the body.
     """
     c = inertia.c
     push = (moved.d + moved.shift(c)) * (inertia.mass * (1.0 / h))
@@ -241,8 +241,8 @@ def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increm
     """Return the derivative (6, 6) of a body's momentum before a step with respect to its pose after the step.
 
     The body moves by the increment `moved` in the step h [s]. Changes of the pose are twists in the axes of the second
-    pose. For a discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and `inertia`
-    is that of the body.
+    pose. For a discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and
+    `inertia` is the inertia of the body.
     """
     along = moved.rotation * (inertia.mass * (1.0 / h))
     C = hat(inertia.c)

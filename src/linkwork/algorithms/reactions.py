@@ -25,8 +25,8 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
 def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) -> Array:
     """Return reaction wrenches (njoints + nloops, 6) [N, N m] of joints and loops, in the axes of a named frame.
 
-    They are about the origin of that frame. The wrenches `through` (njoints + nloops, 6) are given in the frames of the
-    children; those of loops in the frame of body b.
+    The wrenches are about the origin of that frame. The wrenches `through` (njoints + nloops, 6) are given in the
+    frames of the children; those of loops in the frame of body b.
     """
     X_0 = world_poses(mechanism, joint_poses(mechanism, q))
 

@@ -69,10 +69,10 @@ class RigidContact(NamedTuple):
         return True
 
     @property
-    def mobility(self) -> Array:
-        """Mobility (3, 3) [1/kg] of the contact, the change of its velocity per unit impulse: K W.
+    def inverse_mass(self) -> Array:
+        """Inverse effective mass (3, 3) [1/kg] of the contact, the change of its velocity per unit impulse: K W.
 
-        It is regularized for bodies that cannot move.
+        See `Block.inverse_mass`. It is regularized for bodies that cannot move.
         """
         return regularized(self.K @ self.W)
 
@@ -83,14 +83,14 @@ class RigidContact(NamedTuple):
     def weights(self, G: Array) -> Array:
         """Return factors (3,) that make impulses of different contacts comparable: the square root of the trace of G.
 
-        G (3, 3) is the mobility of the contact.
+        G (3, 3) is the inverse effective mass of the contact.
         """
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
         """Return the magnitude (3,) [N s] of the impulse that would stop each direction of the contact alone.
 
-        G (3, 3) is the mobility of the contact, and u (3,) [m/s] its velocity.
+        G (3, 3) is the inverse effective mass of the contact, and u (3,) [m/s] its velocity.
         """
         return stopping_impulses(G, u)
 
@@ -99,9 +99,9 @@ class RigidContact(NamedTuple):
         return 0.0
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions.
+        """Return the speed [m/s] by which a contact violates the contact conditions, at impulse p and velocity u (3,).
 
-        G (3, 3) is the mobility of the contact.
+        G (3, 3) is the inverse effective mass of the contact.
         """
         ease = trace_of(G)
         pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0]: exact also if p[0] is large
@@ -110,14 +110,14 @@ class RigidContact(NamedTuple):
         return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, _: Number, caution: Number) -> Array:
-        """Return the impulse (3,) [N s] that satisfies the contact's conditions, or nearly, with other impulses fixed.
+        """Return the impulse (3,) [N s] that satisfies the contact conditions, or nearly, with other impulses fixed.
 
         The contact has the velocity u (3,) [m/s] at the present impulse p (3,) [N s]. The result is exact if the
         contact sticks or separates; if it slides, it converges with the iterations. For the present slip it is the
         impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng 1998):
         this problem has a unique solution, and descent steps never increase the distance from it. With `caution` 1,
         this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle. G
-        (3, 3) is the mobility of the contact, with its `factors`.
+        (3, 3) is the inverse effective mass of the contact, with its `factors`.
         """
         shift = self.friction * length(u[1:])
         residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
@@ -147,12 +147,12 @@ def solve_with_restitution(
 ) -> ImpulseSolution:
     """Return the impulses and velocities after an impact, with restitution limited so that the impulses add no energy.
 
-    The solution is that of `solve_impulses`; `before` (nv,) are the velocities before the impact. With friction at
-    several contacts, or at one contact beside the centre of mass, Newton's law of restitution may increase the energy
-    (Kane 1984). All impulses between those without and those with restitution satisfy the friction limits and let
-    contacts separate; the function takes the largest of these that does no work. If other contacts, such as a wall
-    behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted. `blocks`, `v`, the
-    guess `first` and the tolerance `settled` are those of `solve_impulses`.
+    See `solve_impulses` for the solver and for `blocks`, `v`, the guess `first` and the tolerance `settled`; `before`
+    (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the centre
+    of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without and
+    those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
+    these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
+    exist; restitution is then omitted.
     """
     full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -178,7 +178,7 @@ def solve_with_restitution(
 def contact_memory_size(pairs: Sequence[Pair]) -> int:
     """Return how many values each of the contacts `pairs` stores from step to step: 5, or 8 with torques.
 
-    They are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
+    The values are the state number, the force (3,) and the time at which the state began. If any contact has rolling or
     spinning friction, the torque (3,) follows.
     """
     turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
@@ -204,11 +204,11 @@ def forces_of(stored: Array) -> Array:
 def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> Array:
     """Return the smallest joint displacement (nv,) [m or rad] that separates n contacts by `depth` (n,) [m].
 
-    It is smallest in the metric of kinetic energy.
+    The displacement is smallest in the metric of kinetic energy.
     """
     count, size = len(contacts), len(contacts[0].W)
-    mobility = [one.mobility[0, 0] for one in contacts]
-    weight = np.array([np.sqrt(x) for x in mobility])  # some entries may be constants
+    inverse_mass = [one.inverse_mass[0, 0] for one in contacts]
+    weight = np.array([np.sqrt(x) for x in inverse_mass])  # some entries may be constants
     enough = maximum(_most(depth), 0.0) * FREED + AT_ALL
 
     def moved(x: Array) -> Array:
@@ -218,10 +218,10 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
         search, left = Search(*state), 0.0
         shift, x = moved(search.start), list(search.start)
         for k in (*range(count), *reversed(range(count - 1))):
-            better = maximum(x[k] + (depth[k] - contacts[k].K[0] @ shift) / mobility[k], 0.0)
+            better = maximum(x[k] + (depth[k] - contacts[k].K[0] @ shift) / inverse_mass[k], 0.0)
             change = better - x[k]
             shift, x[k] = shift + contacts[k].W[:, 0] * change, better
-            left = maximum(left, abs(change) * mobility[k])
+            left = maximum(left, abs(change) * inverse_mass[k])
         ended = np.array(x)
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), left <= enough

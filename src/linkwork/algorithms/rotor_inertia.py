@@ -33,7 +33,7 @@ def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
 def coupling_matrix(mechanism: Mechanism) -> Array:
     """Return the contribution (nv, nv) to the mass matrix of all rotors that turn with several joint velocities.
 
-    It is the sum of inertia row row^T, where row (nv,) gives the rotor speed row v.
+    The contribution is the sum of inertia row row^T, where row (nv,) gives the rotor speed row v.
     """
     M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
     for rotor in mechanism.rotors:

@@ -31,8 +31,8 @@ ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
 def symmetries(mechanism: Mechanism) -> Array:
     """Return the twists (k, 6) [linear; angular] of the whole mechanism that do not change its dynamics.
 
-    They are about the world's origin, in the world's axes. If gravity or the position of a joint, loop or spring at the
-    world is a traced number, no symmetry is reported.
+    The twists are about the world's origin, in the world's axes. If gravity or the position of a joint, loop or spring
+    at the world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
     if not roots or _touches_world(mechanism) or _has_traced_places(mechanism, roots):
@@ -123,7 +123,7 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
 def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> Array:
     """Return the constraint wrenches (n, 6) about the point `centre` of a loop `one` that is closed to the world.
 
-    They are taken at a random pose that closes the loop; `rng` draws it.
+    The wrenches are evaluated at a random pose that closes the loop; `rng` draws it.
     """
     X = _closed_pose(one, rng)
     at_world = _at_world(one)[0].pose
@@ -231,7 +231,8 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
     """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, including momenta of rotors.
 
-    They are in [kg m^2/s] for rotations, in [kg m/s] for translations. They are conserved if the twists are symmetries.
+    The momenta have the unit kg m^2/s for rotations and kg m/s for translations. They are conserved if the twists are
+    symmetries.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]

@@ -14,7 +14,7 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
 
 
 def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
-    """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves on without forces.
+    """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves without forces.
 
     Each joint moves its child as if the parent were at rest and nothing else were attached to the child.
     """

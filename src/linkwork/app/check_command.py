@@ -77,7 +77,7 @@ def _element_table(m: Mechanism) -> Iterator[RenderableType]:
 
 
 def _solid_pairs(m: Mechanism) -> Iterator[RenderableType]:
-    """Yield a line about the pairs of solids that can touch, if there are any."""
+    """Yield a line with the number of solid pairs that can touch, if there are any."""
     if m.solid_pairs:
         count = len(m.solid_pairs)
         yield plain("1 pair of solids can touch" if count == 1 else f"{count} pairs of solids can touch")

@@ -77,7 +77,7 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
 def _second_order(kind: Traced, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
     """Return value, slopes (2,) and second derivatives (2, 2) of function(x, y) by automatic differentiation.
 
-    It is the implementation of `spatial.function_derivatives.second_order` for traced numbers; `kind` is one of them.
+    The function implements `spatial.function_derivatives.second_order` for traced numbers; `kind` is one of them.
     """
 
     def value(at: Array) -> Any:
@@ -94,7 +94,7 @@ def _rate_along(
 ) -> Array:
     """Return the derivative (size,) of `function` at x (n,) along a direction (n,), by automatic differentiation.
 
-    It is the implementation of `spatial.function_derivatives.rate_along` for traced numbers; `kind` is one of them. A
+    The function implements `spatial.function_derivatives.rate_along` for traced numbers; `kind` is one of them. A
     function with loops is differentiated by a central difference over `step`.
     """
     inlining = _Inlining((x, direction))

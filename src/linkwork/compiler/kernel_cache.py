@@ -103,7 +103,7 @@ def load(key: str) -> bytes | None:
 def _without_waiting(path: str, flags: int) -> int:
     """Open a file and return its descriptor; do not wait if the file is a pipe without a writer.
 
-    `flags` are those of `os.open`.
+    See `os.open` for `flags`.
     """
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

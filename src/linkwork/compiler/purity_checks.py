@@ -155,7 +155,7 @@ def _is_of_library(function: Any) -> bool:
 def _variables(function: Any) -> dict[str, object]:
     """Return the contents of a function's variables, by name, in a form that can be compared later.
 
-    These are the enclosing and global variables that the function reads, and the attributes of its object.
+    The variables are the enclosing and global variables that the function reads, and the attributes of its object.
     """
     code = _python_function(function)
     found: dict[str, object] = {}

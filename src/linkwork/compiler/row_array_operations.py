@@ -1,8 +1,8 @@
 """Graph operations that read and write rows of memory at computed indices; see `spatial.row_arrays`.
 
-A `Region` is a part of a kernel's workspace. A graph has no order other than that of its operands, so every write
-returns a *version*, a number without meaning, that is an operand of the operations after it: reads of this version, and
-the next write.
+A `Region` is a part of a kernel's workspace. Only operands order the operations of a graph. Every write therefore
+returns a *version*, a number whose value has no meaning; the reads after this write, and the next write, take it as an
+operand.
 """
 
 from __future__ import annotations

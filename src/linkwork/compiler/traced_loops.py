@@ -100,7 +100,7 @@ class LoopTracer:
     def while_going(
         self, most: int, body: Callable[..., tuple[Sequence[Any], Any]], start: Any, state: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Trace a loop of at most `most` iterations of state, going = body(*state), while going in any lane.
+        """Trace a loop of at most `most` iterations of state, going = body(*state), until going is false in all lanes.
 
         `start` is whether the loop begins. All lanes make all iterations.
         """

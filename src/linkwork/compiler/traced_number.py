@@ -379,7 +379,7 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def any_lane(condition: Any) -> Any:
-    """Return whether a condition is true in any SIMD lane; a result must not depend on it, only what is skipped."""
+    """Return whether a condition is true in any SIMD lane, to skip work; no result may depend on it."""
     return _condition("any", condition) if isinstance(condition, Condition) else condition
 
 

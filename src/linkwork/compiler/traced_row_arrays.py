@@ -1,8 +1,9 @@
 """Traced row arrays: the arrays of `spatial.row_arrays` as memory regions of a kernel.
 
-Members of a batch run in SIMD lanes, and a loop runs as long as any lane needs it. A write therefore has a condition:
-it keeps the numbers of lanes whose own loop is over (`LoopTracer.mask`). A visit runs the body for rows that any lane
-has selected, and changes only the lanes that have selected the row; the result of a member does not depend on others.
+Members of a batch run in SIMD lanes, and a loop runs as long as any lane needs it. A write therefore has a condition
+(`LoopTracer.mask`): it does not change the numbers of lanes whose own loop is over. A visit runs the body for rows that
+any lane has selected, and changes only the lanes that have selected the row. The result of a member therefore does not
+depend on other members.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TracedRows:
         return self.written(index, row, first, when if mask is True else mask & when)
 
     def written(self, index: Number, row: Sequence[Number] | Array, first: int, when: Any) -> TracedRows:
-        """Return the array after a write with the condition `when` alone, also in lanes whose loop is over."""
+        """Return the array after a write in all lanes in which `when` is true, also if the loop of a lane is over."""
         numbers = list(np.ravel(np.asarray(row, dtype=object)))
         if first + len(numbers) > self.size:
             raise NotTraceable(f"a row of {self.size} numbers cannot hold {len(numbers)} numbers from column {first}")

@@ -122,7 +122,7 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
     """Return the symmetric derivative (3, 3) of the projection onto the friction cone, `projected`, by x (3,).
 
-    `normal` and `friction` are those of `projected`.
+    See `projected` for `normal` and `friction`.
     """
     press, along, size = _parts(x, normal)
     unit = along / size

@@ -100,7 +100,7 @@ def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
 def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) -> Joint:
     """Return the free joint of the floating base, the body to which all legs are attached.
 
-    `names` are those of the feet, and `paths` the joints from each foot to the world.
+    `names` are the names of the feet, and `paths` the joints from each foot to the world.
     """
     roots = []
     for name, path in zip(names, paths, strict=True):

@@ -110,7 +110,7 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
     """Return the derivatives (size, size) of forces function(x) by x (size,) at x = 0, by central differences.
 
-    `h` is the step of the differences. The forces are those of springs and dampers, which are nearly linear.
+    `h` is the step of the differences. The function returns forces of springs and dampers, which are nearly linear.
     """
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
@@ -168,7 +168,7 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
     """Raise an error unless the motors can influence every mode of x' = A x + B u that does not decay.
 
-    This is the Popov-Belevitch-Hautus test. A and B are those of `linearised`; the message names a joint of `plant`.
+    This is the Popov-Belevitch-Hautus test. See `linearised` for A and B; the message names a joint of `plant`.
     """
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
@@ -187,7 +187,7 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
     """Return the LQR gain K (k, 2 nv) = R^-1 B^T P, where P solves A^T P + P A - P B R^-1 B^T P + Q = 0.
 
-    A and B are those of `linearised`; Q (2 nv, 2 nv) and R (k, k) are the weights of states and inputs.
+    See `linearised` for A and B; Q (2 nv, 2 nv) and R (k, k) are the weights of states and inputs.
     """
     from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
 

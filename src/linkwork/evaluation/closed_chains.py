@@ -118,7 +118,7 @@ class Observed(NamedTuple):
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
     """Return the motion of all joints, computed from the measured motion of the sensed joints.
 
-    The method is that of S1 for joints without sensors. `d` are the dynamics of the mechanism, and `sensed` names the
+    S1 describes the method, for joints without sensors. `d` are the dynamics of the mechanism, and `sensed` names the
     joints with sensors. Their entries in q (nq,), v (nv,) and a (nv,) are measurements. The search for a position with
     closed loops starts at the other entries of q; the other entries of v and a are ignored.
     """

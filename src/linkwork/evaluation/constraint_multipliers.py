@@ -27,8 +27,8 @@ Response = Callable[[Mechanism, Array, Array], Array]
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint matrix C (n, tree.nv) and the bias (n,) of C a + bias = 0 for the tree's accelerations a.
 
-    The n rows are those of mimic joints, then of loops, then of engaged clutches and brakes. The state q, v is that of
-    the tree, in which mimic joints are independent.
+    The n rows belong to mimic joints, then to loops, then to engaged clutches and brakes. q and v are the state of the
+    tree, in which mimic joints are independent.
     """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
@@ -64,7 +64,7 @@ def _constrained(
     """Return the accelerations (tree.nv,) of all joints and the multipliers of all constraint rows (see `rows`).
 
     `function` is the forward dynamics of the tree; `response(tree, q, forces)` returns the accelerations that
-    additional joint forces add to its result. q, v and tau are those of the independent joints of the mechanism m.
+    additional joint forces add to its result. q, v and tau belong to the independent joints of the mechanism m.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
@@ -76,8 +76,8 @@ def _constrained(
     added = response(m.tree, state[0], C.T)
     # Constraint rows may be redundant: take the smallest multipliers that satisfy them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
-    mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
-    multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
+    inverse_masses = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
+    multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, inverse_masses, RANK_OF_UNIT_ROWS)
     return free + added @ multipliers, multipliers
 
 

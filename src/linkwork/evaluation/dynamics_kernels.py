@@ -29,7 +29,7 @@ _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
 def mechanism_digest(mechanism: Mechanism) -> str:
     """Return a hash of all names, numbers and joint kinds of a mechanism, for cache keys of its kernels.
 
-    It is computed once per mechanism, because mechanisms are immutable.
+    The hash is computed once per mechanism, because mechanisms are immutable.
     """
     found = _digests.get(mechanism)
     if found is None:

@@ -178,7 +178,7 @@ def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array)
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
     """Return the joint forces (nv,) by spatial operators (see `Factorization`): M a + bias.
 
-    The mass matrix M is that of `_by_operators`.
+    See `_by_operators` for the mass matrix M.
     """
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
@@ -187,8 +187,7 @@ def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Arr
 def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
     """Return the joint forces (nv,) from Schiehlen's minimal Newton-Euler equations: M a + k - (applied forces).
 
-    M is the mass matrix, k (nv,) has the velocity-dependent terms, and the applied forces are those of gravity and
-    wrenches.
+    M is the mass matrix, k (nv,) has the velocity-dependent terms, and the applied forces are gravity and wrenches.
     """
     M, k, applied = newton_euler.minimal_equations(newton_euler.newton_euler(m, q, v, np.zeros(m.nv), wrenches))
     return M @ a + k - applied

@@ -45,7 +45,7 @@ def build() -> Mechanism:
 def controller(m: Mechanism, **options: Any) -> Controller:
     """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
 
-    `options` are those of `balance`.
+    See `balance` for `options`.
     """
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
@@ -59,7 +59,7 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
     """Return coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] at the biped's back.
 
-    It hits the back at `height` [m]; `y` [m] is its lateral position.
+    The block hits the back at `height` [m]; `y` [m] is its lateral position.
     """
     flight = (PLACE[0] - REACH) / speed
     rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight

@@ -27,7 +27,7 @@ def build() -> Mechanism:
 def controller(m: Mechanism, **options: Any) -> Controller:
     """Return the balance controller of the paper, for `lw.sampled(controller(m), 500)`.
 
-    `options` are those of `balance`.
+    See `balance` for `options`.
     """
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
@@ -41,7 +41,7 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Return the accelerations (nv,) [m/s^2, rad/s^2] of the biped with fixed feet, under joint forces tau (nv,).
 
-    They follow from one dense linear system for accelerations and constraint forces.
+    The accelerations follow from one dense linear system for accelerations and constraint forces.
     """
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
     drift = np.concatenate([jacobian_rate(m, q, v, foot) @ v for foot in biped.FEET])

@@ -66,7 +66,7 @@ def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
     """Return the acceleration of alpha [rad/s^2] and the closing force F [N] along +y.
 
-    They are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
+    Both are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
     `build`; alpha [rad] and `rate` [rad/s] are the angle of body 1 and its rate, M1 [N m] is the torque on body 1, and
     F2 [N] the force on the end of body 2 along -x.
     """

@@ -44,7 +44,7 @@ def common_speed() -> float:
 def slip_time(capacity: float = CAPACITY) -> float:
     """Return the duration [s] for which the clutch slips; both wheels then accelerate at constant rates.
 
-    `capacity` [N m] is that of the clutch.
+    `capacity` [N m] is the capacity of the clutch.
     """
     return SPEED / (capacity / INERTIAS[0] + capacity / INERTIAS[1])
 
@@ -58,7 +58,7 @@ def heat() -> float:
 def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: the clutch engages, slips and sticks.
 
-    `capacity` [N m] is that of the clutch.
+    `capacity` [N m] is the capacity of the clutch.
     """
     schedule = [(ENGAGED, "engage", "clutch")]
     return {"mechanism": build(capacity), "duration": duration, "dt": 0.01, "method": "rk4", "schedule": schedule}

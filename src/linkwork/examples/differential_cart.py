@@ -45,7 +45,7 @@ def build() -> Mechanism:
 def effective_mass(curvature: float) -> float:
     """Return the effective mass [kg] of the cart for motion along a path with this curvature [1/m].
 
-    It includes the rotating parts.
+    The effective mass includes the rotating parts.
     """
     ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
     half = TRACK / 2

@@ -27,7 +27,7 @@ def build(m1: float = 2.0, m2: float = 3.5, a1: float = 4.0, a2: float = 3.0, g:
 def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array, w: Array, alpha: Array) -> Array:
     """Return the joint torques (2,) [N m] by the paper's equations (3) to (6) and (8) to (11).
 
-    Misprint: f_iL2 has m1 for m2. m1, m2, a1, a2 and g are those of `build`; q, w, alpha (2,) are joint angles [rad],
+    Misprint: f_iL2 has m1 for m2. See `build` for m1, m2, a1, a2 and g; q, w, alpha (2,) are joint angles [rad],
     rates [rad/s] and accelerations [rad/s^2].
     """
     (s1, s2, s12), (c1, c2, c12) = np.sin([q[0], q[1], sum(q)]), np.cos([q[0], q[1], sum(q)])

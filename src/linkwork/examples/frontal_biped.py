@@ -100,7 +100,7 @@ def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
     """Return the rates (3,) [rad/s] of the paper's angles, with both feet at rest, for the rate of the left leg.
 
-    `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is that of the left leg.
+    `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the rate of the left leg.
     """
     rows, _ = turning(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))

@@ -47,7 +47,7 @@ def run_up(ratio: float, start: float, time: float) -> float:
 def speed_after_shift(speed: float) -> float:
     """Return the load speed [rad/s] after the gear shift, by conservation of momentum along the new constraint.
 
-    `speed` [rad/s] is that before the shift.
+    `speed` [rad/s] is the load speed before the shift.
     """
     first, second = RATIOS
     return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)

@@ -46,8 +46,8 @@ def limbs(mechanism: Mechanism) -> LimbSystem:
 def matrices(system: LimbSystem) -> dict[str, Array]:
     """Return the matrices of the paper's equations (42) to (49) by name, computed by linkwork.
 
-    They are the matrices D of a limb on the bottom frame and of a limb on the top frame, D1, D2 and D3. Rotational
-    coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
+    The result has the matrices D of a limb on the bottom frame and of a limb on the top frame, D1, D2 and D3.
+    Rotational coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
     """
     bottom, top = (system.D0[number][3:, 3:] for number in (0, -1))
     return {"D bottom": bottom, "D top": top, "D1": system.D1, "D2": system.D2, "D3": system.D3}

@@ -101,8 +101,8 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 def controller(m: Mechanism) -> Callable[..., Array]:
     """Return the walking controller, a function of t, q, v and the gains `stride`, `lift`, `turn` and `when`.
 
-    It walks with footsteps of the length `stride` [m] and height `lift` [rad], and turns the walker by `turn` [rad]
-    from the time `when` [s] on. The gains may differ between the members of a batch.
+    The walker walks with footsteps of the length `stride` [m] and height `lift` [rad], and turns by `turn` [rad] from
+    the time `when` [s] on. The gains may differ between the members of a batch.
     """
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:

@@ -24,8 +24,8 @@ class Composed(Integrator):
     def step(self, now: State, h: Number) -> Step:
         """Return the result of a step h [s]: new state, multipliers, iteration count and convergence.
 
-        The multipliers are the means of those of the substeps, weighted by their lengths; the iteration count is the
-        largest of the substeps.
+        The multipliers are means over the substeps, weighted by their lengths; the iteration count is the largest of
+        all substeps.
         """
 
         def one(k: Number, *before: Value) -> Leaves:
@@ -42,7 +42,7 @@ class Composed(Integrator):
     def derivative(self, now: State, h: Number) -> Array:
         """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
-        It is the product of the derivatives of the substeps.
+        The result is the product of the derivatives of the substeps.
         """
 
         def one(k: Number, *before: Value) -> Leaves:
@@ -55,7 +55,7 @@ class Composed(Integrator):
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
         """Return integrator, state and step size of the first substep that has no solution.
 
-        If all other substeps are solved, these are those of the last substep.
+        If all other substeps are solved, the result belongs to the last substep.
         """
         *parts, last = substeps(self.order, h)
         for part in parts:

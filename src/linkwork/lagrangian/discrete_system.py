@@ -341,8 +341,8 @@ class Discrete:
     ) -> list[Array]:
         """Return the derivatives (..., 2n, 2n) of steps of size h [s] from the states `now`, for (x, p).
 
-        Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are those of the
-        gains in order, and `batch` is the batch shape.
+        Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are the values of
+        the gains in order, and `batch` is the batch shape.
         """
         if not programs.form.linear_momentum:
             raise LinkworkError(

@@ -51,7 +51,7 @@ class EnergyMomentum(ImplicitIntegrator):
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
         """Return the rows (m + l, n) along which constraint impulses act in a step with mean velocity d (n,).
 
-        These are discrete gradients of the m constraints, and the l nonholonomic rows at mid-step.
+        The rows are discrete gradients of the m constraints, and the l nonholonomic rows at mid-step.
         """
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
@@ -77,10 +77,10 @@ class EnergyMomentum(ImplicitIntegrator):
 def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
     """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the function's exact change.
 
-    It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
-    quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
-    steps so small that differences of the function are round-off. If the function is `quadratic`, it is the derivative
-    at the midpoint.
+    The discrete gradient is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's
+    direction if the quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs
+    no correction for steps so small that differences of the function are round-off. If the function is `quadratic`, it
+    is the derivative at the midpoint.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

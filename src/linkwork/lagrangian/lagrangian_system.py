@@ -48,7 +48,7 @@ class LagrangianSystem:
     def pulled_back(self, x: Array, covector: Array) -> Array:
         """Return the covector (n,) in the coordinates x of a momentum or force `covector` (N,) at the point chart(x).
 
-        It is the transposed derivative of the chart times `covector` (the pullback).
+        The result is the transposed derivative of the chart times `covector` (the pullback).
         """
         return covector if self.chart is None else jacobian(self.chart)(x).T @ covector
 
@@ -84,7 +84,7 @@ class LagrangianSystem:
     def rows(self, x: Array) -> Array:
         """Return the matrix (m + l, n) of all constraints on velocities: admissible velocities have rows @ xdot = 0.
 
-        It has the derivatives Dg(x) of the m constraints, and below them the l nonholonomic rows.
+        The matrix has the derivatives Dg(x) of the m constraints, and below them the l nonholonomic rows.
         """
         holonomic = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
         return np.concatenate([holonomic, self.slip_rows(x)])

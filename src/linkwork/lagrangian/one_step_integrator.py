@@ -68,8 +68,8 @@ class Integrator(ABC):
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
         """Return the integrator, state and step size of the equations that have no solution, for the failure diagnosis.
 
-        They are `self` and the arguments, unless this integrator makes substeps or transforms time. All numbers are
-        floats.
+        The result is `self` and the arguments, unless this integrator makes substeps or transforms time. All numbers
+        are floats.
         """
 
 
@@ -78,8 +78,8 @@ class ImplicitIntegrator(Integrator):
 
     The equations for a step of h from x are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 for the constraints
     g, and the no-slip condition a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends of
-    the step. They are the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and
-    symmetric. There are m constraints and l nonholonomic rows.
+    the step. These equations are the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity
+    14), and are symmetric. There are m constraints and l nonholonomic rows.
     """
 
     @abstractmethod
@@ -111,8 +111,8 @@ class ImplicitIntegrator(Integrator):
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
         """Return the solution of the step equations: the mean velocity (n,) of a step h [s], and its impulses (m + l,).
 
-        `now` is the state before the step, and `most` the largest number of Newton iterations. The impulses are those
-        of m constraints and l nonholonomic rows.
+        `now` is the state before the step, and `most` the largest number of Newton iterations. The impulses belong to
+        m constraints and l nonholonomic rows.
         """
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
@@ -134,7 +134,7 @@ class ImplicitIntegrator(Integrator):
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
         """Return the Newton corrections of the mean velocity d (n,) and of the impulses (m + l,) of a step.
 
-        d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix is that of
+        d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix is given by
         equation (2.43) of S4.
         """
         momenta, positions = self.residual(now, h, d, impulses)

@@ -65,7 +65,7 @@ class Clocked(Integrator):
     def _duration(self, x: Array, y: Array, h: Number) -> Number:
         """Return the physical duration [s] of a step of length h in the clock's time from x (n,) to y (n,).
 
-        It is h times the mean of the clock by the quadrature of the action.
+        The duration is h times the mean of the clock by the quadrature of the action.
         """
         X, Y = self.system.point(x), self.system.point(y)
         return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

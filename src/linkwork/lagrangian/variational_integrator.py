@@ -44,8 +44,8 @@ class EndMomenta(NamedTuple):
 class Projected(NamedTuple):
     """Momentum `p` (n,) and velocity `xdot` (n,) after projection onto the constraints.
 
-    `impulses` (m + l,) are those of the projection, for m constraints and l nonholonomic rows; `solved` is true if the
-    projection converged.
+    `impulses` (m + l,) are the impulses of the projection, for m constraints and l nonholonomic rows; `solved` is true
+    if the projection converged.
     """
 
     p: Array
@@ -79,7 +79,7 @@ class Variational(ImplicitIntegrator):
     def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
         """Return the rows (m + l, n) along which constraint impulses act, taken at the beginning of the step.
 
-        These are the derivatives Dg of m constraints, and l nonholonomic rows.
+        The rows are the derivatives Dg of m constraints, and l nonholonomic rows.
         """
         return self.system.rows(now.x)
 

@@ -26,7 +26,7 @@ from linkwork.model.builder_argument_checks import (
     placement,
 )
 from linkwork.model.builder_specifications import FrameSpecification, JointSpecification, KeyframeSpecification
-from linkwork.model.elements import Verbs
+from linkwork.model.elements import ElementMethods
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
@@ -34,7 +34,7 @@ from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.mechanism_assembly import Assembly
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.model.model_faults import Fault, errors_in, raise_or_warn
 from linkwork.model.physical_validity import (
     element_faults,
@@ -50,7 +50,7 @@ from linkwork.spatial import Transform
 MANY = 100  # the most faults of one tree that are reported
 
 
-class Builder(Assembly, Verbs):
+class Builder(Assembly, ElementMethods):
     """Builder of a mechanism: add bodies, joints and elements in any order, then call `build()`.
 
     Every method that adds something returns the builder, so calls can be chained. Names that do not exist and

@@ -310,7 +310,7 @@ class Teeth(Row):
 def perpendicular(n: Array) -> tuple[Array, Array]:
     """Return two unit vectors (3,) that are normal to the unit vector n (3,) and to each other.
 
-    They are coordinate axes if n is one.
+    If n is a coordinate axis, both vectors are along the other coordinate axes.
     """
     first = np.roll(AXES, -1, axis=0)[int(np.argmax(np.abs(n)))]
     e = first - n * (n @ first)

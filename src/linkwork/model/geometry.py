@@ -93,7 +93,7 @@ class Box:
     def near(self, p: Array) -> Near:
         """Return signed distance [m] and normal of the point p (3,) [m] relative to the box.
 
-        Outside they are relative to the nearest point, inside to the nearest face.
+        Outside the box, both are relative to the nearest point; inside, to the nearest face.
         """
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])

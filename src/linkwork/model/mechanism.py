@@ -19,7 +19,7 @@ from linkwork.model.mechanism_elements import ElementViews
 from linkwork.model.mechanism_joint import Joint
 from linkwork.model.mechanism_method_registry import call_implementation
 from linkwork.model.mechanism_parameters import ParameterViews
-from linkwork.model.mimic import Mimic, numbered
+from linkwork.model.mimic_joints import Mimic, numbered
 from linkwork.model.named_collections import Named, Sections
 from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
@@ -202,8 +202,8 @@ class Mechanism(ElementViews, ParameterViews):
     def integrate(self, q: Any, dv: Any) -> Array:
         """Return the position q displaced by dv: reached from q with the constant velocity dv in unit time.
 
-        It is q + dv for joints without quaternions. Quaternions keep unit norm, and a free joint follows a screw
-        motion.
+        The result is q + dv for joints without quaternions. Quaternions keep unit norm, and a free joint follows a
+        screw motion.
 
         Parameters
         ----------
@@ -229,8 +229,8 @@ class Mechanism(ElementViews, ParameterViews):
     def difference(self, q0: Any, q1: Any) -> Array:
         """Return the displacement from q0 to q1 in the tangent space: the inverse of `integrate`.
 
-        It is q1 - q0 for joints without quaternions, and the constant velocity that leads from q0 to q1 in unit time
-        for all joints.
+        The result is q1 - q0 for joints without quaternions, and the constant velocity that leads from q0 to q1 in unit
+        time for all joints.
 
         Parameters
         ----------

@@ -103,12 +103,12 @@ class ElementViews:
 
     @cached_property
     def solid_pairs(self) -> tuple[SolidPair, ...]:
-        """All pairs of solids that can touch: those of each collision, in the order of collisions."""
+        """All solid pairs that can touch, collision after collision."""
         return solid_pairs(cast("Mechanism", self))
 
     @cached_property
     def contact_names(self) -> tuple[str, ...]:
-        """The names of all contacts: of the contact pairs, then of the four contact points of each pair of solids."""
+        """The names of all contacts: of the contact pairs, then of the four contact points of each solid pair."""
         solids = [f"{pair.name} {k}" for pair in self.solid_pairs for k in range(1, POINTS + 1)]
         return (*(pair.name for pair in self.contact_pairs), *solids)
 

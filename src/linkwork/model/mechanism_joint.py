@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from linkwork.model.joints import JointKind
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 

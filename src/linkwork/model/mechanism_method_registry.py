@@ -16,7 +16,7 @@ IMPLEMENTATIONS: dict[str, tuple[str, str]] = {}
 def call_implementation(method: str, *arguments: Any) -> Any:
     """Call the registered function for a method of Mechanism, and return its result.
 
-    `arguments` are those of the function: the mechanism, then the arguments of the method.
+    `arguments` are the arguments of the function: the mechanism, then the arguments of the method.
     """
     module, function = IMPLEMENTATIONS[method]
     return getattr(import_module(module), function)(*arguments)

@@ -44,7 +44,7 @@ EXTENTS: dict[str, Callable[[Any], Extent]] = {
 
 
 class Overlap(NamedTuple):
-    """Two solids that overlap, by the depth `depth` [m], and the smallest width [m] of the smaller one."""
+    """Two solids that overlap by the depth `depth` [m]; `size` [m] is the smallest width of the thinner solid."""
 
     pair: SolidPair
     depth: float
@@ -61,9 +61,10 @@ def body_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
 
 
 def overlaps(mechanism: Mechanism, pairs: Sequence[SolidPair], q: Array, within: float = 0.0) -> list[Overlap]:
-    """Return the pairs of solids that overlap at q (nq,) [rad, m], or are at most `within` times their size apart.
+    """Return the solid pairs that overlap at q (nq,) [rad, m], or are at most `within` times their width apart.
 
-    Pairs with a height field or another surface that is not convex are left out.
+    The width is the smallest one of the thinner solid. Pairs with a height field or another surface that is not convex
+    are left out.
     """
     poses = body_poses(mechanism, q)
     placed: dict[tuple[str, int], _Placed] = {}
@@ -86,7 +87,7 @@ def _key(solid: Solid) -> tuple[str, int]:
 
 
 def _spiral(count: int) -> Array:
-    """Return unit vectors (count, 3) that are spread over the sphere; the opposite of each is one of them."""
+    """Return unit vectors (count, 3) that are spread over the sphere; the second half is the negative of the first."""
     k = np.arange(count // 2) + 0.5
     z = 1.0 - 2.0 * k / count
     r, angle = np.sqrt(1.0 - z * z), GOLDEN * k
@@ -99,7 +100,7 @@ SAMPLES = np.concatenate([_spiral(COUNT), AXES])
 
 
 class _Placed:
-    """A solid at its pose in the world, with its extents along the samples."""
+    """A solid at its pose in the world, with its extents along the directions SAMPLES."""
 
     def __init__(self, solid: Solid, poses: Sequence[Transform]):
         self.X = poses[solid.body] @ solid.pose
@@ -140,7 +141,7 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest gap [m] and its direction: of the directions n (k, 3), or `best` along `former` (3,)."""
+    """Return the largest gap [m] along directions n (k, 3) and its direction, or `best` and `former` if larger."""
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
     return (float(gaps[k]), n[k]) if gaps[k] > best else (best, former)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linkwork.model.elements.uneven_ground import SurfaceShape
     from linkwork.model.mechanism import Mechanism
 
-POINTS = 4  # contact points of a pair of solids
+POINTS = 4  # contact points of a solid pair
 WORLD = 0  # the world's body number
 ORDER = ("Sphere", "Capsule", "Cylinder", "Box", "Hull", "Mesh", "Plane")  # of the solids of a pair
 UNBOUNDED = ORDER.index("Plane")  # from here on, shapes do not touch each other
@@ -40,7 +40,7 @@ class Solid(NamedTuple):
 class SolidPair(NamedTuple):
     """Two solids that can touch, and the collision that defines the force law between them.
 
-    They are in the order of ORDER, so that a ball on a box is "ball on box" in any model.
+    The solids are sorted by ORDER, so that the pair of a ball and a box is "ball on box" in any model.
     """
 
     first: Solid
@@ -71,7 +71,7 @@ def solids(mechanism: Mechanism) -> list[Solid]:
 
 
 def solid_pairs(mechanism: Mechanism) -> tuple[SolidPair, ...]:
-    """Return all pairs of solids of a mechanism that can touch, collision after collision."""
+    """Return all solid pairs of a mechanism that can touch, collision after collision."""
     found: list[SolidPair] = []
     for collision in cast("Sequence[Collision]", mechanism.collisions):
         found += pairs_of_collision(mechanism, collision)
@@ -79,7 +79,7 @@ def solid_pairs(mechanism: Mechanism) -> tuple[SolidPair, ...]:
 
 
 def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[SolidPair]:
-    """Return the pairs of solids of a mechanism that can touch because of one collision."""
+    """Return the solid pairs that can touch because of one collision."""
     known, apart = solids(mechanism), _connected(mechanism)
     some = _selected(known, collision.solids)
     others = _selected(known, collision.against) if collision.against else some
@@ -100,7 +100,7 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
 
 
 def _rank(solid: Solid) -> int:
-    """Return the place of a solid's shape in the order of the solids of a pair; grounds of all kinds come last."""
+    """Return the position of a solid's shape in ORDER; uneven ground comes last."""
     name = type(solid.shape).__name__
     return ORDER.index(name) if name in ORDER else len(ORDER)
 
@@ -129,7 +129,7 @@ def _selected(known: Sequence[Solid], names: Sequence[str]) -> list[Solid]:
 
 
 def _connected(mechanism: Mechanism) -> set[frozenset[int]]:
-    """Return the pairs of body numbers that joints and loops connect, except for those with the world."""
+    """Return the pairs of body numbers that joints and loops connect, without pairs with the world."""
     found = {frozenset((joint.i, joint.o)) for joint in mechanism.joints}
     found |= {frozenset(_ends(one)) for one in mechanism.frame_constraints}
     return {pair for pair in found if WORLD not in pair}

@@ -118,7 +118,7 @@ def rigid_body() -> Any:
 def spins(q: Array, h: float) -> Array:
     """Return the body angular velocities (T - 1, 3) [rad/s] between successive quaternions q (T, 4).
 
-    They are by the paper's equation (2.50); h [s] is the step size.
+    The formula is the paper's equation (2.50); h [s] is the step size.
     """
     x, y = q[:-1].T, q[1:].T
     return ((product(conjugate(x), y) - product(conjugate(y), x)) / h)[1:].T

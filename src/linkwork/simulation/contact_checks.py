@@ -16,7 +16,7 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.algorithms.solid_contact.body_responses import about, body_jacobian
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
-from linkwork.algorithms.solid_contact.touching_solids import TouchingSolids
+from linkwork.algorithms.solid_contact.solid_contact_forces import TouchingSolids
 from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
@@ -31,11 +31,11 @@ DEEP = 3.0  # contact force at the start, relative to the weight, that causes a 
 INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a warning
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
-FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact of solids
+FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact between solids
 CONTACT = ("compliant", RIGID)  # contact models
 CHAIN = 2.0  # a body between two others in a stack has twice the stiffness of one pair
 MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
-PAIRS_CHECKED = 4096  # the same for pairs of solids, summed over members
+PAIRS_CHECKED = 4096  # largest number of solid pairs, summed over members, whose start is checked
 
 
 class Rates(NamedTuple):
@@ -53,7 +53,7 @@ class Rates(NamedTuple):
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact.
 
-    For solids, which touch only a few others, they are those of the stiffest pair, in a chain of such pairs.
+    A solid touches only a few others: the rates of solids are those of a chain of pairs like the stiffest pair.
     """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
@@ -66,9 +66,10 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
-    """Return the rates of a pair of solids that touch in four points at their ends.
+    """Return the rates of a solid pair, as if it touched in four points at the ends of each solid.
 
-    `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, `weight` [N] that of the mechanism.
+    `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the weight of the
+    mechanism.
     """
     poses, S = world_poses(m.tree, joint_poses(m.tree, position)), subspaces(m.tree, position)
     hard, drag = pair.collision.slopes(weight)
@@ -84,7 +85,7 @@ def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weigh
 
 
 def _point_rates(m: Mechanism, M: Array, position: Array, weight: float) -> Rates:
-    """Return the rates of all contacts of points; see `contact_rates`."""
+    """Return the rates of all point contacts together, with the arguments of `_solid_rates`."""
     there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
     for pair, at in zip(m.contact_pairs, there, strict=True):
@@ -152,13 +153,15 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = F
     if problem.compliant and problem.mechanism.solid_pairs:
         _refuse_solids(problem, method)
         if locate:
-            raise LinkworkError("locate=True locates contacts of points only, not those of solids: leave it out")
+            raise LinkworkError(
+                "locate=True works for point contacts only, not for contacts between solids: leave it out"
+            )
     if adaptive and problem.mechanism.touches:
         raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
 
 
 def _refuse_solids(problem: Problem, method: str) -> None:
-    """Raise a LinkworkError if a compliant contact of solids has no stiffness, or the method cannot simulate it."""
+    """Raise a LinkworkError if a compliant collision has no stiffness, or if the method cannot simulate it."""
     for one in problem.mechanism.collisions:
         if not (f"{one.name}.stiffness" in problem.parameters or one.stiffness > 0.0):
             raise LinkworkError(
@@ -231,7 +234,7 @@ def _warn_of_deep_solids(problem: Problem) -> None:
 
 
 def _depths(there: TouchingSolids) -> list[tuple[float, int]]:
-    """Return the depth [m] of the deepest contact point of each touching pair, and the number of the pair."""
+    """Return for each touching pair the depth [m] of its deepest contact point, and the number of the pair."""
 
     def look(k: int, found: list[tuple[float, int]]) -> tuple[list[tuple[float, int]]]:
         return ([*found, (-float(min(WorldPatch.read(there.patches, k).distances)), k)],)
@@ -248,7 +251,7 @@ def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, de
 
 
 def _warn_of_depth(problem: Problem) -> bool:
-    """Warn if a contact of points starts deep inside a surface; return whether there was a warning."""
+    """Warn if a point contact starts deep inside a surface; return whether there was a warning."""
     for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism

@@ -21,7 +21,7 @@ from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_ki
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
-from linkwork.algorithms.solid_contact.touching_solids import RigidSolids, SolidForces
+from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids, SolidForces
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
@@ -93,7 +93,7 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
 
 
 def _solids(now: Sample) -> SolidForces:
-    """Return the pairs of solids that touch in the sample `now`, with the forces at their points."""
+    """Return the touching solid pairs in the sample `now`, with the forces at their contact points."""
     m, stored = now.system.mechanism, now.state.motion.solid_memory
     if now.system.rigid:
         return RigidSolids(m, stored, now.q, now.v)
@@ -101,7 +101,7 @@ def _solids(now: Sample) -> SolidForces:
 
 
 def _points_of_solids(now: Sample) -> list[list[Any]]:
-    """Return force, slip velocity, position and energy of each contact point of solids in the sample `now`."""
+    """Return force, slip velocity, position and energy of each contact point between solids in the sample `now`."""
     if not now.system.mechanism.solid_pairs:
         return []
     return now.once(_solids).each(
@@ -111,12 +111,12 @@ def _points_of_solids(now: Sample) -> list[list[Any]]:
 
 
 def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return vectors (n, 3) of all contacts: of `points`, then `part` of the contact points of solids."""
+    """Return a vector for each contact (n, 3): `points` of the contact pairs, then entry `part` of points of solids."""
     return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
 
 
 def _stored(now: Sample, columns: int | slice) -> Array:
-    """Return columns of the contact memory of all contacts: of contact pairs, then of the points of solids."""
+    """Return columns of the contact memory: rows of the contact pairs, then rows of the contact points of solids."""
     motion = now.state.motion
     return np.concatenate([motion.contact_memory[:, columns], motion.solid_memory[:, columns]])
 
@@ -130,7 +130,7 @@ def _force(now: Sample) -> Array:
 def _slip(now: Sample) -> Array:
     """Return the tangential velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes.
 
-    It is zero for a contact that is apart from its surface.
+    The velocity is zero for a contact that is apart from its surface.
     """
     if not now.system.rigid:
         return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
@@ -162,7 +162,8 @@ def _energy(now: Sample) -> Number:
 def _wrenches(now: Sample) -> Array:
     """Return the sum (nbodies, 6) [N, N m] of all contact wrenches on each body in the sample `now`.
 
-    They are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last step.
+    The wrenches are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last
+    step.
     """
     m, places = now.system.mechanism, now.once(_places)
     if now.system.rigid:

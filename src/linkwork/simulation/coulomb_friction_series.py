@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.algorithms.tree_traversal import outward
-from linkwork.model.parameter_rules import FADING_SPEED
+from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def regularized_friction(run: RunData) -> Array:
 def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Array:
     """Return the Coulomb friction forces of the joints (*batch, T, nv) [N m or N] at all samples of a run.
 
-    `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) those on bodies.
+    `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) the wrenches on bodies.
     """
     m, samples = run.mechanism, run.v.shape[:-1]
     limits = np.broadcast_to(_tree_limits(run) @ np.abs(m.spread), run.v.shape)
@@ -77,8 +77,8 @@ def _resting_friction(S: Array, a: Array, limits: Array) -> Array:
     for _ in range(SWEEPS):
         largest = 0.0
         for k in columns:
-            mobility = S[:, k, k]
-            wanted = np.divide(-a[:, k], mobility, out=np.zeros(len(a)), where=mobility > 0.0)
+            response = S[:, k, k]
+            wanted = np.divide(-a[:, k], response, out=np.zeros(len(a)), where=response > 0.0)
             change = np.clip(p[:, k] + wanted, -limits[:, k], limits[:, k]) - p[:, k]
             p[:, k] += change
             a = a + S[:, :, k] * change[:, None]

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_series import DIRECTION
 from linkwork.simulation.coulomb_friction_series import coulomb_friction, regularized_friction
-from linkwork.simulation.energy import Stored, stored_energies
+from linkwork.simulation.energy_balance import Stored, stored_energies
 from linkwork.simulation.events.slip import slip_multipliers
 from linkwork.simulation.series_definition import Axis, Family, RunFacts, Series
 from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities

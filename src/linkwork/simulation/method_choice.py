@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
-from linkwork.simulation.loop_rows import LoopRows
+from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.dry_friction import has_friction, without_friction
 from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
@@ -22,7 +22,7 @@ ADAPTIVE = ("dop853", "radau", "lsoda")
 # limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
 FINE_CONTACTS = 0.1  # product of step and rate of compliant contacts, for methods of order 2
-FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts of solids
+FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts between solids
 FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # longest steps [s] that are chosen
@@ -160,10 +160,10 @@ def _denominator(ratio: float) -> int:
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState, loops: LoopRows) -> float:
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
-    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger. With
-    loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other directions have
-    no motion of their own, but their derivatives grow without bound near singular positions. `derivative` is the
-    compiled time derivative of the state.
+    The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is
+    larger. With loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other
+    directions have no motion of their own, but their derivatives grow without bound near singular positions.
+    `derivative` is the compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

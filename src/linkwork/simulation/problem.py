@@ -14,11 +14,11 @@ from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
-from linkwork.simulation.ledger import kept_ledgers
 from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
+from linkwork.simulation.work_ledger import ledger_entries
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 CONSTANT = "wrenches"  # constant wrenches are a gain of this name
@@ -87,12 +87,14 @@ class Problem:
             wrenches=self.wrenches is not None,
             rigid=self.rigid,
             modes=self.switched,
-            ledgers=kept_ledgers(self.mechanism, self.parameters) if self.start.motion.ledger.shape[-1] else (),
+            ledger_entries=ledger_entries(self.mechanism, self.parameters)
+            if self.start.motion.ledger.shape[-1]
+            else (),
             clipped=self.effort is not None,
         )
 
     def without_ledger(self) -> Problem:
-        """Return the problem without a ledger of passive elements, which adaptive methods do not sum."""
+        """Return the problem without a work ledger, whose entries adaptive methods do not sum."""
         return replace(self, start=self.start.moved(ledger=np.zeros((*self.batch, 0))))
 
     def system(self, values: Values) -> System:

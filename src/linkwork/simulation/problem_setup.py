@@ -32,7 +32,6 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.ledger import without_impulse
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -46,6 +45,7 @@ from linkwork.simulation.state import (
 )
 from linkwork.simulation.user_function_trials import try_once
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
+from linkwork.simulation.work_ledger import without_impulse
 from linkwork.spatial.scalar import Array, Number
 
 
@@ -176,7 +176,7 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 def _mechanism(setup: Setup) -> Mechanism:
     """Return the mechanism to simulate: that of `setup` with a brake on every joint that is to be locked.
 
-    These are the joints that the schedule or the controller locks, if they have no brake yet.
+    The schedule or the controller locks these joints, and they have no brake yet.
     """
     m = setup.mechanism
     if not isinstance(m, Mechanism):

@@ -20,9 +20,9 @@ from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
-from linkwork.simulation.ledger_series import LEDGER_SERIES
 from linkwork.simulation.series_definition import Axis, Family, Label, RunFacts, Sample, Series
 from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
+from linkwork.simulation.work_ledger_series import LEDGER_SERIES
 from linkwork.spatial.scalar import Array, own_copy
 
 __all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "label_of", "recordable", "register"]

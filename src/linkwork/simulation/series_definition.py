@@ -68,15 +68,15 @@ class RunFacts(NamedTuple):
     rigid: bool = False  # whether contacts are rigid
     coulomb: bool = False  # whether dry friction of joints obeys Coulomb's law, without regularization
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
-    ledgers: tuple[str, ...] = ()  # passive elements whose work is summed, see the module `ledger`
+    ledger_entries: tuple[str, ...] = ()  # passive elements whose work is summed, see `work_ledger`
     clipped: bool = False  # whether forces of controllers are clipped to the effort limits of joints
 
 
 class Sample:
     """One batch member at one instant, as floats or traced numbers: the argument of formulas of recorded series.
 
-    `t` [s]; `state` is the complete state of the member; `values` are its parameters and gains by name. Other
-    quantities are computed on first use, so that a kernel contains only those that the recorded series need.
+    `t` [s] is the time; `state` is the complete state of the member; `values` are its parameters and gains by name.
+    Other quantities are computed on first use, so that a kernel contains only those that the recorded series need.
     """
 
     def __init__(
@@ -161,10 +161,11 @@ class Series:
 
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
-    the shape of one sample and the names of all entries. `units` are those of the entries of the last axis, or one for
-    all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a `sample`
-    is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if `record` is
-    left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on it.
+    the shape of one sample and the names of all entries. `units` are the units of the entries of the last axis, or one
+    for all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a
+    `sample` is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if
+    `record` is left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on
+    it.
     """
 
     name: str

@@ -15,6 +15,7 @@ from linkwork.compiler import building_seconds
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.batch_broadcasting import checked_threads
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
 from linkwork.simulation.events.schedule import Schedule, entries_of
@@ -30,8 +31,7 @@ from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
-from linkwork.simulation.start_anchors import with_anchors_at_start
-from linkwork.simulation.start_checks import refuse_open
+from linkwork.simulation.start_state_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, Wrenches
 

@@ -37,10 +37,10 @@ from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, S
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
-from linkwork.simulation.energy import Powers, stored_energy, working_powers
+from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
-from linkwork.simulation.ledger import ground_force
 from linkwork.simulation.state import StepState
+from linkwork.simulation.work_ledger import ground_force
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
@@ -69,8 +69,8 @@ class SolidLoads(NamedTuple):
 class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) [N, N m] are the user's, `touching` are the loads of compliant contacts of points, and
-    `solids` those of solids. All are None if there are none.
+    `wrenches` (nbodies, 6) [N, N m] are the user's wrenches, `touching` the loads of compliant point contacts, and
+    `solids` the loads of compliant solids; each is None if there are none.
     """
 
     control: Array
@@ -89,7 +89,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; or None."""
+        """Sum of all external wrenches (nbodies, 6) [N, N m] on the bodies, with contacts; None if there are none."""
         if self.contacts is None:
             return self.wrenches
         return self.contacts.wrenches if self.wrenches is None else self.wrenches + self.contacts.wrenches
@@ -108,7 +108,7 @@ class System:
     modes: tuple[str, ...] = ()  # parameters that can be switched during the run
     guards: tuple[Guard, ...] = ()  # guards that switch them
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
-    solids: SolidMemory | None = None  # of compliant contacts of solids at the start of a step
+    solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
 
     def in_modes(self, modes: Array) -> System:
@@ -123,7 +123,8 @@ class System:
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """Return the external loads at time t [s], q (nq,), v (nv,): controller, stops, wrenches, contacts.
 
-        `held` (nv,) [N m or N] are the joint forces of a sampled controller, after `clipped`, and those of slip.
+        `held` (nv,) [N m or N] are the clipped joint forces of a sampled controller, plus the forces of slipping
+        constraints.
         """
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
@@ -160,8 +161,8 @@ class System:
     def force_laws(self) -> list[ForceLaw]:
         """Functions of the state that return joint forces (nv,) [N m or N], which implicit steps differentiate.
 
-        They are those of the controller, joint stops and force elements. The mechanism itself provides the derivatives
-        of all other forces.
+        These are the forces of the controller, joint stops and force elements. The mechanism itself provides the
+        derivatives of all other forces.
         """
         control = None if self.control is None else self._clipped_control
         return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
@@ -178,8 +179,9 @@ class System:
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
         """Return the system for a step that begins at t [s], with the memory of its compliant contacts.
 
-        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact of a point,
-        and `solid_memory` (4n, 5) is that of the points of solids, with the stretch (3,) [m] instead of the anchor.
+        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact pair.
+        `solid_memory` (4n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m] instead
+        of the anchor.
         """
         if self.rigid or not self.mechanism.touches:
             return self
@@ -199,7 +201,7 @@ class System:
         return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
 
     def _solid_loads(self, t: Number, q: Array, v: Array) -> SolidLoads | None:
-        """Return the wrenches of compliant contacts of solids at t [s], q (nq,), v (nv,); None if there are none."""
+        """Return the contact wrenches of compliant solids at t [s], q (nq,), v (nv,); None if there are none."""
         if self.solids is None:
             return None
         found = CompliantSolids(self.mechanism, self.solids, t, q, v)
@@ -301,8 +303,8 @@ class System:
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-        These are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in the
-        state q, v.
+        The sources are controllers, wrenches, contacts, stops, dampers and friction; `loads` are the external loads in
+        the state q, v.
         """
         return self.powers(q, v, loads).total
 
@@ -317,7 +319,7 @@ class System:
         return -((resistance(self.mechanism.tree, speed) * speed) @ speed)
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
-        """Return the power [W], followed by the rates of the ledger of the state `now`, if it has one.
+        """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
 
         `loads` are the external loads in the state q, v. `StepState.booked` adds these rates times a time.
         """

@@ -11,7 +11,6 @@ from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
-from linkwork.simulation.ledger import SIZE, kept_ledgers
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,
     LOG_COLUMNS,
@@ -20,6 +19,7 @@ from linkwork.simulation.state import (
     SolverState,
     StepState,
 )
+from linkwork.simulation.work_ledger import SIZE, ledger_entries
 from linkwork.spatial.scalar import Array
 
 
@@ -28,7 +28,7 @@ def state_at_start(
 ) -> MemberState:
     """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
 
-    The arguments are q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
+    `values` has q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
     are rigid.
     """
 
@@ -48,7 +48,7 @@ def state_at_start(
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
-        ledger=np.zeros((*batch, SIZE if kept_ledgers(m, parameters) else 0)),
+        ledger=np.zeros((*batch, SIZE if ledger_entries(m, parameters) else 0)),
         solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)

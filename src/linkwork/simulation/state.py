@@ -33,8 +33,9 @@ class EventLog(NamedTuple):
 class SolverState(NamedTuple):
     """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
 
-    `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
-    far. `residual` [m/s]: largest violation of the conditions of rigid contacts so far.
+    `iterations` is the number of iterations of the last step. `projection` [m or rad] is the largest change of a
+    coordinate by a projection onto loops so far, and `residual` [m/s] the largest violation of the contact conditions
+    of rigid contact so far.
     """
 
     iterations: Number = 0.0
@@ -45,12 +46,13 @@ class SolverState(NamedTuple):
 class StepState(NamedTuple):
     """The part of a batch member's state that an integration step changes: coordinates, velocities, contacts, modes.
 
-    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
-    pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
-    parameters that can be switched during the run; `armed` (g,), nonzero for latches and guards that can fire.
-    `watched` contains event functions and constraint forces during event location; it is empty otherwise. `ledger` (9,)
-    has the work of passive elements and the impulse of the ground so far, see the module `ledger`; it is empty if it is
-    not stored. `solid_memory` (4n, 5) is the contact memory of the four points of each pair of solids.
+    `q` (nq,) are the coordinates, `v` (nv,) the velocities. `work` [J] is the work done so far by forces that store no
+    energy. `contact_memory` (n, 5) is the memory of contact pairs, `slip` (k,) the slip direction (-1, 0, 1) of every
+    constraint with a bounded multiplier, `modes` (m,) are the parameters that can be switched during the run, and
+    `armed` (g,) is nonzero for latches and guards that can fire. `watched` contains event functions and constraint
+    forces during event location; it is empty otherwise. `ledger` (9,) has the work of passive elements and the impulse
+    of the ground so far, see `work_ledger`; it is empty if the run does not sum them. `solid_memory` (4n, 5) is the
+    contact memory of the four points of each solid pair.
     """
 
     q: Array
@@ -71,17 +73,17 @@ class StepState(NamedTuple):
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
     def booked(self, done: Array) -> StepState:
-        """Return the state with the work and the ledger increased by `done` (1 + size of the ledger,)."""
+        """Return the state with its work [J] and its work ledger increased by `done` (1 + size of the ledger,)."""
         ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
         return self._replace(work=self.work + done[0], ledger=ledger)
 
     def pushed_by_ground(self, impulse: Array) -> StepState:
-        """Return the state with the impulse of the ground and its moment (6,) added to the end of the ledger."""
+        """Return the state with the impulse of the ground and its moment (6,) added to the work ledger."""
         begin = len(self.ledger) - len(impulse)
         return self._replace(ledger=np.concatenate([self.ledger[:begin], self.ledger[begin:] + impulse]))
 
     def booked_as(self, number: int, work: Number) -> StepState:
-        """Return the state with `work` [J] added to entry `number` of the ledger, if there is a ledger."""
+        """Return the state with `work` [J] added to entry `number` of the work ledger, if the state has a ledger."""
         if not len(self.ledger):
             return self
         return self._replace(ledger=np.array([x + work if k == number else x for k, x in enumerate(self.ledger)]))

@@ -241,8 +241,8 @@ class UserFunction:
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
         """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes.
 
-        `values` are parameters and gains by name, `shape` is that of the joint forces, and `state` has t, q, v, and the
-        memory if the controller takes one.
+        `values` are parameters and gains by name, `shape` is the shape of the joint forces, and `state` has t, q, v,
+        and the memory if the controller takes one.
         """
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:

@@ -86,7 +86,7 @@ def _middle_eigenvalue(A: Array) -> Number:
 
 
 def _regular(inertia: Array) -> Array:
-    """Return the inertia (3, 3) if it can be inverted, else that of a sphere with the same trace, or 1 if that is 0."""
+    """Return the inertia (3, 3) if it is regular, else a sphere's inertia with the same trace; the unit matrix if 0."""
     I, size = inertia, inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
     second = I[0, 0] * I[1, 1] - I[0, 1] * I[0, 1]
     third = dot(I[0], cross(I[1], I[2]))

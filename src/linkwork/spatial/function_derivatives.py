@@ -60,8 +60,8 @@ def second_order(function: Callable[[Any, Any], Any], x: Number, y: Number) -> S
 def rate_along(function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int) -> Array:
     """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0; x is (n,).
 
-    It is exact for traced numbers, unless the function has traced loops. Otherwise it is the central difference over
-    `step` in s, to both sides.
+    The derivative is exact for traced numbers, unless the function has traced loops. Otherwise it is the central
+    difference over `step` in s, to both sides.
     """
     kind = sum(x, 0.0) + sum(direction, 0.0)
     return rate_along_for(kind, function, x, direction, step, size)

@@ -60,7 +60,7 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
     """Return the two uniform random numbers of one Philox block.
 
-    `seed` and `counter` are those of `uniforms`. `place` contains the stream and the block number: stream + 2^32 *
+    See `uniforms` for `seed` and `counter`. `place` contains the stream and the block number: stream + 2^32 *
     block.
     """
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))

@@ -1,17 +1,17 @@
-"""Arrays whose rows a loop reads and writes at computed indices, and loops over selected rows.
+"""Row arrays: loops read and write their rows at computed indices, and visit selected rows.
 
-NumPy's arrays of traced numbers have fixed indices: a trace of a loop over many similar things, such as pairs of
-bodies, would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes them at an index
-that it computes, so that one text of the loop's body serves all rows:
+NumPy's arrays of traced numbers have fixed indices: a trace of a loop over many similar things, such as solid pairs,
+would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an index that it
+computes, so that the loop's body is compiled once for all rows:
 
     flags = row_array(n, 1)                       # rows are undefined until they are written
     (flags,) = repeat(n, lambda k, flags: (flags.put(k, [near(k)]),), flags)
     near = selected_rows(flags)                   # the rows whose first number is not zero
     (total,) = near.visit(lambda k, total: (total + force(k),), 0.0)
 
-`put` returns the changed array; the array before must not be used any more. A loop that writes to a row array has it
-in its state. An index must be the same for all members of a batch: a loop's counter, the argument k of a visit, or a
-number computed from these and constant tables.
+`put` returns the changed array; the array before the change must not be used any more. A loop that writes to a row
+array has it in its state. An index must be the same for all members of a batch: a loop's counter, the argument k of a
+visit, or a number computed from these and constant tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from linkwork.spatial.traceable_loops import active_tracer
 
 
 class RowArray(Protocol):
-    """An array of `count` rows of `size` numbers; see the module's docstring."""
+    """Interface of an array of `count` rows of `size` numbers, which a loop reads and writes at computed indices."""
 
     @property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class Selection(Protocol):
 
 
 class RowLayout:
-    """The places of several arrays in a row: the first has the shape shapes[0], and so on."""
+    """The layout of a row that contains several arrays, one after the other, with the given shapes."""
 
     def __init__(self, *shapes: tuple[int, ...]):
         self._shapes = shapes
@@ -106,7 +106,7 @@ def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None
 
 
 class _PlainRows:
-    """A row array of floats. Like a traced one it has one valid version: `put` changes the numbers in place."""
+    """A row array of floats. As in a trace, only the last version is valid: `put` changes the numbers in place."""
 
     def __init__(self, count: int, size: int, table: Array | None = None):
         self.count, self.size = count, size

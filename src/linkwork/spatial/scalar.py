@@ -228,7 +228,7 @@ class LU(NamedTuple):
 def lu(A: Array) -> LU:
     """Return the factors A = L U of a small dense matrix A (d, d), without row exchanges.
 
-    They are accurate if A is nearly symmetric and positive definite.
+    The factors are accurate if A is nearly symmetric and positive definite.
     """
     d = len(A)
     U = [list(row) for row in A]

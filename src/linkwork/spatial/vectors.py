@@ -80,7 +80,7 @@ class Motion(SixVector):
     def pair(self, force: Force) -> Any:
         """Return the power [W] of `force` along this motion.
 
-        It is a number, or (k,) or (k, l) if one or both are matrices of columns.
+        The power is a number, or (k,) or (k, l) if one or both are matrices of columns.
         """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 

@@ -1,1 +1,1 @@
-"""Contact of solids with solids: for each pair of shapes a function that returns a patch of up to four points."""
+"""Contact functions of solids: each returns the contact patch, of up to four points, of two shapes."""

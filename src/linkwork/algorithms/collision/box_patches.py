@@ -25,14 +25,14 @@ PARALLEL = 1e-16  # squared sine of the angle between two edges that count as pa
 
 
 class _Face(NamedTuple):
-    """The best normal among the faces of one box: separation [m], axis as unit vector (3,)."""
+    """The face normal of one box along which the boxes penetrate least: separation [m], unit vector (3,)."""
 
     separation: Number
     selector: Array
 
 
 class _Edges(NamedTuple):
-    """The best axis among products of edges: separation [m], unit normal (3,) in B, edge directions (3,) of A, B."""
+    """The product of two edges along which the boxes penetrate least: separation [m], unit vectors (3,) in B."""
 
     separation: Number
     normal: Array
@@ -44,9 +44,10 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
 
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
-    exact unless the nearest features are two vertices, or a vertex and an edge. Face normals are preferred within
-    round-off, z before x before y, B before A. They are also preferred to normals of two edges that deviate by less
-    than ALIGNED, if the distance is below SHALLOW of the size; its error is then below this fraction of the size.
+    exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
+    to edges, B to A, and z to x to y. A face is also preferred to two edges if their normals deviate by less than
+    ALIGNED and the distance is below SHALLOW of the size; the error of the distance is then below this fraction of the
+    size.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p
@@ -70,7 +71,7 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
-    """Return the axis of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest outside."""
+    """Return the face normal of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest from B."""
     best, selector = -FAR, axis(2)
     for i in (2, 0, 1):
         value = abs(p[i]) - b[i] - sum(a[j] * abs(R[i][j]) for j in range(3))

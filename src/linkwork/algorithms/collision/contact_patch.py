@@ -46,7 +46,7 @@ class Touch(NamedTuple):
     normal: Array
 
     def if_(self, exists: Condition) -> Touch:
-        """Return the same contact point, at the distance FAR unless `exists`."""
+        """Return this contact point if it `exists`, else the same point at the distance FAR."""
         return Touch(self.point, where(exists, self.distance, FAR), self.normal)
 
 

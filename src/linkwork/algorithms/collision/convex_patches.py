@@ -23,7 +23,7 @@ FLAT = 1e-12  # part of the extent that is added to solve for the slope of a lin
 
 
 class RoundedSolid(Solid, Protocol):
-    """A convex solid with all points within `radius` [m] of it."""
+    """Interface of a rounded solid: all points within `radius` [m] of a convex solid, which `support` describes."""
 
     @property
     def radius(self) -> Number:
@@ -40,7 +40,7 @@ class RoundedSolid(Solid, Protocol):
 
 
 class _Polygon(NamedTuple):
-    """Four corners in cyclic order, each x, y and height [m]; slopes of its plane, and heights there at the origin."""
+    """Four corners in cyclic order, each x, y and height [m]; slopes of the plane, and its height [m] at x = y = 0."""
 
     corners: list[Array]
     slopes: tuple[Number, Number]
@@ -56,10 +56,11 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
 
     The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
     normal is exact, but the normal may be a local minimum of the depth instead of the smallest one, near edges and
-    corners. Of random pairs with a depth of 0.1 % to 5 % of their size, this was so for 0.1 % to 0.5 % of pairs of
-    hulls with eight vertices, and for 1.3 % of those of a cylinder and a box; of pairs whose depth is comparable to
-    their size, for up to 6 %.
-    All normals are equal. The points of an end face of a cylinder are four points of its rim.
+    corners. Among random pairs with a depth of 0.1 % to 5 % of their size, the normal was a local minimum for 0.1 %
+    to 0.5 % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box; among pairs
+    whose depth is comparable to their size, for up to 6 %.
+
+    All points of the patch have the same normal. The points of an end face of a cylinder are four points of its rim.
     """
     best = separation(a, b)
     n, size = best.normal, a.size + b.size
@@ -99,9 +100,9 @@ def _polygon(corners: list[Array]) -> _Polygon:
 
 
 def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number) -> list[Corner]:
-    """Return the corners of the overlap of two polygons, with heights [m] on B and distances [m].
+    """Return the corners of the overlap of two polygons A and B: their heights [m] on B and distances [m] from A.
 
-    B extends to the height `top` [m], and A from `least` [m] above it.
+    No point of B is higher than `top` [m], and no point of A is lower than `least` [m] above `top`.
     """
     found = []
     for x, y, z, exists in _clipped(a, b, slack):

@@ -32,7 +32,7 @@ STEEP = 0.6  # component of a normal along x above which its tangents begin with
 
 
 class Faces(NamedTuple):
-    """Faces of a hull: their number, the largest such number of all hulls, and the outward normal (3,) of number k."""
+    """Faces of a hull: their number, the largest number of all hulls, and a function for the normal (3,) of face k."""
 
     count: Number
     most: int
@@ -40,7 +40,7 @@ class Faces(NamedTuple):
 
 
 class Solid(Protocol):
-    """A convex solid in the frame of B, as the algorithm sees it."""
+    """Interface of a convex solid, in the frame of B: what the search for the largest separation needs."""
 
     @property
     def centre(self) -> Array:
@@ -92,7 +92,7 @@ class _Corner(NamedTuple):
 
 
 class _Nearest(NamedTuple):
-    """Nearest point to the origin on a part of a simplex with its new corner: squared distance and weights."""
+    """The point nearest to the origin on an edge or triangle at the new corner: squared distance [m^2], weights."""
 
     squared: Number
     s: Number
@@ -147,7 +147,7 @@ def separation(a: Solid, b: Solid) -> Separation:
 def _scanned(
     a: Solid, b: Solid, faces: Faces, side: float, scans: Condition, best: tuple[Number, Array]
 ) -> tuple[Number, Array]:
-    """Return the largest separation [m] along the faces of a hull, and its normal (3,), if it is above the best one.
+    """Return the largest separation [m] along the faces of a hull, and its normal (3,), if it is larger than `best`.
 
     `side` is 1 for faces of B, -1 for faces of A. No face is visited unless `scans`.
     """
@@ -167,8 +167,8 @@ def _scanned(
 def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
     """Return directions (3,) of which one is near the best normal, except for solids that penetrate deeply.
 
-    These are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of one or
-    both solids.
+    The directions are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of
+    one or both solids.
     """
     starts = [towards, *b.axes(towards), *a.axes(towards)]
     starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]
@@ -182,8 +182,8 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
     """Return unit vectors (3,) near n (3,) of which one is the best normal to round-off.
 
-    They solve by Newton's method the equations for the contact of two vertices or rims, and of a line with a rim.
-    Others are normals of faces, and products of lines of both solids.
+    Some of them solve the equations for the contact of two vertices or rims, or of a line with a rim, by Newton's
+    method. The others are normals of faces, and vector products of lines of both solids.
     """
     refined = [_newton(a, b, n, None)]
     refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]
@@ -236,7 +236,7 @@ def tangents(n: Array) -> tuple[Array, Array]:
 def perpendicular(d: Array, n: Array, otherwise: Array) -> Array:
     """Return the unit vector (3,) nearest to n (3,) that is perpendicular to the unit vector d (3,).
 
-    If n is parallel to d, it is `otherwise` (3,).
+    If n is parallel to d, the result is `otherwise` (3,).
     """
     aside = n - d * dot(d, n)
     squared = dot(aside, aside)
@@ -252,7 +252,7 @@ def _along(a: Solid, b: Solid, n: Array) -> Number:
 def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array, Array, Array]:
     """Return separation [m], normal (3,) and nearest points (3,) of A moved by `shift` (3,) [m], and B.
 
-    The separation is that before the move. The solids must be separated along `start` (3,) after it.
+    The separation is that of the solids before the move. After the move, `start` (3,) must separate the solids.
     """
 
     def corner(n: Array) -> _Corner:
@@ -290,7 +290,7 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
 def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
     """Return the nearest point to the origin on the edges and triangles of a tetrahedron that meet at its new corner.
 
-    It is new + s (second - new) + t (third - new).
+    The point is new + s (second - new) + t (third - new).
     """
     w = new.w
     edges = [corner.w - w for corner in old]

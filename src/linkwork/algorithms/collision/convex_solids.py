@@ -219,15 +219,15 @@ class SolidCylinder:
         return (R[:, 1] * x - R[:, 0] * y) * scale
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return the normal (3,) of the end face on the side of n (3,) and the nearest one of the lateral surface."""
+        """Return the normals (3,) of the end face on the side of n (3,), and of the lateral surface nearest to n."""
         d = self.X.R[:, 2]
         return d * sign(dot(d, n)), perpendicular(d, n, self.X.R[:, 0])
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the rim, or the ends of a line on the lateral surface, each twice.
 
-        The first point of the rim is the one farthest along n. If the end face is perpendicular to n within round-off,
-        it is the one nearest to the point `other` (3,) [m], which may be beside the face.
+        The first point of the rim is the point farthest along n. If the end face is perpendicular to n within
+        round-off, it is the point nearest to `other` (3,) [m], which may be beside the face.
         """
         del directions
         X, R = self.X, self.X.R
@@ -255,7 +255,7 @@ class SolidCylinder:
 class HullRows(NamedTuple):
     """Vertices or normals of a hull: `count` rows of a constant `table` (n, 3), from the row `first` on.
 
-    `most` is the largest count of all hulls of the table.
+    `most` is the largest `count` of all hulls in the table.
     """
 
     table: Array
@@ -272,7 +272,7 @@ class HullRows(NamedTuple):
 class SolidHull:
     """A convex hull of `vertices` [m], with the outward `normals` of its faces.
 
-    `inside` (3,) [m] is a point inside and `size` [m] its largest extent from there.
+    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point.
     """
 
     X: Transform

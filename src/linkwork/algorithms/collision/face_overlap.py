@@ -18,7 +18,7 @@ DIRECTIONS = ((COSINE, SINE), (-SINE, COSINE), (-COSINE, -SINE), (SINE, -COSINE)
 
 
 class Corner(NamedTuple):
-    """A point of the overlap: x, y [m] in the rectangle, height [m] above it, and distance [m], FAR if not there."""
+    """A point of the overlap: x, y and height [m], and distance [m], which is FAR if the point does not exist."""
 
     x: Number
     y: Number
@@ -26,7 +26,7 @@ class Corner(NamedTuple):
     distance: Number
 
     def if_(self, exists: Condition) -> Corner:
-        """Return the same point, at the distance FAR unless it `exists`."""
+        """Return this point if it `exists`, else the same point at the distance FAR."""
         return self._replace(distance=where(exists, self.distance, FAR))
 
 
@@ -86,7 +86,7 @@ def _extreme(corners: list[Corner], direction: tuple[float, float]) -> Corner:
 
 
 def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
-    """Return the four points, with the one nearest to the lowest corner replaced by it if it is lower than all."""
+    """Return four points: if `lowest` is lower than all `chosen` points, it replaces the nearest of them."""
     least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
     missing = lowest.distance < least - slack
     squares = [(c.x - lowest.x) * (c.x - lowest.x) + (c.y - lowest.y) * (c.y - lowest.y) for c in chosen]

@@ -26,10 +26,10 @@ Patch = Callable[[Array, Array, Transform], ContactPatch]
 
 
 class GroundPairs:
-    """The pair kinds of one uneven `ground`, which is always B and has the size (0,).
+    """Contact functions of all kinds of solids with one uneven `ground`, which is always B and has the size (0,).
 
-    `kinds` has the function of each ordered pair of kinds. Distances of balls with radii up to `radius` [m] are exact;
-    the time for a HeightField grows with the radius. With `hulls`, hulls can touch the ground too.
+    `kinds` maps (kind of A, "ground") to the contact function. Distances of balls with radii up to `radius` [m] are
+    exact; the time for a HeightField grows with the radius. With `hulls`, hulls can touch the ground too.
     """
 
     def __init__(self, ground: HeightField | Ground, radius: float = 0.0, hulls: HullPairs | None = None):
@@ -51,7 +51,8 @@ class GroundPairs:
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
         """Return the patch of the points of a solid that face the ground below its centre.
 
-        With `lowest`, the lowest vertex along the normal there replaces the point nearest to it.
+        If `lowest` is true, the vertex that is lowest along the normal of the ground there replaces the point nearest
+        to it.
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)

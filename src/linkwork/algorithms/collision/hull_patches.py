@@ -25,10 +25,10 @@ SIZE = 8  # numbers that give the size of a hull
 
 
 class HullPairs:
-    """The pair kinds with hulls of a mechanism.
+    """Contact functions of all kinds of pairs with the hulls of a mechanism.
 
-    `sizes` (k, 8) are the sizes of the hulls, in the order of `hulls`: arrays of vertices (n, 3) [m]. `kinds` has the
-    function of each ordered pair of kinds.
+    `sizes` (k, 8) are the sizes of the hulls, in the order of `hulls`: arrays of vertices (n, 3) [m]. `kinds` maps
+    (kind of A, kind of B) to the contact function.
     """
 
     def __init__(self, hulls: Sequence[Array]):
@@ -56,7 +56,8 @@ class HullPairs:
     def hull_plane(self, a: Array, b: Array, X: Transform) -> ContactPatch:
         """Return the patch of a hull A, size (8,), on a plane B, size (0,): its lowest vertices; X is the pose of A.
 
-        These are vertices that are extreme along downward directions tilted by a small angle, and the lowest vertex.
+        The points are the lowest vertex, and vertices that are extreme along downward directions tilted by a small
+        angle.
         """
         del b
         hull = self.solid(a, X)
@@ -68,7 +69,7 @@ class HullPairs:
         return patch_of([_above(corner) for corner in chosen])
 
     def _beside(self, solid: Callable[[Array, Transform], RoundedSolid]) -> Patch:
-        """Return the function for pairs of a solid A and a hull B."""
+        """Return the contact function for pairs of a solid A and a hull B; `solid` makes A from its size and pose."""
 
         def patch(a: Array, b: Array, X: Transform) -> ContactPatch:
             """Return the patch of a solid A and a hull B, size (8,); X is the pose of A in the frame of B."""
@@ -78,7 +79,7 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return first row and number of rows (k, 2) of each of several arrays in the table of all."""
+    """Return the first row and the number of rows (k, 2) of each of k arrays in the table that stacks them."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 

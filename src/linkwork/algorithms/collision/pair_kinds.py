@@ -1,9 +1,9 @@
-"""Kinds of pairs of solids, each with the function that returns its contact patch.
+"""Kinds of solid pairs, each with the contact function that returns its contact patch.
 
-`pair_kinds` has the ordered pairs (kind of A, kind of B); `ordered` exchanges A and B where only the other order
-exists. A loop over all pairs of one kind calls one function, with sizes and poses that it reads from tables. Pairs with
-hulls need the vertices of all hulls of a mechanism: `hull_patches.HullPairs`. Pairs with uneven ground need the ground:
-`ground_patches.GroundPairs`.
+The table `pair_kinds` maps (kind of A, kind of B) to the contact function. `ordered` exchanges A and B if the table has
+only the other order. A loop over all pairs of one kind calls one function, with sizes and poses that it reads from
+tables. Pairs with hulls need the vertices of all hulls of a mechanism: `hull_patches.HullPairs`. Pairs with uneven
+ground need the ground: `ground_patches.GroundPairs`.
 
 | kind | size |
 |---|---|
@@ -70,7 +70,7 @@ ORDER = ("sphere", "capsule", "cylinder", "box", "hull", "plane", "ground")  # A
 
 
 def ordered(a: str, b: str) -> tuple[tuple[str, str], bool] | None:
-    """Return the pair kind of two solids and whether their order must be exchanged; None if they cannot touch.
+    """Return the kinds of A and B in the order of ORDER, and whether this exchanges them; None if they cannot touch.
 
     Planes and grounds do not touch each other.
     """

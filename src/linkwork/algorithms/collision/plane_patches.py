@@ -41,8 +41,9 @@ def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the patch of a cylinder A, size (2,) [m], on a plane B, size (0,): points of its rims.
 
-    These are the lowest point of each rim and two points beside that of the lower rim; a cylinder that stands rather
-    than lies has the opposite point of the lower rim instead of a point of the upper one. X is the pose of A in B.
+    The points are the lowest point of each rim and two points beside that of the lower rim; a cylinder that stands
+    rather than lies has the opposite point of the lower rim instead of a point of the upper one. X is the pose of A in
+    B.
     """
     del b
     R, half = X.R, a[1]

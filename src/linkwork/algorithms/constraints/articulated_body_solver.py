@@ -40,14 +40,14 @@ class OpenRows:
     """Constraint rows that pass through a body and whose multipliers are not yet eliminated there.
 
     For k rows with multipliers lambda (k,): E lambda is the rows' wrench on the body, with E (6, k). W lambda, with W
-    (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body. `mobility`
-    (k,) is the part of W's diagonal due to joints.
+    (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body.
+    `joint_part` (k,) is the part of W's diagonal due to joints.
     """
 
     rows: RowNumbers
     E: Force
     W: Array
-    mobility: Array
+    joint_part: Array
 
     def at(self, rows: RowNumbers) -> OpenRows:
         """Return the open rows for other row numbers `rows`, with zeros for rows that are not in `self.rows`."""
@@ -55,12 +55,12 @@ class OpenRows:
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
         W = np.block([[self.W, np.zeros((count, 1))], [np.zeros((1, count + 1))]])
-        return OpenRows(rows, Force.of(E[:, k]), W[k][:, k], np.append(self.mobility, 0.0)[k])
+        return OpenRows(rows, Force.of(E[:, k]), W[k][:, k], np.append(self.joint_part, 0.0)[k])
 
     def __add__(self, other: OpenRows) -> OpenRows:
         rows = tuple(sorted({*self.rows, *other.rows}))
         a, b = self.at(rows), other.at(rows)
-        return OpenRows(rows, a.E + b.E, a.W + b.W, a.mobility + b.mobility)
+        return OpenRows(rows, a.E + b.E, a.W + b.W, a.joint_part + b.joint_part)
 
 
 NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0))
@@ -136,8 +136,8 @@ def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
         if j.i != WORLD:
             P[j.i] = P[j.i] + X.up(joints[k].inertia)
         added = B @ DB
-        mobility = open_.mobility + np.array([added[n, n] for n in range(len(added))])
-        open_rows[j.i] = open_rows[j.i] + OpenRows(through[k], X.up(E), open_.W + added, mobility)
+        joint_part = open_.joint_part + np.array([added[n, n] for n in range(len(added))])
+        open_rows[j.i] = open_rows[j.i] + OpenRows(through[k], X.up(E), open_.W + added, joint_part)
     if ending[WORLD]:
         eliminated[WORLD], _, _ = _eliminate(ending[WORLD], P[WORLD], open_rows[WORLD], rigid_count)
     return Factored(eliminated, joints)
@@ -158,13 +158,13 @@ def _eliminate(
     E, rest = Force.of(both.E.array[:, :count]), Force.of(both.E.array[:, count:])
     W = both.W[:count, count:]
     rigid = [row < rigid_count for row in rows]
-    mobility = [m for m, holds in zip(both.mobility, rigid, strict=False) if holds]
+    joint_part = [m for m, holds in zip(both.joint_part, rigid, strict=False) if holds]
     # TINY_SIZE is for loops between bodies that cannot move
-    damping = sum(mobility, 0.0) * (DAMPING / max(len(mobility), 1)) + TINY_SIZE
+    damping = sum(joint_part, 0.0) * (DAMPING / max(len(joint_part), 1)) + TINY_SIZE
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
-    moved = [mobility > 0.0 for mobility in both.mobility[:count]]
+    moved = [part > 0.0 for part in both.joint_part[:count]]
     NW = N.solve(W)
-    left = OpenRows(others, rest - E @ NW, both.W[count:, count:] - W.T @ NW, both.mobility[count:])
+    left = OpenRows(others, rest - E @ NW, both.W[count:, count:] - W.T @ NW, both.joint_part[count:])
     return Eliminated(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
 
 
@@ -172,7 +172,8 @@ def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list
     """Return the numbers of the constraint and rotor rows that involve each joint, and those eliminated at each body.
 
     Both are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and brakes are
-    numbered first, then those of rotors. `rigid_count` is the number of the former, or 0 to omit them.
+    numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes, or 0 to
+    omit these rows.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 

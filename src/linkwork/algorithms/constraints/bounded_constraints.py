@@ -12,7 +12,7 @@ from linkwork.algorithms.constraints.admissible_sets import clipped, excess, int
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.tolerances import TINY_SIZE
 
-EASY = 1e-9  # fraction of a block's mobility added for rows that are immobile or redundant
+EASY = 1e-9  # fraction of a block's inverse effective mass added for rows that are immobile or redundant
 STEPS = 4  # projected gradient iterations in one visit to a block at its bound
 
 
@@ -21,8 +21,8 @@ class Box:
     """Constraint rows K (k, nv) of clutches, brakes and ratchets, with the impulse of each row in a given interval.
 
     The intervals from `lower` (k,) to `upper` (k,) contain zero. W (nv, k) are the velocity changes due to unit
-    impulses. The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the mobility of each row without
-    the other constraints; fractions of it regularize redundant rows.
+    impulses. The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the inverse effective mass of each
+    row without the other constraints; fractions of it regularize redundant rows.
     """
 
     K: Array
@@ -38,10 +38,10 @@ class Box:
     same_units = False
 
     @property
-    def mobility(self) -> Array:
-        """Mobility (k, k) of clutches, brakes and ratchets: the change of their slip speeds per unit impulse, K W.
+    def inverse_mass(self) -> Array:
+        """Inverse effective mass (k, k) of the rows: the change of their slip speeds per unit impulse, K W.
 
-        A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
+        A fraction of `free` is added to the diagonal, so that it can be factored.
         """
         return self.K @ self.W + np.diag([x * EASY + TINY_SIZE for x in self.free])
 
@@ -52,14 +52,14 @@ class Box:
     def weights(self, G: Array) -> Array:
         """Return factors (k,) that make impulses of different rows comparable: the square roots of the diagonal of G.
 
-        G (k, k) is the mobility: the change of the slip speeds per unit impulse.
+        G (k, k) is the inverse effective mass: the change of the slip speeds per unit impulse.
         """
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
         """Return the magnitude (k,) of the impulse that would stop each row alone, clipped to the row's interval.
 
-        The rows have the mobility G (k, k) and the slip speeds u (k,).
+        The rows have the inverse effective mass G (k, k) and the slip speeds u (k,).
         """
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
@@ -74,10 +74,10 @@ class Box:
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the largest speed by which a row with impulses p (k,) and speeds u (k,) violates its condition.
+        """Return the largest speed by which a row violates its complementarity condition.
 
-        The condition (complementarity) of a row is that it sticks, u = 0, or that it slips against an impulse at a
-        bound. G (k, k) is the mobility of the rows.
+        A row satisfies this condition if it sticks, u = 0, or if it slips against an impulse at a bound. The rows have
+        the impulses p (k,), the speeds u (k,) and the inverse effective mass G (k, k).
         """
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
@@ -85,10 +85,10 @@ class Box:
     def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
         """Return the impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
-        p (k,) are the impulses before, u (k,) the slip speeds at p, and G (k, k) is the mobility. A Gauss-Seidel sweep
-        solves each row exactly with the others fixed; it always reduces the energy error. The active-set iteration
-        solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not used, because the
-        intervals do not depend on other blocks.
+        p (k,) are the impulses before, u (k,) the slip speeds at p, and G (k, k) is the inverse effective mass. A
+        Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
+        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not
+        used, because the intervals do not depend on other blocks.
         """
         swept = self._swept(G, p, u)
         if len(p) == 1:
@@ -99,7 +99,7 @@ class Box:
     def _swept(self, G: Array, p: Array, u: Array) -> Array:
         """Return the impulses (k,) after a projected Gauss-Seidel sweep from impulses p (k,) with slip speeds u (k,).
 
-        G (k, k) is the mobility of the rows.
+        G (k, k) is the inverse effective mass of the rows.
         """
         after = list(p)
         for i, (low, high) in enumerate(self.bounds()):
@@ -119,7 +119,7 @@ class Box:
         """Return the impulses (k,) after one active-set iteration from impulses p (k,) with slip speeds u (k,).
 
         Rows that their own correction would move beyond a bound are set to that bound; all other rows are solved
-        together. G (k, k) is the mobility of the rows.
+        together. G (k, k) is the inverse effective mass of the rows.
         """
         moves, fixed, bounds = [], [], self.bounds()
         for i, (low, high) in enumerate(bounds):
@@ -152,8 +152,8 @@ class Ball:
     same_units = False
 
     @property
-    def mobility(self) -> Array:
-        """Mobility (d, d) of rolling or spinning friction: the change of the row speeds per unit impulse, K W.
+    def inverse_mass(self) -> Array:
+        """Inverse effective mass (d, d) of the rows: the change of their speeds per unit impulse, K W.
 
         A fraction of its trace is added to the diagonal, so that it can be factored.
         """
@@ -170,7 +170,7 @@ class Ball:
     def stopping(self, G: Array, u: Array) -> Array:
         """Return the magnitude (d,) of the impulse that would stop each row alone.
 
-        The rows have the mobility G (d, d) and the speeds u (d,).
+        The rows have the inverse effective mass G (d, d) and the speeds u (d,).
         """
         return stopping_impulses(G, u)
 
@@ -184,8 +184,8 @@ class Ball:
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
         """Return the speed by which rolling or spinning friction violates its complementarity condition.
 
-        p and u (d,) are impulses and speeds of the rows, G (d, d) is their mobility, and `limit` the largest admissible
-        length of p.
+        p and u (d,) are impulses and speeds of the rows, G (d, d) is their inverse effective mass, and `limit` the
+        largest admissible length of p.
         """
         ease = trace_of(G)
         along = p - u / ease
@@ -194,8 +194,8 @@ class Ball:
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
         """Return improved impulses (d,): those that make the rows stick, or else those after a projected-gradient step.
 
-        p and u (d,) are the present impulses and speeds, G (d, d) is the mobility with its `factors`, and `limit` the
-        largest admissible length of the impulse. `caution` is not used.
+        p and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
+        `limit` the largest admissible length of the impulse. `caution` is not used.
         """
         stuck = p - factors.solve(u)
         ease = 1.0 / largest_row_sum(G)
@@ -206,7 +206,7 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return the mobility G (k, k) of the rows that are marked 1 in `rows` (k,), with the identity for all other rows.
+    """Return the inverse effective mass G (k, k), with the identity for all rows that are not marked 1 in `rows` (k,).
 
     Equations with this matrix leave the other rows unchanged.
     """
@@ -217,7 +217,7 @@ def masked(G: Array, rows: Array) -> Array:
 
 
 def regularized(G: Array) -> Array:
-    """Return the mobility G (d, d) with a fraction of its trace added to the diagonal.
+    """Return the inverse effective mass G (d, d) with a fraction of its trace added to the diagonal.
 
     The result can be factored even if rows are immobile or redundant.
     """
@@ -235,7 +235,7 @@ def trace_of(G: Array) -> Number:
 def stopping_impulses(G: Array, u: Array) -> Array:
     """Return the magnitude (d,) of the impulse that would stop each constraint row alone.
 
-    The rows have the mobility G (d, d) and the speeds u (d,).
+    The rows have the inverse effective mass G (d, d) and the speeds u (d,).
     """
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 

@@ -13,10 +13,11 @@ so that u_k is zero if p_k is inside the set, and the row slips if p_k is on its
     RigidContact      p_n >= 0, |p_t| <= friction p_n: a rigid contact (algorithms/rigid_contact.py)
 
 The solver visits the blocks in turn, forward and backward, and improves each with the others fixed, until all
-conditions hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson acceleration between iterations.
+complementarity conditions hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson acceleration between
+iterations.
 
-Sticking rows of a box are eliminated from the mobility of all other blocks (`StickingElimination`). An example is a
-load of 10 t that a clutch holds on a foot of 1 kg: the solver takes 5 iterations instead of 107.
+Sticking rows of a box are eliminated from the inverse effective mass of all other blocks (`StickingElimination`). An
+example is a load of 10 t that a clutch holds on a foot of 1 kg: the solver takes 5 iterations instead of 107.
 
 A contact is solved as one block of three rows, not as a normal row and a friction ball. On 128 hard problems (2 to 9
 degrees of freedom, 2 to 8 contacts; tests/algorithms/test_rigid_contact_impulses.py) this takes 17.6 iterations on
@@ -67,7 +68,7 @@ class Block(Protocol):
 
     @property
     def drift(self) -> Value:
-        """Constant part (d,) of the row speeds K v + drift, to which the conditions apply; 0 if there is none."""
+        """Constant part (d,) of the row speeds K v + drift in the complementarity condition; 0 if there is none."""
         ...
 
     @property
@@ -79,15 +80,15 @@ class Block(Protocol):
     def same_units(self) -> bool:
         """Whether the convergence tolerance is shared by all blocks that have this flag.
 
-        It is then relative to the largest speed of these blocks; otherwise to the speeds of this block.
+        The shared tolerance is relative to the largest speed of these blocks; that of another block to its own speeds.
         """
         ...
 
     @property
-    def mobility(self) -> Array:
-        """Mobility (d, d) of the block, the change of its row speeds per unit impulse: K W.
+    def inverse_mass(self) -> Array:
+        """Inverse effective mass (d, d) of the block, the change of its row speeds per unit impulse: K W.
 
-        It is regularized so that it can be factored.
+        Contact papers call it the Delassus matrix. It is regularized so that it can be factored.
         """
         ...
 
@@ -96,13 +97,16 @@ class Block(Protocol):
         ...
 
     def weights(self, G: Array, /) -> Array:
-        """Return factors (d,) that make impulses of different blocks comparable, for a mobility G (d, d)."""
+        """Return factors (d,) that make impulses of different blocks comparable.
+
+        G (d, d) is the inverse effective mass of the block.
+        """
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
         """Return the magnitude (d,) of the impulse that would stop each row alone, from speeds u (d,).
 
-        G (d, d) is the mobility of the block.
+        G (d, d) is the inverse effective mass of the block.
         """
         ...
 
@@ -113,16 +117,17 @@ class Block(Protocol):
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
         """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition.
 
-        G (d, d) is the mobility of the block, and `limit` the bound on the impulse that `Block.limit` returns.
+        G (d, d) is the inverse effective mass of the block, and `limit` the bound on the impulse that `Block.limit`
+        returns.
         """
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return impulses (d,) that satisfy this block's conditions, at least nearly, with the other blocks fixed.
+        """Return impulses (d,) that satisfy this block's condition, at least nearly, with the other blocks fixed.
 
-        p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the mobility with its `factors`. With
-        `caution` 1, the update never increases the distance from a solution. `limit` is the bound on the impulse that
-        `Block.limit` returns.
+        p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the inverse effective mass with its
+        `factors`. With `caution` 1, the update never increases the distance from a solution. `limit` is the bound on
+        the impulse that `Block.limit` returns.
         """
         ...
 
@@ -148,12 +153,12 @@ def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
 
 
 def row_speeds(block: Block, v: Array) -> Array:
-    """Return the speeds (d,) of a block's rows at velocities v (nv,), to which its conditions apply."""
+    """Return the speeds (d,) of a block's rows, with their drift, at velocities v (nv,)."""
     return block.K @ v + block.drift
 
 
 class FactoredBlock(NamedTuple):
-    """A block of constraint rows with its mobility G (d, d), the factors of G, and its response W (nv, d).
+    """A block of constraint rows with its inverse effective mass G (d, d), the factors of G, and W (nv, d).
 
     W are the velocity changes per unit impulse. `also` (k, d), if given, is the change of the impulses of the
     eliminated sticking rows per impulse of this block; W includes it.
@@ -217,7 +222,7 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
 
 
 class StickingElimination:
-    """Blocks from whose mobility sticking clutches and brakes are eliminated, as if these were rigid connections.
+    """Blocks of constraint rows whose inverse effective masses treat sticking clutches and brakes as rigid connections.
 
     A change of another block's impulse then changes the impulses of the sticking rows too, so that they continue to
     stick. Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
@@ -248,13 +253,13 @@ class StickingElimination:
 def solve_impulses(
     blocks: Sequence[Block], v: Array, first: Array, needed: Any = True, settled: Number = SETTLED
 ) -> ImpulseSolution:
-    """Return the impulses of all blocks that satisfy the conditions of every block, and the velocities after them.
+    """Return the impulses that satisfy the complementarity conditions of all blocks, and the velocities after them.
 
     v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
     used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. A box,
     if there is one, must be the first block. `settled` is the convergence tolerance, relative to the row speeds.
     """
-    known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
+    known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
     enough, by = _tolerance(known, v, settled)
     boxed = StickingElimination(known) if isinstance(blocks[0], Box) else None

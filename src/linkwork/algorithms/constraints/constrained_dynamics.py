@@ -206,7 +206,7 @@ def _each(V: Motion, wrenches: Force) -> list[Number]:
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return J (nh, nv) and gamma (nh,) of all constraints in one state: accelerations satisfy J a + gamma = 0.
 
-    The rows are those of loops, then of clutches and brakes.
+    The rows belong to loops, then to clutches and brakes.
     """
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)
@@ -287,7 +287,7 @@ def no_constraints(mechanism: Mechanism) -> ActiveConstraints:
 class Reactions(NamedTuple):
     """Reaction wrenches [N, N m] of loops: the sum on each body (nbodies, 6), and that through each loop (nloops, 6).
 
-    Those on bodies are in the bodies' frames; those through loops act on body b, in b's frame.
+    The wrenches on bodies are in the bodies' frames; the wrenches through loops act on body b, in b's frame.
     """
 
     on_bodies: Array
@@ -360,7 +360,7 @@ def project_positions(
 def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
     """Return the velocities (nv,) nearest to v (nv,) that satisfy the constraints `loops`.
 
-    They are nearest in the metric of kinetic energy.
+    The velocities are nearest in the metric of kinetic energy.
     """
     return v - loops.push(loops.rates(v)).a
 

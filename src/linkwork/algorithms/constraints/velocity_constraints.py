@@ -59,7 +59,7 @@ def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
 def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
     """Return the path of a constraint row on the velocities of the joints called `names`.
 
-    It has these joints and all joints inboard of them, up to their common inboard body.
+    The path has these joints and all joints inboard of them, up to their common inboard body.
     """
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]

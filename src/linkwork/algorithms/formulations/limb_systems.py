@@ -59,7 +59,7 @@ def why_not(mechanism: Mechanism) -> str:
     """Return the reason why the limb formulation does not apply to a mechanism; an empty text if it does."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
-            return f"limbs have revolute joints, and free joints on the world; {j.name!r} is {type(j.kind).__name__}"
+            return f"limbs need revolute joints, or free joints to the world; {j.name!r} is {type(j.kind).__name__}"
     return ""
 
 
@@ -169,8 +169,8 @@ def _axis(joint: Joint) -> Array:
 def _turns(joints: Sequence[Joint]) -> Array:
     """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies, equations (14) and (17).
 
-    It maps the velocities R' and omega of the freely moving base and the rates of the n - 1 revolute joints to R' and
-    the relative angular velocities Omega of all bodies.
+    The matrix maps the velocities R' and omega of the freely moving base and the rates of the n - 1 revolute joints to
+    R' and the relative angular velocities Omega of all bodies.
     """
     return with_base_position(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 

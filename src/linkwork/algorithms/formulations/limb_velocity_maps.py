@@ -66,10 +66,10 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
     """Return the matrix D (k, k') that maps the free coordinates of a constrained mechanism to all its k coordinates.
 
-    `names` are those of the k coordinates. Locked coordinates have no column, equation (26). Coupled coordinates share
-    the column of the first of them, with the ratios of their motor, equations (27) and (28). Reversing the motor by its
-    clutch changes the signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked` names
-    coordinates.
+    `names` are the names of the k coordinates. Locked coordinates have no column, equation (26). Coupled coordinates
+    share the column of the first of them, with the ratios of their motor, equations (27) and (28). Reversing the motor
+    by its clutch changes the signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked`
+    names coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():

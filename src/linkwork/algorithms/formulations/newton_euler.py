@@ -68,7 +68,7 @@ class NewtonEuler(NamedTuple):
     def k_bar(self) -> Array:
         """Forces (6p,) on the p bodies at zero joint acceleration, equation (6).
 
-        They are gyroscopic forces, and inertial forces of velocity-dependent accelerations.
+        The forces are gyroscopic forces, and inertial forces of velocity-dependent accelerations.
         """
         return self.k + self.M @ np.linalg.solve(self.E_C, self.xi)
 
@@ -127,7 +127,7 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return the equations of motion M y'' + k = q with a lower triangular M (f, f), and k (f,), q (f,): equation (16).
 
-    They follow from the minimal equations (8) by Gaussian elimination from the last row up.
+    The equations follow from the minimal equations (8) by Gaussian elimination from the last row up.
     """
     M, k, q = minimal_equations(system)
     rows = np.column_stack([M, k, q])
@@ -140,7 +140,7 @@ def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def solve(system: NewtonEuler) -> tuple[Array, Array]:
     """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,).
 
-    They follow from equations (6) and (12) together, without an inverse of the mass matrix: M a - Q_bar g = q - k, and
+    Both follow from equations (6) and (12) together, without an inverse of the mass matrix: M a - Q_bar g = q - k, and
     Q^T ((E - C) a - xi) = 0 is the joint constraint.
     """
     a, g = _saddle_solution(system, system.q - system.k, system.Q.T @ system.xi)

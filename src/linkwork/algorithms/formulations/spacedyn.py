@@ -75,8 +75,8 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
     """Return Jacobians J_T[i] and J_R[i] (3, nv) of the velocity of each link's centroid and its angular velocity.
 
-    See equations (3.25) and (3.26). They map the velocities of all joints except the base's own joint. `link` has the
-    positions and inertias of all links.
+    See equations (3.25) and (3.26). The Jacobians map the velocities of all joints except the base's own joint. `link`
+    has the positions and inertias of all links.
     """
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
@@ -214,7 +214,7 @@ def equations_of_motion(
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint accelerations (nv,) by SpaceDyn's equation (3.29).
 
-    Those of the base are converted to the rate of its body twist.
+    The accelerations of the base are converted to the rate of its body twist.
     """
     eom = equations_of_motion(mechanism, q, v, tau, wrenches)
     return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)

@@ -1,1 +1,1 @@
-"""Contact of solids: detection of touching pairs, impulses of rigid contact, and forces of compliant contact."""
+"""Contact between solids: detection of touching pairs, impulses of rigid contact, and forces of compliant contact."""

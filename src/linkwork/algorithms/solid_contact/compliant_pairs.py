@@ -1,13 +1,14 @@
-"""Compliant contact of solids: spring and damper at each contact point, and friction by an elastic-plastic spring.
+"""Compliant contact between solids: spring and damper at each contact point, friction by an elastic-plastic spring.
 
-At each of up to four points of a pair acts the normal force of `compliant_contact`. Along the surface acts a spring and
-a damper: it stretches by the slip s of the point, and the force is limited by the friction cone,
+The normal force at each of up to four contact points is that of `compliant_contact`. Along the surface act a spring,
+which the slip of the point stretches by s, and a damper. The friction cone limits their force f,
 
     f = -(k s + c s')                if |f| <= mu N: the point sticks
     f = mu N f / |f|, k s = -f - c s'         otherwise: it slides, and the spring follows
 
-with the static coefficient mu while the point sticks and the dynamic one while it slides. The stretch s belongs to the
-point of the patch, not to a place on the surface: it stays while the points of a patch move over the two solids.
+with the static coefficient mu while the point sticks and the dynamic one while it slides. The stretch s is
+stored with the number of the contact point, not with a place on the surface: it does not change if the contact point
+moves over the two solids without slip.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.touching_solids import MEMORY, PointForce, SolidForces
+from linkwork.algorithms.solid_contact.solid_contact_forces import MEMORY, PointForce, SolidForces
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, where
@@ -30,9 +31,10 @@ FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # the numbers of a `SolidLaw`
 
 
 class SolidMemory(NamedTuple):
-    """Memory of the contact points of all n pairs of solids at the start of a step at time `since` [s].
+    """Contact memory of all n solid pairs at the start of a step, at the time `since` [s].
 
-    `stored` (4n, 5) has the state number, the stretch (3,) [m] and the time [s] at which the state began of each point.
+    `stored` (4n, 5) has a row for each contact point: state number, stretch (3,) [m] of the friction spring, and the
+    time [s] at which the state began.
     """
 
     stored: Array
@@ -61,9 +63,9 @@ class SolidLaw(NamedTuple):
 
 
 class CompliantSolids(SolidForces):
-    """The pairs of solids that touch in one state, with the numbers that their compliant forces depend on.
+    """The touching solid pairs in one state, and the numbers that their compliant forces depend on.
 
-    `memory` is that of the start of the step; `elapsed` [s] is the time since then.
+    `memory` is the contact memory at the start of the step; `elapsed` [s] is the time since then.
     """
 
     def __init__(self, m: Mechanism, memory: SolidMemory, t: Number, q: Array, v: Array):
@@ -83,7 +85,7 @@ class CompliantSolids(SolidForces):
         return patch, found
 
     def stored(self, at: Number) -> Array:
-        """Return the memory (4n, 5) of all points for a step that begins at the time `at` [s] in this state."""
+        """Return the contact memory (4n, 5) for a step that begins in this state at the time `at` [s]."""
 
         def apart(k: Number, rows: RowArray) -> tuple[RowArray]:
             (old,) = MEMORY.parts(self.memory.at(k))
@@ -106,8 +108,8 @@ def point_force(
 ) -> PointForce:
     """Return state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
 
-    u (3,) [m/s] is the relative velocity, and `stretch` (3,) [m] that of the friction spring `elapsed` [s] ago, when
-    the point was in state `number`.
+    u (3,) [m/s] is the relative velocity. `stretch` (3,) [m] is the stretch of the friction spring at the start of the
+    step, `elapsed` [s] ago, when the point was in state `number`.
     """
     speed = dot(normal, u)
     slip = u - normal * speed
@@ -127,7 +129,7 @@ def point_force(
 
 
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
-    """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
+    """Return a row array with the force law of each collision, and a table (n, 1) of the row that each pair uses."""
     collisions = list(m.collisions)
     force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):

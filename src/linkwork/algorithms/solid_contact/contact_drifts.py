@@ -1,4 +1,4 @@
-"""Rates at which the speeds of the contact points of solids change in free flight.
+"""Contact drifts: changes of the relative velocities at the contact points of solids in free flight.
 
 A contact point c and its normal n move on both solids. In free flight the relative velocity u of the material there
 changes at the rate
@@ -29,15 +29,13 @@ from linkwork.spatial.traceable_loops import repeat
 from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
-DIFFERENCE = 1e-3  # part of a time for which the rates serve, over which contact functions with loops are differenced
-SMOOTH = (
-    0.1  # motion of a contact point, relative to the size of the solids, or turn of its normal [rad], without drift
-)
+DIFFERENCE = 1e-3  # time of finite differences of contact functions with loops, as a part of the time of the drift
+SMOOTH = 0.1  # largest turn of a normal [rad], and motion of a contact point relative to the size of the solids
 VALUES = 6 * POINTS  # coordinates of points and normals
 
 
 class BodyRates(NamedTuple):
-    """Velocity [m/s] and acceleration [m/s^2] (3,) of a body at its origin, and the angular ones, in world axes."""
+    """Velocity and acceleration (3,) of a body's origin, and its angular velocity and acceleration, in world axes."""
 
     linear: Array
     angular: Array
@@ -58,8 +56,10 @@ class BodyRates(NamedTuple):
 def body_rate_rows(
     m: Mechanism, numbers: Sequence[int], poses: Sequence[Transform], q: Array, v: Array, a: Array
 ) -> RowArray:
-    """Return the row array of the rates of the bodies `numbers` of a tree, for coordinates q, velocities v and their
-    rates a (nv,). `poses` are the world poses of all bodies.
+    """Return a row array with the `BodyRates` of the bodies `numbers` of a tree.
+
+    q (nq,) are the coordinates of the tree, v (nv,) its velocities and a (nv,) its accelerations; `poses` are the world
+    poses of all bodies.
     """
     motion = kinematics(m, q, v)
     acc, rows = accelerations(m, motion, a), row_array(len(numbers), RATES.size)
@@ -81,7 +81,7 @@ class PatchRates(NamedTuple):
 def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, time: Number) -> PatchRates:
     """Return the rates of the contact points of a pair at the pose X of A in B.
 
-    `motion` is the motion of A relative to B at the origin of A, in the axes of B. The rates serve for a `time` [s].
+    `motion` is the motion of A relative to B at the origin of A, in the axes of B. The rates are used for a `time` [s].
     """
 
     def values(pose: Array) -> Array:
@@ -107,9 +107,10 @@ def contact_drifts(
 ) -> RowArray:
     """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
 
-    The result has one row per pair; it is zero if the drifts are not `wanted`, or if a point moves too far for them.
-    `bodies` has the poses of the bodies, and `rates` their rates. `flags` mark the pairs that touch, `patches` has
-    their contact points, and `axes` their axes (4, 3, 3) in the world, normal first, at the begin of each row.
+    The result has one row per pair. A row is zero if the drifts are not `wanted`; the entries of a point are zero if
+    the point moves, or its normal turns, by more than SMOOTH. `bodies` has the motions of the bodies, and `rates` their
+    `BodyRates`. `flags` mark the pairs that touch, and `patches` has their contact points. The first columns of `axes`
+    are the contact axes (4, 3, 3) of the points in the world, normal first.
     """
     count = sum(len(group.numbers) for group in groups)
     (drifts,) = repeat(count, lambda k, rows: (rows.put(k, [0.0] * 3 * POINTS),), row_array(count, 3 * POINTS))

@@ -1,4 +1,4 @@
-"""Detection of touching solids: their contact points, for all pairs of a mechanism in loops over pairs of one kind.
+"""Detection of touching solids and their contact points, by one loop for each kind of pair.
 
 A broad phase compares the distance of two solids with their sizes; the contact points are computed only for pairs that
 may touch.
@@ -53,7 +53,7 @@ class WorldPatch(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The pairs of solids that touch: `flags` (one row per pair) are 1 for them, `patches` has their contact points."""
+    """The touching solid pairs: `flags` (one row per pair) is 1 for them, `patches` has their contact points."""
 
     flags: RowArray
     patches: RowArray
@@ -69,9 +69,9 @@ def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequen
 
 
 def touching_pairs(groups: Sequence[PairGroup], bodies: RowArray, within: Number) -> Touching:
-    """Return the pairs of solids that have a contact point at a distance of at most `within` [m].
+    """Return the solid pairs that have a contact point at a distance of at most `within` [m].
 
-    `bodies` has the motions of the bodies.
+    `bodies` has the `BodyMotion` of each body.
     """
     count = sum(len(group.numbers) for group in groups)
     flags, patches = row_array(count, 1), row_array(count, PATCH.size)

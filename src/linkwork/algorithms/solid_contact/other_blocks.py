@@ -1,6 +1,7 @@
-"""Constraint rows beside pairs of solids: contacts of points, and clutches, brakes and ratchets that can slip.
+"""Constraint rows that are solved together with solid pairs: point contacts, clutches, brakes and ratchets.
 
-They are blocks of the solver in `constraints.bounded_impulse_solver`. Here they are improved in turn with the pairs.
+These rows are blocks of the solver in `constraints.bounded_impulse_solver`. The solver of solid pairs improves the
+pairs and these blocks in turn.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from linkwork.tolerances import TINY_SIZE
 
 
 class OtherBlocks:
-    """Blocks of constraint rows beside pairs of solids. A box of clutches and brakes must be the first block.
+    """Blocks of constraint rows that are solved together with solid pairs; a `Box`, if there is one, must be the first.
 
     The impulses of all blocks are one array (n,), and velocities are (nv,).
     """
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
-        self.known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
+        self.known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
         self._boxed = StickingElimination(self.known) if blocks and isinstance(blocks[0], Box) else None
 
     def with_bounce(self, share: Number) -> OtherBlocks:
@@ -47,7 +48,7 @@ class OtherBlocks:
         return work(self.blocks, p, before, after) if self.blocks else 0.0
 
     def fastest(self, v: Array) -> Number:
-        """Return the largest speed [m/s] of an active contact of points at the velocities v, or 0."""
+        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0."""
         found: Number = 0.0
         for one in self.blocks:
             if one.same_units:
@@ -57,9 +58,9 @@ class OtherBlocks:
     def scales(self, v: Array, weights: Array, settled: Number, enough: Number) -> list[Number]:
         """Return the factors that make the residuals of all blocks comparable with the tolerance `enough` [m/s].
 
-        Clutches, brakes and friction torques may violate their conditions by `settled` times the largest speed that
-        their rows could have with the kinetic energy of the velocities v; `weights` (nv,) are the square roots of the
-        diagonal of the mass matrix.
+        Clutches, brakes and friction torques may violate their complementarity conditions by `settled` times the
+        largest speed that their rows could have with the kinetic energy of the velocities v; `weights` (nv,) are the
+        square roots of the diagonal of the mass matrix.
         """
         energy = sum((x * x for x in weights * v), 0.0)
         own = [np.sqrt(trace_of(one.G) * energy) * settled + TINY_SIZE for one in self.known]

@@ -1,4 +1,4 @@
-"""Impulses of touching pairs of solids with restitution, limited so that the impulses add no energy."""
+"""Impulses of touching solid pairs with restitution, limited so that the impulses add no energy."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,))  # impulses of a pair: guess, wi
 
 
 class _Solutions(NamedTuple):
-    """Two solutions, with restitution and without: impulses of the pairs with the layout IMPULSES, and velocities.
+    """Two solutions for the impulses of an impact: the first with restitution, the second without.
 
-    `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and `agreed` (2,) is 1 for a solution that
-    converged. The second solution is `needed` (1) if the first one adds energy or did not converge. `conditions` are
-    the contact conditions, of which the second solution has no restitution, and `others` (2, n) the impulses of other
-    constraints.
+    `impulses` has the layout IMPULSES. `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and `agreed`
+    (2,) is 1 for a solution that converged. The second solution is `needed` (1) if the first one adds energy or did not
+    converge. `conditions` are the contact conditions of the solution that was computed last. `others` (2, n) are the
+    impulses of other constraints.
     """
 
     impulses: RowArray
@@ -47,11 +47,12 @@ def solve_pairs_with_restitution(
     others: OtherBlocks,
     other_guess: Array,
 ) -> tuple[PairImpulses, RowArray]:
-    """Return the impulses after an impact, with the largest restitution that does no work, and the rows CONDITIONS.
+    """Return the impulses with the most restitution that adds no energy, and contact conditions without restitution.
 
-    The rule is that of `rigid_contact.solve_with_restitution`: the impulses are found with restitution and, if these
-    add energy or do not exist, also without; the result is the mixture of both that does no work. `before` (nv,) are
-    the velocities before the impact. The other arguments are those of `solve_pairs`.
+    As in `rigid_contact.solve_with_restitution`, the impulses are computed with restitution and, if these impulses add
+    energy or do not exist, also without. The result is then the mixture of both solutions that adds no energy. The
+    contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,) are the velocities before
+    the impact. The other arguments are those of `solve_pairs`.
     """
     start, count = pairs.responses.velocity_rows(before), pairs.count
 
@@ -109,10 +110,10 @@ def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> A
 def _without_energy_gain(
     pairs: TouchingPairs, before: Array, start: RowArray, found: _Solutions, others: OtherBlocks
 ) -> PairImpulses:
-    """Return the mixture of two solutions, with restitution and without, that has most restitution but does no work.
+    """Return the mixture of the solutions with and without restitution that has most restitution but adds no energy.
 
     All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
-    impact, and `start` the same as rows.
+    impact, and `start` has these velocities as rows.
     """
     exists = found.agreed[0] == 1.0
     v_most, v_plain = where(exists, found.v[0], found.v[1]), found.v[1]

@@ -1,4 +1,4 @@
-"""Constant tables of all pairs of solids of a mechanism, from which loops over pairs read their numbers.
+"""Constant tables of all solid pairs of a mechanism: the numbers that loops over the pairs read.
 
 The pairs are grouped by the kinds of their two shapes: a loop over one group calls one contact function. In each pair
 the solid A is the one that the contact function expects first.
@@ -73,9 +73,10 @@ class BodyRows:
 
 
 class GroupPair(NamedTuple):
-    """One pair of solids A and B: index among all pairs, rows of the bodies, sizes, poses in the bodies, and reach.
+    """A solid pair A, B: its number, rows of both bodies, sizes of both solids, their poses in the bodies, and reach.
 
-    Solids whose centres are more than `reach` [m] apart do not touch; for a plane it is the height above the plane.
+    The solids do not touch if their centres are more than `reach` [m] apart, or if the centre of A is more than `reach`
+    above a plane B.
     """
 
     number: Number
@@ -97,7 +98,7 @@ class GroupPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairGroup:
-    """Pairs of solids with the same two kinds of shapes, and the function `patch` that returns their contact points.
+    """Solid pairs with the same two kinds of shapes, and the function `patch` that returns their contact points.
 
     `numbers` are the indices of the pairs among all pairs of the mechanism. `table` has one row for each pair, with the
     numbers of a `GroupPair` in the arrays of `layout`.
@@ -109,13 +110,13 @@ class PairGroup:
     layout: RowLayout
 
     def read(self, k: Number) -> GroupPair:
-        """Return the numbers of pair k of the group, which may be a traced number."""
+        """Return the data of pair k of the group; the index k may be a traced number."""
         number, rows, a, b, R_a, p_a, R_b, p_b, reach = self.layout.parts(lookup(self.table, k))
         return GroupPair(number, rows[0], rows[1], a, b, Transform(R_a, p_a), Transform(R_b, p_b), reach)
 
 
 def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
-    """Return the groups of pairs of solids with the same kinds of shapes, in the order of their first pairs."""
+    """Return the solid pairs, grouped by the kinds of their shapes; groups are in the order of their first pairs."""
     functions = _ContactFunctions(pairs)
     members: dict[tuple[str, str, int], list[list[Any]]] = {}
     patches: dict[tuple[str, str, int], Patch] = {}
@@ -137,7 +138,7 @@ def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
 
 
 class _ContactFunctions:
-    """The contact functions of all kinds of pairs; those with hulls and uneven ground belong to one mechanism."""
+    """The contact functions for all pairs of a mechanism, by kind of pair; hulls and uneven ground have their own."""
 
     def __init__(self, pairs: Sequence[SolidPair]):
         shapes = [solid.shape for pair in pairs for solid in (pair.first, pair.second)]
@@ -148,7 +149,7 @@ class _ContactFunctions:
         self.radius = max((shape.radius for shape in shapes if isinstance(shape, Sphere | Capsule)), default=0.0)
 
     def size(self, shape: SurfaceShape) -> list[float]:
-        """Return the size of a shape as the contact functions take it."""
+        """Return the numbers that describe the size of a shape in the arguments of contact functions."""
         return self.hull_sizes[shape] if isinstance(shape, Hull) else SIZES[type(shape)](shape)
 
     def patch(self, kinds: tuple[str, str], b: SurfaceShape) -> Patch:
@@ -159,7 +160,7 @@ class _ContactFunctions:
 
 
 def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
-    """Return the kinds of the shapes of a pair, and whether the contact function expects its solids exchanged."""
+    """Return the kinds of a pair's shapes in the order of the contact function, and whether they are exchanged."""
     found = ordered(_kind(pair.first), _kind(pair.second))
     if found is None:
         one, two = (type(solid.shape).__name__ for solid in (pair.first, pair.second))
@@ -173,9 +174,9 @@ def _kind(solid: Solid) -> str:
 
 
 def _reach(a: Solid, b: Solid) -> float:
-    """Return the distance [m] of the centres of two solids above which they are apart; for planes that to the plane.
+    """Return the distance [m] between the centres of two solids above which they cannot touch.
 
-    It is very large for uneven ground.
+    If b is a plane, this is the height of the centre of a above the plane. For uneven ground it is very large.
     """
     if _kind(b) == GROUND:
         return HUGE
@@ -184,7 +185,7 @@ def _reach(a: Solid, b: Solid) -> float:
 
 
 def extent(shape: object) -> float:
-    """Return the radius [m] of a ball about the origin of a shape's frame that contains it; infinite for planes."""
+    """Return the radius [m] of a ball that contains a shape, about the origin of its frame; infinite for planes."""
     return EXTENTS[type(shape)](shape)
 
 

@@ -55,5 +55,5 @@ def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array
 
 
 def _along_normals(x: Array) -> Array:
-    """Return the impulses (12,) of the points of a pair whose normal parts are x (4,), without friction."""
+    """Return impulses (12,) of the points of a pair with the normal components x (4,) and without friction."""
     return np.array([part for normal in x for part in (normal, 0.0, 0.0)])

@@ -21,7 +21,7 @@ RIM_POINTS = 12  # around each end of a cylinder: the prism is at most 1 - cos(p
 HULL_POINTS = 32  # the most vertices of a convex hull that become contacts
 MOST_PAIRS = 1000  # of a contact point and a surface: compiling a simulation takes about 0.1 s for each of them
 TOO_MANY = f"its contacts would be more than {MOST_PAIRS} pairs of a contact point and a surface, which is the limit"
-APPROXIMATED = "shapes with fewer corners than written:"  # in the list of what is left out
+APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the list of what is left out
 
 
 class ContactPoints(NamedTuple):

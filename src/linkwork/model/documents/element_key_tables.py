@@ -46,8 +46,8 @@ def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
 def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]:
     """Yield each TOML key of the element kind `class_` with its definition, expected value and meaning.
 
-    An item is (key, definition, is first, value, meaning). A definition can have several keys; `is first` is True for
-    the first of them.
+    An item is (key, definition, whether the key is the first of its definition, value, meaning). A definition can have
+    several keys.
     """
     types: Keys = keys_of(class_)
     choice = class_key(class_)

@@ -62,7 +62,7 @@ class Partners(NamedTuple):
 
 
 def collisions(c: Compiled) -> Iterator[Partners]:
-    """Yield for each geom those with higher numbers that can collide with it in MuJoCo, if one of the two can move.
+    """Yield for each geom the geoms with higher numbers with which it can collide in MuJoCo, if one of them can move.
 
     Geoms collide if `contype` of one and `conaffinity` of the other have a common bit, unless their bodies are welded
     together, excluded, or parent and child; the world is not a parent in this sense. A `<pair>` collides in any case.

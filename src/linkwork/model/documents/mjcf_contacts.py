@@ -64,7 +64,7 @@ def contacts_of(c: Compiled) -> ContactsRead:
 
 
 def _points_are_exact(c: Compiled) -> bool:
-    """Return whether contacts of points and balls are exact for all pairs of geoms that linkwork supports.
+    """Return whether point and ball contacts are exact for all pairs of geoms that linkwork supports.
 
     Pairs with a height field count as exact: solids touch it in the same points.
     """

@@ -20,7 +20,6 @@ import numpy as np
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
 from linkwork.model.documents.base_reader import GROUND, LARGEST, Options, Reading
-from linkwork.model.documents.contact_depths import depth_faults
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_contacts import ContactsRead, collision_count, contacts_of
 from linkwork.model.documents.mjcf_geoms import geom_pose, kind_of_geom, pose, primitive
@@ -28,6 +27,7 @@ from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
+from linkwork.model.documents.overlap_warnings import depth_faults
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import ROLES, Mesh, Role, Shape
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
@@ -272,7 +272,7 @@ class _MjcfReader:
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def contacts(self, found: ContactsRead) -> None:
-        """Add surfaces, contacts of points and collisions of solids to the Builder."""
+        """Add surfaces, point contacts and collisions of solids to the Builder."""
         for name, given in found.surfaces.items():
             self.builder.surface(name, **given)
         for name, given in found.touches:

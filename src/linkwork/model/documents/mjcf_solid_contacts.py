@@ -24,10 +24,10 @@ NOT_OF_BODIES = (Ground, HeightField)  # shapes of surfaces that a moving body c
 
 
 class SolidsRead(NamedTuple):
-    """The contacts of an MJCF model: collision shapes by number of their geom, with names; arguments of the Builder.
+    """The solid contacts of an MJCF model, as arguments of the Builder.
 
-    `surfaces` has the arguments of `Builder.surface` by name, and `collisions` names and arguments of
-    `Builder.collide`.
+    `shapes` has the name and the collision shape of each moving geom, by its number. `surfaces` has the arguments of
+    `Builder.surface` by name, and `collisions` the names and arguments of `Builder.collide`.
     """
 
     shapes: dict[int, tuple[str, Shape]]
@@ -82,7 +82,7 @@ class SolidContacts(ContactCollector):
         return shape
 
     def read(self) -> SolidsRead:
-        """Return shapes, surfaces, contacts of points, and collisions."""
+        """Return the collision shapes, surfaces and collisions of all pairs that were added."""
         pairs = [pair for _, several in self.groups.values() for pair in several]
         used = sorted({g for pair in pairs for g in pair})
         names = self.own_names(used)
@@ -99,9 +99,9 @@ class SolidContacts(ContactCollector):
         return SolidsRead(shapes, surfaces, collisions)
 
     def own_names(self, used: list[int]) -> dict[int, str]:
-        """Return a name for each of the geoms `used` that no body and no other solid has.
+        """Return for each of the geoms `used` a name that no body and no other solid has.
 
-        A collision refers to a solid also by its body, and by its body and a number.
+        A collision may also name a solid by its body, or by its body and a number.
         """
         counts = Counter(self.bodies[self.c.geom_bodyid[g]] for g in used)
         taken = {*self.bodies, *(f"{body} {k}" for body, count in counts.items() for k in range(1, count + 1))}

@@ -131,7 +131,7 @@ def _couples_joints(c: Compiled, k: int) -> bool:
 def _left_out(c: Compiled, options: Options) -> Iterator[str]:
     """Yield a text for each ignored MJCF feature that does not affect the passive motion, with a few names of objects.
 
-    `c` is the model that MuJoCo compiled; `options` are those of `load`.
+    `c` is the model that MuJoCo compiled; see `load` for `options`.
     """
     mimic = options.mimic
     placed = {"tendon": dict(springs_of(c))}

@@ -43,7 +43,7 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
     """Return the msgspec type of a joint parameter: one number, or one for each velocity or coordinate of the joint.
 
-    `wanted`, `about` and `more` are those of `_of`.
+    See `_of` for `wanted`, `about` and `more`.
     """
     return _of(_ONE_OR_MANY, wanted, about, **more)
 
@@ -55,7 +55,7 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
     """Return the msgspec type of a TOML table that maps joint names to values of the type `item`.
 
-    `about` and `more` are those of `_of`.
+    See `_of` for `about` and `more`.
     """
     return _of(dict[NAME, item], "a table of numbers by joint", about, **more)
 

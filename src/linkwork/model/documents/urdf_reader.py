@@ -28,7 +28,7 @@ from linkwork.model.documents.base_reader import (
 )
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.urdf_contacts import CollisionShape, add_ground_contacts, can_move
-from linkwork.model.documents.urdf_solids import add_link_contacts
+from linkwork.model.documents.urdf_solid_contacts import add_link_contacts
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld

@@ -24,8 +24,23 @@ from linkwork.model.elements.spring import Spring
 from linkwork.model.elements.surface import Surface, surface
 
 __all__ = [
-    "Brake", "Clutch", "Collision", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop",
-    "Ratchet", "Spring", "Surface", "Transmission", "Verbs", "locks", "with_locks",
+    "Brake",
+    "Clutch",
+    "Collision",
+    "Contact",
+    "Coupling",
+    "Differential",
+    "Drive",
+    "Element",
+    "ElementMethods",
+    "Latch",
+    "Loop",
+    "Ratchet",
+    "Spring",
+    "Surface",
+    "Transmission",
+    "locks",
+    "with_locks",
 ]  # fmt: skip
 
 # KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow
@@ -52,7 +67,7 @@ P = ParamSpec("P")
 B = TypeVar("B", bound=ElementReceiver)
 
 
-def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concatenate[B, P], B]:
+def builder_method(make: Callable[P, Element], class_: type[Element]) -> Callable[Concatenate[B, P], B]:
     """Return the Builder method that adds an element of the class `class_`, such as `Builder.clutch`.
 
     `make` is the class or a function that returns an element. The method has the signature of `make`, and the docstring
@@ -84,26 +99,26 @@ def _derived(make: object) -> set[str]:
     return {field.name for field in fields(make)} - {"name", *make.definitions()}
 
 
-class Verbs:
+class ElementMethods:
     """Mixin of the Builder with one method for each kind of element. `build` checks that the named bodies and joints
     exist.
     """
 
-    close = verb(close, Loop)
-    drive = verb(Drive, Drive)
-    clutch = verb(Clutch, Clutch)
-    brake = verb(Brake, Brake)
-    ratchet = verb(Ratchet, Ratchet)
-    latch = verb(Latch, Latch)
-    transmission = verb(Transmission, Transmission)
-    differential = verb(Differential, Differential)
-    couple = verb(Coupling, Coupling)
-    surface = verb(surface, Surface)
-    touch = verb(Contact, Contact)
-    collide = verb(Collision, Collision)
-    spring = verb(Spring, Spring)
+    close = builder_method(close, Loop)
+    drive = builder_method(Drive, Drive)
+    clutch = builder_method(Clutch, Clutch)
+    brake = builder_method(Brake, Brake)
+    ratchet = builder_method(Ratchet, Ratchet)
+    latch = builder_method(Latch, Latch)
+    transmission = builder_method(Transmission, Transmission)
+    differential = builder_method(Differential, Differential)
+    couple = builder_method(Coupling, Coupling)
+    surface = builder_method(surface, Surface)
+    touch = builder_method(Contact, Contact)
+    collide = builder_method(Collision, Collision)
+    spring = builder_method(Spring, Spring)
 
 
-for _name, _method in list(vars(Verbs).items()):
+for _name, _method in list(vars(ElementMethods).items()):
     if inspect.isfunction(_method):
-        _method.__name__, _method.__qualname__ = _name, f"{Verbs.__name__}.{_name}"
+        _method.__name__, _method.__qualname__ = _name, f"{ElementMethods.__name__}.{_name}"

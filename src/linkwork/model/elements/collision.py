@@ -45,7 +45,7 @@ class Collision(Element, section="collisions"):
         "Solids that can touch: names of bodies, of surfaces or of collision shapes; by default all",
         default=(),
     )
-    against: Any = key(names, "Solids that they can touch; by default each other", default=())
+    against: Any = key(names, "Solids that `solids` can touch; by default each other", default=())
     exclude: Any = key(name_pairs, "Pairs of solids that cannot touch", default=(), kw_only=True)
     pairs: Any = key(
         name_pairs, "Pairs of solids that can touch, instead of `solids` and `against`", default=(), kw_only=True

@@ -1,4 +1,4 @@
-"""The keys of the force law that contacts of points and of solids share: stiffness, damping, friction, restitution."""
+"""The keys of the force law of `touch` and `collide`: stiffness, damping, friction, restitution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.model.elements.key_types import (
     not_negative,
     positive,
 )
-from linkwork.model.parameter_rules import NOT_NEGATIVE
+from linkwork.model.parameter_value_checks import NOT_NEGATIVE
 
 REST_SPEED = 1e-3  # [m/s], the default
 # Values that count as omitted when an element without stiffness is checked again: `completed` has filled them in
@@ -36,14 +36,14 @@ def damping() -> Any:
 
 def tangential_stiffness() -> Any:
     """Return the definition of the key `tangential_stiffness` [N/m], between a sticking contact and its anchor."""
-    about = "Stiffness along the surface; by default that along the normal"
+    about = "Stiffness along the surface; by default equal to `stiffness`"
     kind = finite("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, same_as="stiffness")
 
 
 def tangential_damping() -> Any:
     """Return the definition of the key `tangential_damping` [N s/m] of a sticking contact."""
-    about = "Damping along the surface; by default that along the normal"
+    about = "Damping along the surface; by default equal to `damping`"
     return key(not_negative("N s/m"), about, default=None, kw_only=True, parameter=True, same_as="damping")
 
 
@@ -61,7 +61,7 @@ def rest_speed() -> Any:
 
 def restitution() -> Any:
     """Return the definition of the key `restitution`, from 0 to 1."""
-    about = "Normal speed after an impact divided by that before, from 0 to 1; for rigid contacts only"
+    about = "Normal speed after an impact divided by the speed before it, from 0 to 1; for rigid contacts only"
     return key(fraction(), about, default=0.0, kw_only=True, parameter=True)
 
 

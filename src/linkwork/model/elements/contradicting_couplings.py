@@ -57,8 +57,8 @@ def couplings_agree(mechanism: Mechanism) -> Any:
 def couplings(mechanism: Mechanism) -> Iterator[VelocityConstraint]:
     """Return the velocity constraints that couple joints at given ratios, such as clutches and gearboxes.
 
-    They are in the order of their kinds. Constraints of `Builder.couple` are excluded: they may force a velocity to
-    zero on purpose.
+    The constraints are in the order of their kinds. Constraints of `Builder.couple` are excluded: they may force a
+    velocity to zero on purpose.
     """
     return (one for one in mechanism.velocity_constraints if one.couples_ratios)
 

@@ -29,7 +29,7 @@ from linkwork.model.elements.key_types import (
 )
 from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameter_rules import FADING_SPEED
+from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from linkwork.model.builder_argument_checks import checked_name
 from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
 from linkwork.model.model_faults import Fault
 from linkwork.model.named_collections import Named
-from linkwork.model.parameter_rules import check_values
+from linkwork.model.parameter_value_checks import check_values
 from linkwork.model.toml_value_conversion import same_bits
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number

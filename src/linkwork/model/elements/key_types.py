@@ -38,7 +38,7 @@ from linkwork.model.elements.element_key_definition import derived as derived
 from linkwork.model.elements.element_key_definition import is_finite as is_finite
 from linkwork.model.elements.element_key_definition import key as key
 from linkwork.model.model_faults import Fault
-from linkwork.model.parameter_rules import (
+from linkwork.model.parameter_value_checks import (
     AT_MOST_ONE,
     FINITE,
     FRACTION,

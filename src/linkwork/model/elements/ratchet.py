@@ -41,7 +41,9 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
     b: Side | None = key(
-        side, "Driven joint or sum, which can run faster; without it, a turns one way only", default=None
+        side,
+        "Driven joint or sum, which can run faster; if omitted, the driving side moves in one direction only",
+        default=None,
     )
     ratio: Number = key(
         nonzero(), "Lower bound of the speed ratio: v_b >= ratio v_a while engaged", default=1.0, mode=True

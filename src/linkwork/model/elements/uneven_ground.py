@@ -90,8 +90,9 @@ def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
     """Return distance and normal of a point whose foot point is inside a smooth part of the surface.
 
     `apart` (3,) [m] is the vector from the foot point to the point. The height of the surface has `slopes` (2,) and the
-    second derivatives `curvature` (2, 2) [1/m] at the foot point. The bend is that of the parallel surface through the
-    point: the derivative of the normal by the foot point, times that of the foot point by the point.
+    second derivatives `curvature` (2, 2) [1/m] at the foot point. The bend is the curvature of the parallel surface
+    through the point: the derivative of the normal by the foot point, times the derivative of the foot point by the
+    point.
     """
     p, q = slopes
     length = np.sqrt(1.0 + p * p + q * q)

@@ -13,9 +13,9 @@ from linkwork.model.elements.constraint import UNBOUNDED, Bound, Constraint
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
 from linkwork.model.joints import JointKind
-from linkwork.model.mimic import Mimic
+from linkwork.model.mimic_joints import Mimic
 from linkwork.model.model_faults import Fault
-from linkwork.model.parameter_rules import is_traced
+from linkwork.model.parameter_value_checks import is_traced
 from linkwork.spatial.scalar import Number
 
 DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal
@@ -182,11 +182,11 @@ def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointK
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each velocity constraint that has the name of another one: schedules switch them by name."""
+    """Yield a fault for each name that several velocity constraints have: schedules switch them by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):
             if one.name in owners:
-                reason = f"its name is also that of a {owners[one.name]}, but schedules switch elements by name"
+                reason = f"a {owners[one.name]} has this name too, but schedules switch elements by name"
                 yield Fault(reason, one.label, "give it another name")
             owners.setdefault(one.name, one.what)

@@ -31,7 +31,7 @@ def shares(
     """Return the share of every event in one impact, from the numbers of the constraints to which the events belong.
 
     `fired` says which events occurred; the shares of the others are zero. `energies` (n,) [J], `impulses` (n,) [N s or
-    N m s] and `gaps` (n,) [m or rad] are those of all constraints. All values may be traced.
+    N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be traced.
     """
     here = [where(one, 1.0, 0.0) for one in fired]
     first: list[Number] = []

@@ -32,8 +32,9 @@ class Switching(NamedTuple):
     `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
     step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
     functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
-    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
-    an event function may be negative, though it is not so at its end, or 1; None if no function can be.
+    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at
+    which an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is
+    None if no function can be so.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -47,8 +48,8 @@ class Bracket(NamedTuple):
 
     No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
     are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
-    last, and -2 if `low` moved by little of the bracket: an event function is then almost zero at `low`, but its event
-    is far away.
+    last, and -2 if `low` moved by a small part of the bracket: an event function is then almost zero at `low`, but its
+    event is far away.
     """
 
     low: Number
@@ -186,8 +187,9 @@ def first_event(
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
     `functions(t)` returns the event functions (k,) on a curve, as floats. `hidden(begin, end)` returns the fraction of
-    an interval at which a function may be negative though it is not at the end, or 1. If the functions are not negative
-    there, it is returned if they change there, as those of a guard that is armed again; see `_first_crossing`.
+    an interval at which a function may be negative though it is not at the end, or 1. If no function is negative at
+    this fraction, its time is returned, because a function may change there, such as that of a guard that is armed
+    again.
     """
     for _ in range(PROBES if hidden is not None else 0):
         assert hidden is not None

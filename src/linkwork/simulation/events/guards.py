@@ -94,9 +94,9 @@ def distances(mechanism: Mechanism, q: Array) -> list[Number]:
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
     """Return the arming state (g,) of the g latches and guards, updated at q (nq,); only armed ones can fire.
 
-    For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed, else
-    the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,) is the
-    arming state before.
+    The arming state of a latch is the side from which the joint approaches the latching position. That of a guard is 1
+    if armed, else the negative threshold below which the guard is armed again. `values` are the guards' values, `armed`
+    (g,) is the arming state before.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):

@@ -16,7 +16,7 @@ from linkwork.algorithms.mimic_reduction import (
     to_tree,
 )
 from linkwork.algorithms.rigid_contact import forces_of
-from linkwork.algorithms.solid_contact.touching_solids import RigidSolids
+from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism

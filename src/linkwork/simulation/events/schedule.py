@@ -139,9 +139,9 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return those of the element kinds `sections` that an error message lists.
+    """Return the element kinds among `sections` that an error message lists.
 
-    They are the kinds that linkwork defines, and the user-defined kinds that the mechanism has.
+    The result has the kinds that linkwork defines, and the user-defined kinds that the mechanism has.
     """
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
@@ -226,7 +226,7 @@ def mode_event(parameter: str, value: float) -> str:
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
     """Return the status of a batch member whose controller sets the modes `names` to the values `modes`.
 
-    It is RUNNING if all values are valid, else the reason why the member ends.
+    The status is RUNNING if all values are valid, else the reason why the member ends.
     """
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):

@@ -105,9 +105,9 @@ def slip_work(mechanism: Mechanism, begin: StepState, end: StepState) -> Number:
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
     """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
 
-    The first belongs to backward slip, the second to forward slip: it is negative where slip in that direction begins
-    or ends. `slip` (n,) are the slip directions, v (nv,) the velocities, and `carried` the constraint forces [N m or
-    N].
+    The first function belongs to backward slip and the second to forward slip; each is negative where slip in its
+    direction begins or ends. `slip` (n,) are the slip directions, v (nv,) the velocities, and `carried` the constraint
+    forces [N m or N].
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
@@ -138,7 +138,7 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
     """Return the slip direction (-1, 0, 1) of each bounded constraint after the slip events `which` (2n,).
 
-    `slip` are the directions before.
+    `slip` (n,) are the slip directions before the events.
     """
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [

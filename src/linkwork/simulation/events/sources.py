@@ -13,15 +13,15 @@ import numpy as np
 
 from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.double_zero_crossings import dips_of
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
-from linkwork.simulation.events.hidden_crossings import dips_of
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
-from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
+from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
@@ -87,9 +87,9 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `watched`.
 
-    Values and slopes of latches and guards follow, see `hidden_crossings.Dips`. The last entry of `watched` is 1 if the
-    run can continue, and 0 if the last event was not `possible` or a guard is nan. The state is that at time t [s].
-    `held` (nv,) are the joint forces of a sampled controller.
+    After them, `watched` has the values and slopes of latches and guards; see `double_zero_crossings.Dips`. The last
+    entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The
+    state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism

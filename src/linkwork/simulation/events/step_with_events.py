@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, first_dip
 from linkwork.simulation.events.event_location import Switching, locate
-from linkwork.simulation.events.hidden_crossings import count_of, dips_in, first_dip
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
-from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState, select
+from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Condition, Number
 
 
@@ -24,7 +24,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 
     Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
     middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
-    ends of steps, or with `locate_contacts` at the located instants. A system without events makes the plain step.
+    ends of steps, or with `locate_contacts` at the located instants. The steps of a system without events are plain
+    steps.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 

@@ -114,7 +114,7 @@ class ContactSwitching:
     def begin(self, now: StepState) -> StepState:
         """Return the state `now` at the start of the step, with every contact apart, sliding or sticking.
 
-        Contact states that occur only at the end of a step are replaced by these lasting ones.
+        Contact states that occur only at the end of a step are replaced by one of these three states.
         """
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
@@ -142,7 +142,7 @@ class ContactSwitching:
     def functions(self, begin: StepState, end: StepState) -> Array:
         """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`.
 
-        They are evaluated in the state `end`.
+        The functions are evaluated in the state `end`.
         """
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
@@ -234,7 +234,7 @@ def _states(mechanism: Mechanism, found: list[ContactForce]) -> list[Number]:
 def _changed(memory: Memory, number: list[Number], anchor: Sequence[Array], at: Number) -> Memory:
     """Return the contact memory (states, anchors, times) after the contact states change to `number` at time `at` [s].
 
-    `memory` is the one before; `anchor` (n, 3) [m] are the anchors after the change.
+    `memory` is the contact memory before the change; `anchor` (n, 3) [m] are the anchors after the change.
     """
     pairs = zip(number, memory.number, memory.entered, strict=True)
     return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])

@@ -261,7 +261,7 @@ class Interval:
     def work(self, dv: Array, loads: Loads) -> Array:
         """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,) under `loads`.
 
-        The changes of the ledger in the step follow, if the state has one.
+        The changes of the work ledger in the step follow, if the state has one.
         """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.rates(middle, dv / self.h, loads, self.now) * self.h

@@ -88,7 +88,7 @@ class Friction(NamedTuple):
 def coulomb(v: Array, needed: Array, limits: Array) -> Array:
     """Return the friction impulses (nv,) [N m s or N s] by Coulomb's law, positive against positive velocities v (nv,).
 
-    Where the velocity is zero, the impulse is the one `needed` (nv,) to keep it zero, but at most the limit in `limits`
+    Where the velocity is zero, the impulse is `needed` (nv,), which keeps it zero, but at most the limit in `limits`
     (nv,); elsewhere it is the limit with the sign of the velocity.
     """
     return np.array(

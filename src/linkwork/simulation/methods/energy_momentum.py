@@ -68,9 +68,10 @@ class EnergyMomentum(Variational):
     """The variational step with one more unknown, an impulse along the motion, that balances the energy. Order 2.
 
     As in the discrete gradient of Gonzalez, the impulse closes the energy balance and vanishes with the square of the
-    step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the step.
-    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid body
-    has no internal motion; the mean of its velocities before and after the step is its motion, which conserves energy.
+    step. The impulse is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the
+    step. Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid
+    body has no internal motion; the mean of its velocities before and after the step is its motion, which conserves
+    energy.
     """
 
     rotation = MEAN_VELOCITY
@@ -91,15 +92,15 @@ class EnergyMomentum(Variational):
     def unknowns(mechanism: Mechanism) -> int:
         """Return the number of unknowns of a step: joint motion, multipliers, and the factor of the energy impulse.
 
-        The energy impulse is the one that balances the energy; its factor is called the kick.
+        The energy impulse balances the energy; its factor is called the kick.
         """
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
         """Return the residuals of the step's equations for motion dv (nv,), multipliers (nh,) and energy impulse.
 
-        `kick` is the factor of the impulse along the motion that balances the energy. `singular` is that of
-        `Variational.evaluated`.
+        `kick` is the factor of the impulse along the motion that balances the energy. See `Variational.evaluated` for
+        `singular`.
         """
         found, u = super().evaluated(dv, multipliers, singular=singular), dv / self.h
         begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
@@ -238,9 +239,9 @@ class EnergyBalance:
     def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
-        It is computed from the pose increments `bodies`. The difference of two potential energies would have the
-        round-off of their size. Where the motion reverses, an impulse along the slow motion would have to balance this
-        round-off; it would grow as the step decreases.
+        The change is computed from the pose increments `bodies`. A difference of two potential energies would have a
+        round-off in proportion to these energies. Where the motion reverses, an impulse along the slow motion would
+        have to balance this round-off; it would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -269,7 +270,7 @@ class EnergyBalance:
     def _force_energy(self) -> Number:
         """Return the energy [J] that all forces would add to the mechanism at rest in a step without constraints.
 
-        It is part of the scale of energy errors.
+        This energy is part of the scale of energy errors.
         """
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)

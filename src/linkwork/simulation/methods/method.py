@@ -33,8 +33,8 @@ class OutOfTime(Exception):
 class IterationHistory:
     """Convergence history of one implicit step: the relative residual after every iteration, for floats.
 
-    `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate. An iteration that ends after the
-    `deadline` [s], a time of `time.perf_counter`, raises OutOfTime.
+    `residual` (nv,) and `errors` (nh,) are the residual and the constraint errors of the best iterate. An iteration
+    that ends after the `deadline` [s], a time of `time.perf_counter`, raises OutOfTime.
     """
 
     def __init__(self, deadline: float = np.inf) -> None:

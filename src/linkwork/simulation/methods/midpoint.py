@@ -31,7 +31,6 @@ from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import JOINTS
 from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.dry_friction import (
     LOCKED,
@@ -46,6 +45,7 @@ from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
+from linkwork.simulation.work_ledger import JOINTS
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
@@ -100,9 +100,9 @@ class StepConstraints(NamedTuple):
     def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
         """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        They are to be subtracted from the present iterate. `solve` solves Newton's equations with constraint rows.
-        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is that of the equations of motion
-        without them.
+        Subtract the corrections from the present iterate. `solve` solves Newton's equations with constraint rows.
+        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is the residual of the equations of
+        motion without them.
         """
         rows = ConstraintRows(self.along, self.end)
         return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)
@@ -350,7 +350,7 @@ class Midpoint:
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
         """Return the relative residual, and Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
+        Both are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
         matrix without the derivatives of contact and controller forces.
         """
         q, mean = self._middle(v)

@@ -113,9 +113,9 @@ class MidStepContact(NamedTuple):
 
     Both kinds of axes are columns (3, 3), normal first. `slides` is whether the contact slid in the last step;
     `approach` [m/s] and `slip` (2,) [m/s] are its velocity before the impulses, and contacts that approach at most at
-    the speed `slow` [m/s] do not bounce. A block is a group of rows for the impulse solver. `facing`
-    is the block of the contact force; `rolling` and `spinning` are blocks of friction torques, or None. `number` is the
-    number of its first block in the list of all blocks.
+    the speed `slow` [m/s] do not bounce. A block is a group of rows for the impulse solver. `facing` is the block of
+    the contact force; `rolling` and `spinning` are blocks of friction torques, or None. `number` is the number of its
+    first block in the list of all blocks.
     """
 
     contact: ContactLaw
@@ -156,8 +156,9 @@ class MidStepContact(NamedTuple):
         A contact that slid in the last step has the dynamic coefficient until its slip stops or reverses. All other
         contacts, also those that have just closed, stick if the static coefficient is large enough for that, and
         otherwise slide with the dynamic one. The first pass finds which of them stick: `slip` (2,) [m/s] is the slip
-        velocity after it, and that before the impulses in the first pass. `drift` (6,) [m/s, rad/s] is the change of
-        the row speeds until the end of the step. Friction of a contact that continues to slide opposes its mean slip.
+        velocity after it; in the first pass, it is the slip velocity before the impulses. `drift` (6,) [m/s, rad/s] is
+        the change of the row speeds until the end of the step. Friction of a contact that continues to slide opposes
+        its mean slip.
         """
         static, dynamic = self.contact.friction
         halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
@@ -215,8 +216,8 @@ def pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first:
 
     The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
     mid-step to the end in free flight, from the velocities v (nv,) after the last pass: three for the force, then
-    spinning and rolling. It is zero in the `first` pass. Redundant contacts that stick remain compatible, because the
-    velocities after the first pass satisfy their conditions.
+    spinning and rolling. The drift is zero in the `first` pass. Redundant contacts that stick remain compatible,
+    because the velocities after the first pass satisfy their contact conditions.
     """
     position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
     met = contact_rates(m.tree, position, speed, rate, [one.own for one in there])

@@ -45,7 +45,7 @@ class Middle:
         """Return the velocities (nv,) at mid-step after the impulses of all forces, without contact impulses.
 
         Velocity-dependent forces are evaluated as if these velocities were v (nv,). `free_flight` has already changed
-        the velocities by the gyroscopic terms of single bodies; the remaining ones act here.
+        the velocities by the gyroscopic terms of single bodies; the remaining gyroscopic terms act here.
         """
         system, last, m = self.system, self.v, self.system.mechanism
         loads, mean = self.loads(v), (last + v) * 0.5

@@ -1,4 +1,4 @@
-"""The step of Moreau's method for a mechanism: with solids, or with contacts of points only."""
+"""The step of Moreau's method for a mechanism: with solids, or with point contacts only."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 def solved_step(step: FailedStep) -> float | None:
     """Return a smaller step h / 2^k [s] that solves the interval of a failed step h, tried in plain Python.
 
-    None if none was found in SHORTER_SECONDS.
+    The result is None if no such step was found in SHORTER_SECONDS.
     """
     deadline = time.perf_counter() + SHORTER_SECONDS
     with np.errstate(all="ignore"):
@@ -94,8 +94,8 @@ def solved_step(step: FailedStep) -> float | None:
 def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
     """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
 
-    It is None if all are solved. The second result is false if the search reached the `deadline` [s] before the answer
-    was known.
+    The history is None if all substeps are solved. The second result is false if the search reached the `deadline` [s]
+    before the answer was known.
     """
     assert step.method.equations
     t, now, history = step.t, step.now, None

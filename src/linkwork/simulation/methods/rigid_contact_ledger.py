@@ -1,4 +1,4 @@
-"""Ledger of a step with rigid contacts: work of contacts and of bounded constraints, impulse of the ground."""
+"""Entries of the work ledger for a step with rigid contacts: work of contacts and clutches, impulse of the ground."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import CLUTCHES, CONTACTS, ground_impulse
 from linkwork.simulation.state import StepState
+from linkwork.simulation.work_ledger import CLUTCHES, CONTACTS, ground_impulse
 from linkwork.spatial.scalar import Array, Number
 
 
@@ -26,10 +26,10 @@ def ledger_of_step(
     after: Array,
     push_out: Number,
 ) -> Array:
-    """Return the work [J] of a step, and the changes of its ledger if the state `now` has one.
+    """Return the work [J] of a step, and the changes of the work ledger if the state `now` has one.
 
-    `done` has those of all other forces. The impulses p of the `blocks` change the velocities (nv,) from `before` to
-    `after`. `push_out` [J] is the work of moving contacts out of penetration.
+    `done` has the work and the changes that all other forces cause. The impulses p of the `blocks` change the
+    velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of penetration.
     """
     works: list[Number] = [0.0, 0.0]
     for block, impulse in zip(blocks, p, strict=True):
@@ -45,9 +45,9 @@ def ledger_of_step(
 
 
 def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
-    """Return the state `moved` after a step h [s] with the ground impulse added to its ledger (see `ledger`), if any.
+    """Return the state `moved` after a step h [s], with the impulse of the ground added to its work ledger, if any.
 
-    q (nq,) and v (nv,) are those at mid-step, where the contact impulses act.
+    q (nq,) and v (nv,) are the coordinates and velocities at mid-step, where the contact impulses act.
     """
     if not len(moved.ledger):
         return moved

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from linkwork.algorithms.tangent_space import integrate
-from linkwork.simulation.ledger import CONTACTS
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
+from linkwork.simulation.work_ledger import CONTACTS
 from linkwork.spatial.scalar import Array, Condition, Number
 
 

@@ -195,7 +195,7 @@ class Variational:
         return moved.booked(np.array([balance.work, contacts, 0.0, joints, *ground]))
 
     def _touched(self, work: Array) -> Array:
-        """Return the work and the ground's impulse (7,) of contacts from the changes of the ledger, or an empty array.
+        """Return the work and the impulse of the ground (7,) from the changes of the work ledger, or an empty array.
 
         Only these entries are stored in each iteration.
         """
@@ -210,8 +210,8 @@ class Variational:
     def first_motion(self) -> Array:
         """Return a first guess of the joint motion (nv,) in the step.
 
-        It is of second order in the step if that costs less than an iteration. It treats joint springs and dampers
-        implicitly, as Newton's matrix does, so that it is useful for stiff ones.
+        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
+        dampers implicitly, as Newton's matrix does, so that the guess is useful for stiff ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h

@@ -284,8 +284,8 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
     """Draw the mechanism in one position, with body poses X (nbodies + 1, 4, 4); distant bodies are drawn first.
 
-    `axes` are those of the figure, `view` is the projection, `bones` the skeleton of the mechanism, `shade` the opacity
-    from 0 to 1, and `order` the drawing order; lines are thicker if the mechanism has `few` bodies.
+    `axes` are the axes of the figure, `view` is the projection, `bones` the skeleton of the mechanism, `shade` the
+    opacity from 0 to 1, and `order` the drawing order; lines are thicker if the mechanism has `few` bodies.
     """
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
@@ -321,8 +321,8 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
     """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order.
 
-    X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are those of the
-    body in its frame.
+    X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are the points of
+    the body in its frame.
     """
     own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
     return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
@@ -331,8 +331,8 @@ def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
     """Draw the visual shape `solid` of a body with this `color`: its filled outline and its edges.
 
-    X (nbodies + 1, 4, 4) are the body poses, `axes` those of the figure, `view` is the projection, `shade` the opacity
-    from 0 to 1, and `order` the drawing order.
+    X (nbodies + 1, 4, 4) are the body poses, `axes` are the axes of the figure, `view` is the projection, `shade` the
+    opacity from 0 to 1, and `order` the drawing order.
     """
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
@@ -351,8 +351,8 @@ def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: 
 def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) -> None:
     """Draw the guide line of a point-on-line loop, as long as the mechanism.
 
-    `axes` are those of the figure, `view` is the projection, `everything` (n, 3) [m] are all points of the mechanism,
-    and the line goes through `at` (3,) [m] in the direction `along` (3,).
+    `axes` are the axes of the figure, `view` is the projection, `everything` (n, 3) [m] are all points of the
+    mechanism, and the line goes through `at` (3,) [m] in the direction `along` (3,).
     """
     reach = (everything - at) @ along
     ends = at + np.outer([reach.min(), reach.max()], along)

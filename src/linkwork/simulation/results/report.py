@@ -15,7 +15,7 @@ from linkwork.algorithms.constraints.articulated_body_solver import DAMPING
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
-from linkwork.simulation.energy import balance
+from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_tolerances as limits
@@ -147,7 +147,7 @@ def _loops(run: RunData) -> Iterator[Row]:
     yield Row("loop position error", error, far, verdict(error <= far), "m or rad")
     name, rate = "loop velocity error", float(np.nanmax(np.abs((J @ v[..., None])[..., 0]), initial=0.0))
     if method is not None and method.opens:
-        reason = "velocities of this method satisfy the constraints to its order only"
+        reason = "the velocities satisfy the constraints only to the order of the method"
         yield Row(name, rate, note=f"m/s or rad/s; not checked: {reason}", not_checked=reason)
     else:
         fast = bound * limits.at_least_one((np.abs(J) @ np.abs(v)[..., None])[..., 0])

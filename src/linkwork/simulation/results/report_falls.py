@@ -1,4 +1,4 @@
-"""Check of the report whether a mechanism with contacts has left all surfaces and falls for good."""
+"""Report check: whether a mechanism with contacts has fallen below all surfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Momentum checks of mechanisms that touch the world: the impulses of gravity and of the ground change the momentum.
+"""Report checks of the momentum of mechanisms that touch the world: gravity and the ground change it.
 
 The steps sum the impulse of the contacts with the world and its moment. The linear momentum changes by this impulse and
 that of gravity, the angular momentum about the origin of the world by the moments of both. The centre of mass between
@@ -13,16 +13,16 @@ import numpy as np
 
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.model.mechanism import WORLD, Mechanism
-from linkwork.simulation.ledger import IMPULSE, LEDGERS
-from linkwork.simulation.ledger_series import GROUND_IMPULSE
 from linkwork.simulation.results.report_rows import Row, checked
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
+from linkwork.simulation.work_ledger import IMPULSE, WORK_ENTRIES
+from linkwork.simulation.work_ledger_series import GROUND_IMPULSE
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
 LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance: moments that cancel at rest
-CONTACTS, *_ = LEDGERS
+CONTACTS, *_ = WORK_ENTRIES
 IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to its equations
 
 
@@ -37,7 +37,7 @@ def why_not_with_ground(run: RunData) -> str:
         return ""
     label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
     may = f"{label} may touch the world"
-    if CONTACTS not in run.facts.ledgers:
+    if CONTACTS not in run.facts.ledger_entries:
         return f"{may}, and the run does not sum the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
         return f"{may}, and steps of {run.method!r} contain contact dampers implicitly, whose impulse is not summed"
@@ -47,7 +47,7 @@ def why_not_with_ground(run: RunData) -> str:
 def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]) -> Iterator[Row]:
     """Yield the report rows for linear and angular momentum of a mechanism that touches the world.
 
-    `weight` (..., 3) [N] is that of each batch member, and `scales` are the sizes of momenta (*batch,).
+    `weight` (..., 3) [N] is the weight of each batch member, and `scales` are the sizes of momenta (*batch,).
     """
     momentum, centre = run.momentum, run["center_of_mass"]
     ground = _ground(run)

@@ -1,4 +1,4 @@
-"""Report rows on velocity limits and effort limits of joints. They give information and do not fail a report."""
+"""Report rows about velocity limits and effort limits of joints, for information: they do not fail a report."""
 
 from __future__ import annotations
 

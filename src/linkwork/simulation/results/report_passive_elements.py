@@ -1,10 +1,10 @@
-"""Checks of the report that passive elements add no energy: contacts, clutches and brakes, dampers and dry friction.
+"""Report checks: contacts, clutches, brakes, dampers and dry friction add no energy.
 
-The work of each kind of element is a ledger of its own, because the energy balance contains their sum: it is satisfied
-if contacts add as much energy as brakes remove. The energy that elements add is relative to the energy exchanged: the
-larger of the scale of the energy balance and the turnover of these elements, the sum of the energies that they take in
-and give back. Without event location, a contact spring is already compressed when it begins to act, by at most the path
-of a step: this adds energy in proportion to the square of the step.
+The work of each kind of element is an entry of the work ledger. The energy balance contains only the sum of these
+entries: it is also satisfied if contacts add as much energy as brakes remove. The energy that elements add is relative
+to the energy exchanged: the larger of the scale of the energy balance and the turnover of these elements, the sum of
+the energies that they take in and give back. Without event location, a contact spring is already compressed when it
+begins to act, by at most the path of a step: this adds energy in proportion to the square of the step.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.simulation.derived_series import run_energies
-from linkwork.simulation.energy import balance
-from linkwork.simulation.ledger import LEDGERS, kept_ledgers
-from linkwork.simulation.ledger_series import TITLES
+from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.results.report_rows import Row, checked
 from linkwork.simulation.results.report_tolerances import ADDED_BY_CONTACTS
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
+from linkwork.simulation.work_ledger import WORK_ENTRIES, ledger_entries
+from linkwork.simulation.work_ledger_series import TITLES
 from linkwork.spatial.scalar import Array
 
-CONTACTS, CLUTCHES, _ = LEDGERS
+CONTACTS, CLUTCHES, _ = WORK_ENTRIES
 ENERGY = "contact.energy"
 
 
 def passive_elements(run: RunData) -> Iterator[Row]:
     """Yield a report row for the work of each kind of passive elements, which fails if they have added energy."""
-    for name in kept_ledgers(run.mechanism, run.parameters):
+    for name in ledger_entries(run.mechanism, run.parameters):
         title = TITLES[name]
         why_not = _why_not(run, name)
         if why_not:
@@ -48,9 +48,9 @@ def passive_elements(run: RunData) -> Iterator[Row]:
 
 
 def _why_not(run: RunData, name: str) -> str:
-    """Return the reason why the ledger called `name` cannot be checked; empty if it can."""
-    if name not in run.facts.ledgers:
-        return f"method {run.method!r} does not sum it"
+    """Return the reason why the work of the elements `name` cannot be checked; empty if it can."""
+    if name not in run.facts.ledger_entries:
+        return f"method {run.method!r} does not sum this work"
     needed = [f"work.{name}", "q", "v", "work"] + ([ENERGY] if name == CONTACTS and not run.facts.rigid else [])
     absent = [one for one in needed if one not in run.recorded]
     if absent:

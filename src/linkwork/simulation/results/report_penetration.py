@@ -1,8 +1,8 @@
-"""Check of the report how deep contacts lie in surfaces, compared with what their stiffness and the load explain.
+"""Report check: how deep contacts lie in surfaces, compared with the depth that stiffness and load explain.
 
-A compliant contact may store at most the energy that the mechanism has brought: kinetic energy at the start, potential
-energy released since, and work of controllers and other forces. A few times the depth under the whole weight is
-allowed in addition. A rigid contact lies as deep as documented, a few times g h^2, or the path of a step after an
+A compliant contact may store at most the energy that the mechanism had available: kinetic energy at the start,
+potential energy released since, and work of controllers and other forces. A few times the depth under the whole weight
+is allowed in addition. A rigid contact lies as deep as documented, a few times g h^2, or the path of a step after an
 impact. A contact deeper than its own radius, or than half of the thickness of the surface, may pass through.
 """
 
@@ -44,7 +44,7 @@ def penetration(run: RunData) -> Iterator[Row]:
     if through:
         yield Row(name, "passed through", None, verdict(False), through)
         return
-    worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was in a surface at the examined samples"), 0.0
+    worst, ratio = Row(name, 0.0, None, verdict(True), "no contact was inside a surface at the examined samples"), 0.0
     for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
         m = run.varied(index)
         brought, weight = _brought(run, index), float(m.mass) * float(np.linalg.norm(m.gravity))
@@ -60,8 +60,8 @@ def penetration(run: RunData) -> Iterator[Row]:
                 size = THROUGH * _size(pair)
                 if depth > ratio * min(limit, size):
                     ratio = depth / max(min(limit, size), TINY)
-                    why = "is its size: it may pass through" if size < limit else "is explained by stiffness and load"
-                    why = why if size < limit or not run.facts.rigid else "is documented for this step"
+                    why = "is documented for this step" if run.facts.rigid else "is explained by stiffness and load"
+                    why = "is its radius or half the thickness: it may pass through" if size < limit else why
                     note = f"{member_name(run, number)}m; {pair.name!r} at {run.t[sample]:g} s; the limit {why}"
                     worst = Row(name, depth, min(limit, size), verdict(ratio <= 1.0), note)
     yield worst
@@ -100,7 +100,7 @@ def _samples(run: RunData, index: tuple[int, ...]) -> list[int]:
 
 
 def _brought(run: RunData, index: tuple[int, ...]) -> float:
-    """Return the energy [J] that a batch member can have stored in contacts."""
+    """Return the largest energy [J] that a batch member can have stored in contact springs."""
     stored = run.once(run_energies)
     kinetic, potential = (np.asarray(x)[index] for x in (stored.kinetic, stored.potential))
     others = run["work"][index] - run["work.contacts"][index]
@@ -109,7 +109,7 @@ def _brought(run: RunData, index: tuple[int, ...]) -> float:
 
 
 def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
-    """Return the largest depth [m] that the stiffness, the weight [N] and the energy [J] brought explain."""
+    """Return the largest plausible depth [m] of a contact, for the `weight` [N] and the energy `brought` [J]."""
     k = float(np.asarray(contact.stiffness))
     if contact.dissipation is None:
         return DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
@@ -117,7 +117,7 @@ def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
 
 
 def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
-    """Return the documented depth [m] of a rigid contact with the present speed [m/s], which may just have bounced."""
+    """Return the documented largest depth [m] of a rigid contact at a sample; `speed` [m/s] is its speed there."""
     h = run.settings.dt or 0.0
     gravity = float(
         np.max(np.linalg.norm(np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1))

@@ -1,4 +1,4 @@
-"""Check of the step size in the report: whether the steps resolve the recorded motion.
+"""Report check: whether the steps are small enough to resolve the recorded motion.
 
 Energy and momenta do not show every error: "energy-momentum" conserves them at any step. The second difference of a
 velocity that oscillates with w [1/s] is (w dt)^2 of its amplitude, and the error of a method of order p is proportional

@@ -14,13 +14,13 @@ import numpy as np
 from linkwork import evaluation
 from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.ledger import kept_ledgers
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
 from linkwork.simulation.state import MemberState
+from linkwork.simulation.work_ledger import ledger_entries
 from linkwork.spatial.scalar import Array
 
 Value = TypeVar("Value")
@@ -50,8 +50,8 @@ class Settings:
 class RunData:
     """The data of a run and the series derived from it; `Run` adds files, figures and the report.
 
-    `t` (T,) [s]; `recorded` maps names to series (*batch, T, ...); `final` is the state from which the run can be
-    continued; `wall` is the computing time [s].
+    `t` (T,) [s] are the times of the samples; `recorded` maps names to series (*batch, T, ...); `final` is the state
+    from which the run can be continued; `wall` is the computing time [s].
     """
 
     mechanism: Mechanism
@@ -138,7 +138,7 @@ class RunData:
             rigid=self.method == RIGID.name,
             coulomb=self.method == "midpoint" and not m.touches and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
-            ledgers=kept_ledgers(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
+            ledger_entries=ledger_entries(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
             clipped=self.settings.clip_effort,
         )
 

@@ -157,7 +157,7 @@ def _members(line: Array) -> Array:
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
     """Draw one line of a panel in the colour `color`; for a batch its median, a percentile band and a few members.
 
-    `axes` are those of the panel, and `name` is the name of the line in the legend.
+    `axes` are the axes of the panel, and `name` is the name of the line in the legend.
     """
     members = _members(line)
     if not batch:

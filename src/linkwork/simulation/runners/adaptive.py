@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from linkwork.simulation.events.double_zero_crossings import Dips, count_of, dips_in, first_dip
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_location import first_event
-from linkwork.simulation.events.hidden_crossings import Dips, count_of, dips_in, first_dip
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event

@@ -36,8 +36,8 @@ class Projected(NamedTuple):
 class MemberKernels:
     """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series.
 
-    They are functions of flat arrays, compiled at first use. Samples are computed in plain Python if the run has only a
-    few.
+    The functions take flat arrays and are compiled at first use. Samples are computed in plain Python if the run has
+    only a few.
     """
 
     def __init__(self, program: MemberProgram, dt: float, target: str, samples: int):
@@ -122,7 +122,8 @@ class MemberKernels:
     ) -> Callable[..., Array]:
         """Return a function of flat arrays, compiled if `compiled` is true, else `function` itself.
 
-        `sizes` are the sizes of its arrays, and `results` is that of its result. `name` and `more` identify its kernel.
+        `sizes` are the sizes of its arrays, and `results` is the size of its result. `name` and `more` identify its
+        kernel.
         """
         if not compiled:
             return lambda *arrays: np.asarray(function(*arrays), dtype=float)

@@ -61,7 +61,7 @@ def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances)
     """Return a function that makes solvers of the adaptive method named `method`.
 
     Its arguments are joint forces (nv,), and parameters and gains. `derivative` is the time derivative of the state,
-    and `tolerances` are those of the solvers.
+    and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 

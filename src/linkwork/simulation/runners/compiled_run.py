@@ -17,7 +17,6 @@ from linkwork.simulation.events.impulses import Impact, constraint_forces, impac
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
-from linkwork.simulation.ledger import CLUTCHES
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
@@ -34,6 +33,7 @@ from linkwork.simulation.state import (
     unflatten,
 )
 from linkwork.simulation.user_functions import Values
+from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 from linkwork.spatial.traceable_loops import record, repeat
 from linkwork.tolerances import HUGE
@@ -367,7 +367,7 @@ class BatchProgram:
 def series_name(program: MemberProgram) -> str:
     """Return a text that identifies the series that `program` records.
 
-    It has their names, and a hash of user-defined formulas.
+    The text has their names, and a hash of user-defined formulas.
     """
     users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
     formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))

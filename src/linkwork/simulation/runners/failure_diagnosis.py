@@ -79,7 +79,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
     """Return a text that names joints whose common motion has almost no inertia in the last state, or "".
 
-    The state is that of the batch member at `index` of the `runner`. An example is gimbal lock: three revolute joints
+    The state belongs to the batch member at `index` of the `runner`. An example is gimbal lock: three revolute joints
     with massless links between them, two of which become parallel.
     """
     problem = runner.problem

@@ -11,6 +11,7 @@ from linkwork.errors import LinkworkError, NotConverged, ShapeError, unknown_nam
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import method_of, refuse_unfit
 from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
@@ -22,8 +23,7 @@ from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.simulated_system import System
-from linkwork.simulation.start_anchors import with_anchors_at_start
-from linkwork.simulation.start_checks import refuse_open, refuse_slipping
+from linkwork.simulation.start_state_checks import refuse_open, refuse_slipping
 from linkwork.spatial.scalar import Array
 
 

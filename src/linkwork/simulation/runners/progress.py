@@ -17,7 +17,7 @@ Watch = Callable[[float], None]
 def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
     """Provide, as a context manager, a function to be called with the completed fraction of a run.
 
-    It is the user's function `progress`, one that draws a bar called `title`, or one that does nothing.
+    The function is the user's `progress`, or draws a bar called `title`, or does nothing.
     """
     if callable(progress):
         yield progress

@@ -40,8 +40,8 @@ def kernel_of(
 ) -> Kernel:
     """Return the compiled kernel of a program of a run, such as its steps, from the cache if possible.
 
-    `name` distinguishes the programs of a problem. `shapes` are those of its inputs, `results` those of its outputs,
-    and `counts` is the number of loop counts it takes.
+    `name` distinguishes the programs of a problem. `shapes` are the shapes of its inputs, `results` the shapes of its
+    outputs, and `counts` is the number of loop counts it takes.
     """
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))

@@ -82,7 +82,7 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
 def _remedy(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
     """Return the text of a remedy, such as a smaller step, that worked in a trial run, or that none was found.
 
-    The failed step is that of the batch member at `index` of the `runner` in the state `now`.
+    The failed step belongs to the batch member at `index` of the `runner` in the state `now`.
     """
     if runner.problem.in_python:
         return f"try dt={runner.dt / 4:g} (not tried, because a trial would call the controller in Python)"
@@ -120,7 +120,7 @@ class Reached(NamedTuple):
 def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, deadline: float) -> Iterator[Trial]:
     """Yield trial runs with smaller steps: from the start of the run, then from the state `now` before the failure.
 
-    The run is that of the batch member at `index` of the `runner`. A trial from the start shows that the advice works.
+    The run belongs to the batch member at `index` of the `runner`. A trial from the start shows that the advice works.
     If there is no time for it, a trial from `now` shows that a smaller step solves the interval in which the step
     failed. The trials end at the `deadline` [s], a time of `time.perf_counter`.
     """
@@ -184,7 +184,7 @@ def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: flo
 def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> float | None:
     """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`.
 
-    The failed step is that of the batch member at `index` of the `runner`. None if no step was found in RK4_SECONDS, or
+    The failed step belongs to the batch member at `index` of the `runner`. None if no step was found in RK4_SECONDS, or
     the mechanism is too large to compile its state derivative quickly.
     """
     alone, t = runner.problem.alone(index), float(now.step) * runner.dt

@@ -37,7 +37,7 @@ def processor() -> Processor:
 def identity(host: Processor) -> str:
     """Return a text with all properties of the computer on which generated code depends, for the cache key.
 
-    These are the processor `host`, its vector width, and the versions of LLVM and llvmlite.
+    The properties are the processor `host`, its vector width, and the versions of LLVM and llvmlite.
     """
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"

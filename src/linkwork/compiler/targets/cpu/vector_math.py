@@ -264,7 +264,7 @@ def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
 def _libm(module: ir.Module, name: str, width: int) -> Any:
     """Return an IR function that calls the C library's function `name` for each lane.
 
-    It is out of line, so that the usual path is short.
+    The call is not inlined, so that the usual path is short.
     """
     double, type_ = ir.DoubleType(), _lanes(ir.DoubleType(), width)
     function = _declared(module, f"lw.libm.{name}.{width}", ir.FunctionType(type_, [type_]))
@@ -336,7 +336,7 @@ def _asin(x: Lanes) -> list[Lanes]:
 def _acos(x: Lanes) -> list[Lanes]:
     """Return the arccosine of x, with an error of at most 4 ulp.
 
-    It is pi/2 - arcsin x for small |x|, and near 1 and -1 twice the folded angle, from 0 and from pi.
+    The result is pi/2 - arcsin x for small |x|, and near 1 and -1 twice the folded angle, from 0 and from pi.
     """
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose((x < 0.0).choose(2.0, 0.0), 1.0), outer.choose(2.0, -1.0) * angle.sign_of(x))]
@@ -386,8 +386,8 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
     """Return the two uniform random numbers of one block of the random generator (see `spatial.random_numbers`).
 
-    They have the same bits as those of `spatial.random_numbers.pair`; `stream` includes the block number. NaN if an
-    argument is not an integer from 0 to 2^53 - 1.
+    The numbers have the same bits as the results of `spatial.random_numbers.pair`; `stream` includes the block number.
+    They are NaN if an argument is not an integer from 0 to 2^53 - 1.
     """
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]

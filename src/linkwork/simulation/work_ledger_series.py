@@ -1,10 +1,10 @@
-"""Recorded series of the ledger: work of passive elements, and impulse of the ground; see the module `ledger`."""
+"""Recorded series of the work of passive elements and of the impulse of the ground, read from the work ledger."""
 
 from __future__ import annotations
 
-from linkwork.simulation.ledger import IMPULSE, LEDGERS
 from linkwork.simulation.series_definition import Axis, RunFacts, Series
 from linkwork.simulation.state_series import six
+from linkwork.simulation.work_ledger import IMPULSE, WORK_ENTRIES
 
 TITLES = {
     "contacts": "work of contacts",
@@ -18,17 +18,19 @@ _IMPULSE = Axis("impulse", ("px", "py", "pz", "lx", "ly", "lz"))
 def _work(number: int, name: str) -> Series:
     return Series(
         f"work.{name}", TITLES[name], "J", sample=lambda now: now.state.motion.ledger[number],
-        exists=lambda facts: name in facts.ledgers, by_default=True,
+        exists=lambda facts: name in facts.ledger_entries, by_default=True,
     )  # fmt: skip
 
 
 def _touches_world(facts: RunFacts) -> bool:
     pairs = facts.mechanism.contact_pairs
-    return "contacts" in facts.ledgers and any(0 in (one.contact.at.body, one.surface.place.body) for one in pairs)
+    return "contacts" in facts.ledger_entries and any(
+        0 in (one.contact.at.body, one.surface.place.body) for one in pairs
+    )
 
 
 LEDGER_SERIES: tuple[Series, ...] = (
-    *(_work(number, name) for number, name in enumerate(LEDGERS)),
+    *(_work(number, name) for number, name in enumerate(WORK_ENTRIES)),
     Series(
         GROUND_IMPULSE, "impulse of the ground and its moment about the origin", six("N s", "N m s"), (_IMPULSE,),
         lambda now: now.state.motion.ledger[IMPULSE], exists=_touches_world,

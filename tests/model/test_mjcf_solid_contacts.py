@@ -1,4 +1,4 @@
-"""MJCF contacts of solids: with contacts=True, geoms of two moving bodies collide, and so do cylinders and meshes."""
+"""Contacts of MJCF models as solids: with contacts=True, geoms of two moving bodies, cylinders and meshes collide."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def loaded(folder: Path, world: str, rest: str = "", **options: Any) -> tuple[lw
 
 
 def distances(m: lw.Mechanism, q: Array) -> dict[str, float]:
-    """The smallest distance of the contact points of each pair of solids, by the name of the pair."""
+    """The smallest distance of the contact points of each solid pair, by the name of the pair."""
     bodies = BodyRows(m.solid_pairs)
     poses, found = body_poses(m, q), {}
     for group in groups_of(m.solid_pairs, bodies):
@@ -53,7 +53,7 @@ GEOMS = ('type="cylinder" size="0.1 0.2"', 'type="mesh" mesh="m"')
 
 
 @pytest.mark.parametrize("geom", GEOMS)
-def test_distance_to_the_floor_is_that_of_mujoco(geom: str, tmp_path: Path) -> None:
+def test_distance_to_the_floor_matches_mujoco(geom: str, tmp_path: Path) -> None:
     """At any attitude of a turned and offset geom."""
     m, said = loaded(tmp_path, FLOOR + free("b", f'{geom} euler="20 30 40" pos="0.1 0.2 0.3" margin="9"'), HULL)
     assert len([text for text in said if "margin and gap of b" in text]) == 1
@@ -74,7 +74,7 @@ def test_a_mesh_with_many_vertices_is_simplified_with_a_reported_deviation(tmp_p
     points /= np.linalg.norm(points, axis=1)[:, None]
     mesh = f'<asset><mesh name="m" vertex="{" ".join(f"{x:.6f}" for x in points.ravel())}"/></asset>'
     m, said = loaded(tmp_path, FLOOR + free("ball", 'type="mesh" mesh="m"', "0 0 2"), mesh)
-    assert "shapes with fewer corners than written: ball (64 vertices, up to 0." in said[0]
+    assert "shapes approximated by fewer points than they have: ball (64 vertices, up to 0." in said[0]
     shape = m.solid_pairs[0].first.shape
     assert isinstance(shape, lw.Hull)
     assert len(shape.points) == 64
@@ -119,7 +119,7 @@ def random_scene(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pairs_of_solids_are_the_pairs_of_mujoco(seed: int, tmp_path: Path) -> None:
+def test_solid_pairs_match_mujoco(seed: int, tmp_path: Path) -> None:
     m, _ = loaded(tmp_path, random_scene(seed), HULL)
     with quiet():
         model = mujoco.MjModel.from_xml_path(str(tmp_path / "model.xml"))
@@ -138,7 +138,7 @@ def test_pairs_of_solids_are_the_pairs_of_mujoco(seed: int, tmp_path: Path) -> N
     assert found
 
 
-def test_geoms_with_the_names_of_bodies_and_without_names(tmp_path: Path) -> None:
+def test_geoms_with_names_of_bodies_or_without_names_get_unique_names(tmp_path: Path) -> None:
     """A name in a collision stands for one geom, also if a body has the same name and several geoms."""
     two = '<body name="a" pos="0 0 1"><freejoint/><geom name="a" size="0.1"/><geom size="0.1" pos="1 0 0"/></body>'
     m, _ = loaded(tmp_path, FLOOR + two + free("b", 'size="0.1"', "0 5 1") + free("a 1", 'size="0.1"', "0 9 1"))
@@ -149,7 +149,7 @@ def test_geoms_with_the_names_of_bodies_and_without_names(tmp_path: Path) -> Non
     }  # fmt: skip
 
 
-def test_parameters_of_a_pair_are_those_of_mujoco(tmp_path: Path) -> None:
+def test_parameters_of_a_pair_match_mujoco(tmp_path: Path) -> None:
     """Friction is the larger one; with the sum of both inverse inertias, two equal balls are half as stiff."""
     balls = free("a", 'size="0.1" friction="0.3"') + free("b", 'size="0.1" friction="0.5"', "0 0 2")
     m, _ = loaded(tmp_path, FLOOR.replace("/>", ' friction="0.1"/>') + balls)
@@ -163,7 +163,7 @@ def test_parameters_of_a_pair_are_those_of_mujoco(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gap", "warned"), [(-0.001, False), (-0.05, True)])
-def test_a_deep_start_is_one_warning(gap: float, warned: bool, tmp_path: Path) -> None:
+def test_a_start_with_deep_overlaps_gives_one_warning(gap: float, warned: bool, tmp_path: Path) -> None:
     world = FLOOR + free("a", 'size="0.1"', "0 0 1") + free("b", 'type="box" size="0.1 0.1 0.1"', f"0 0 {1.2 + gap}")
     m, said = loaded(tmp_path, world)
     texts = [text for text in said if "start deep inside each other" in text]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import processor_variants
+import other_instruction_sets
 
 TEST = "from importlib import import_module\nimport numpy as np\n\ndef test_{name}():\n    assert {what}\n"
 
@@ -21,8 +21,8 @@ def inside() -> Any:
 def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inside, "__cpu_features__", {"SSE42": True, "AVX2": True, "FMA3": True, "X86_V3": True})
     monkeypatch.setattr(inside, "__cpu_dispatch__", ["X86_V3", "X86_V4"])
-    monkeypatch.setattr(processor_variants, "_core_in_use", lambda settings: settings["OPENBLAS_CORETYPE"])
-    found = {variant.name: variant for variant in processor_variants.variants()}
+    monkeypatch.setattr(other_instruction_sets, "_core_in_use", lambda settings: settings["OPENBLAS_CORETYPE"])
+    found = {variant.name: variant for variant in other_instruction_sets.variants()}
     assert found["numpy"].settings == {"NPY_DISABLE_CPU_FEATURES": "X86_V3"}  # others would be warned about
     if "NumPy is built with" not in found["Haswell"].why_not:
         assert found["Haswell"].why_not == ""
@@ -40,29 +40,29 @@ def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypat
     ],
 )
 def test_pytest_output_is_parsed(output: str, code: int, shown: str, passed: bool) -> None:
-    result = processor_variants.read(output, code, 1.0)
+    result = other_instruction_sets.read(output, code, 1.0)
     assert (str(result), result.passed) == (shown, passed)
     assert len(result.failures) == output.count("FAILED") + output.count("ERROR")
 
 
 def test_variant_runs_tests_and_names_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    if next(variant for variant in processor_variants.variants() if variant.name == "x86-64-v2").why_not:
+    if next(variant for variant in other_instruction_sets.variants() if variant.name == "x86-64-v2").why_not:
         pytest.skip("not an x86-64 processor")
     kernels = (
         "__import__('importlib').import_module('linkwork.compiler.targets.cpu.code_loader').processor().width == 2"
     )
     (tmp_path / "test_width.py").write_text(TEST.format(name="width", what=kernels))
-    assert processor_variants.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 0
-    assert processor_variants.main(["--variants", "host", "--paths", str(tmp_path / "test_width.py")]) in (
+    assert other_instruction_sets.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 0
+    assert other_instruction_sets.main(["--variants", "host", "--paths", str(tmp_path / "test_width.py")]) in (
         0,
         1,
     )  # by its width
     (tmp_path / "test_wrong.py").write_text(TEST.format(name="wrong", what="np.pi == 3"))
-    assert processor_variants.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 1
+    assert other_instruction_sets.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 1
     output = capsys.readouterr().out
     assert "1 passed, 1 failed" in output
     assert "test_wrong.py::test_wrong" in output
     with pytest.raises(SystemExit):
-        processor_variants.main(["--variants", "Alpha"])
+        other_instruction_sets.main(["--variants", "Alpha"])
     _, errors = capsys.readouterr()
     assert "there is no variant 'Alpha'; there are host, Nehalem" in errors

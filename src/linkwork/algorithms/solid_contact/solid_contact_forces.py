@@ -1,4 +1,4 @@
-"""The pairs of solids that touch in one state: their contact points, and the sums of the forces at them."""
+"""Touching solid pairs in one state: their contact points, the forces at these points, and the sums of these forces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PointForce(NamedTuple):
 
 
 class TouchingSolids:
-    """The pairs of solids that touch in one state.
+    """The touching solid pairs in one state.
 
     Points at most `within` [m] apart touch; `stored` (4n, 5) is the contact memory.
     """
@@ -61,7 +61,7 @@ class TouchingSolids:
         self.memory = rows
 
     def motion(self, table: Array, k: Number) -> BodyMotion:
-        """Return the motion of the body of pair k in the column `table` (n, 1) of body rows."""
+        """Return the motion of a body of pair k; the column `table` (n, 1) has the row of this body for each pair."""
         return BodyMotion.read(self.bodies, lookup(table, k)[0])
 
     def slip(self, k: Number, point: Array, normal: Array) -> Array:
@@ -72,7 +72,7 @@ class TouchingSolids:
 
 
 class SolidForces(TouchingSolids, ABC):
-    """The pairs of solids that touch in one state, with the forces at their contact points."""
+    """The touching solid pairs in one state, with the forces at their contact points."""
 
     @abstractmethod
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
@@ -108,7 +108,7 @@ class SolidForces(TouchingSolids, ABC):
         return np.array(wrenches)
 
     def each(self, layout: RowLayout, row_of: Callable[[PointForce, Array], Sequence[Any]]) -> list[list[Any]]:
-        """Return numbers of all 4n points: `row_of(point force, point)` in the given layout; zeros for apart points."""
+        """Return `row_of(point force, point)` of each of the 4n contact points, in the given layout; zeros if apart."""
         size = RowLayout(*[(POINTS * layout.size,)])
         (rows,) = repeat(
             self.count, lambda k, rows: (rows.put(k, [0.0] * size.size),), row_array(self.count, size.size)
@@ -125,13 +125,13 @@ class SolidForces(TouchingSolids, ABC):
 
 
 class RigidSolids(SolidForces):
-    """The pairs of solids in rigid contact in one state, with the states and forces of their contact memory."""
+    """The touching solid pairs in rigid contact, with the states and forces in the contact memory of the last step."""
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array):
         super().__init__(m, stored, q, v, HUGE)
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each; points that are apart are zero."""
+        """Return the contact points of pair k, and the state and force of each; zeros for points that are apart."""
         patch, (memory,) = WorldPatch.read(self.patches, k), MEMORY.parts(self.memory.at(k))
         found, points = [], []
         for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):
@@ -143,7 +143,7 @@ class RigidSolids(SolidForces):
 
 
 def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:
-    """Return the rows of the bodies A and B of each pair, each (n, 1), in the order that contact functions expect."""
+    """Return two tables (n, 1): the rows of the bodies A and B of each pair, in the order of its contact function."""
     found = np.zeros((len(m.solid_pairs), 2))
     for group in groups_of(m.solid_pairs, of):
         for row in group.table:

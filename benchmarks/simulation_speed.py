@@ -115,8 +115,8 @@ def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
 def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
     """Return the part of a simulation that both libraries compute equally.
 
-    It is the joint velocities after one step and, with a fixed base, positions after EARLY steps. MuJoCo integrates a
-    free base in the world's axes, which differs in second order of the step.
+    This part is the joint velocities after one step and, with a fixed base, positions after EARLY steps. MuJoCo
+    integrates a free base in the world's axes, which differs in second order of the step.
     """
     joints = np.concatenate([np.arange(m.nv)[j.v] for j in m.joints if j.kind.nv == 1])
     free = len(joints) < m.nv

@@ -1,4 +1,4 @@
-"""Extent of solids along directions, in plain NumPy, and functions to build pairs of solids for tests."""
+"""Extents of solids along directions in plain NumPy, and the contact patch of a solid pair on floats."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def patch(
     at: tuple[float, ...],
     rpy: tuple[float, ...] = (0.0, 0.0, 0.0),
 ) -> ContactPatch:
-    """The contact patch of one pair of solids, evaluated on floats."""
+    """The contact patch of one solid pair, evaluated on floats."""
     X = Transform(matrix_from_rpy(*rpy), np.array(at, dtype=float))
     return pair_kinds[a_kind, b_kind](np.array(a, dtype=float), np.array(b, dtype=float), X)
 

@@ -1,4 +1,4 @@
-"""Collisions of URDF models: the collision shapes of the links touch each other as solids."""
+"""Contacts of URDF models as solids: the collision shapes of the links touch each other."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from linkwork.model.solids import SolidPair, pairs_of_collision
 
 NAME = "contacts"  # of the collision
 FREEDOMS = 6  # of a free joint
-TOUCHING = (
-    1e-3  # distance of two shapes, relative to the width of the thinner one, below which they count as overlapping
-)
+TOUCHING = 1e-3  # distance of overlapping shapes, at most, relative to the width of the thinner shape
 
 
 class LeftOut(NamedTuple):
@@ -45,8 +43,8 @@ class LeftOut(NamedTuple):
 def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: float, taken: set[str]) -> list[str]:
     """Add collision shapes, and a collision of all of them with each other, to a Builder that has all links and joints.
 
-    `mass` [kg] is that of the robot; `taken` are the names of joints, which the collision must not have. Return texts
-    that say what was left out.
+    `mass` [kg] is the mass of the robot; `taken` are the names of joints, which the collision must not have. Return
+    texts that say what was left out.
     """
     left_out = LeftOut({})
     solids = [(one, shape) for one in shapes if (shape := _solid(one, left_out))]
@@ -75,7 +73,7 @@ def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: 
 
 
 def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
-    """Return a collision shape as a solid: a mesh becomes its convex hull; None if this is not possible."""
+    """Return a collision shape as a solid: a mesh becomes its convex hull, or None if it has none."""
     if not isinstance(one.shape, Mesh):
         return one.shape
     try:
@@ -91,7 +89,7 @@ def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
 
 
 def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
-    """Return a name for each solid that no link and no other solid has, except for the only solid of a link."""
+    """Return a name for each solid that no other solid and no link has; the only solid of a link may have its name."""
     links = [one.link for one, _ in solids]
     counts = Counter(links)
     taken = {*links, *(f"{link} {k}" for link, count in counts.items() for k in range(1, count + 1))}
@@ -106,9 +104,9 @@ def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
 
 
 def _joined_to_world(mechanism: Mechanism, pairs: Iterable[SolidPair]) -> list[SolidPair]:
-    """Return the pairs of a solid that is fixed to the world and one of a body that a joint connects to the world.
+    """Return the pairs of a solid of the world and a solid of a body that a joint connects to the world.
 
-    A free joint does not count.
+    Free joints do not count.
     """
     joined = {frozenset((joint.i, joint.o)) for joint in mechanism.joints if joint.kind.nv < FREEDOMS}
     return [pair for pair in pairs if frozenset((pair.first.body, pair.second.body)) in joined]

@@ -1,4 +1,4 @@
-"""URDF contacts of solids: with contacts=True, the collision shapes of the links touch each other."""
+"""Contacts of URDF models as solids: with contacts=True, the collision shapes of the links touch each other."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_pairs_that_overlap_in_the_neutral_position_are_excluded_by_name(tmp_pat
     assert "pairs of shapes that overlap in the neutral position: a on c, b on d" in said[0]
 
 
-def test_no_pair_is_a_warning(tmp_path: Path) -> None:
+def test_a_model_without_pairs_gives_a_warning(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, link("a", ball()) + link("b", ball()) + joint("revolute", "a", "b"))
     assert "no two links have collision shapes that could touch" in said[0]
     assert not m.collisions

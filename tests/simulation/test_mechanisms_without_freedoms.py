@@ -20,12 +20,12 @@ def test_a_mechanism_without_degrees_of_freedom_runs(method: str) -> None:
     assert run.report().passed
 
 
-def test_it_is_drawn_and_plotted() -> None:
+def test_a_mechanism_without_degrees_of_freedom_is_drawn_and_plotted() -> None:
     lw.draw(welded())
     lw.simulate(welded(), duration=0.1).plot()
 
 
-def test_there_is_nothing_to_compare() -> None:
+def test_cross_check_of_a_mechanism_without_freedoms_is_rejected() -> None:
     with pytest.raises(lw.LinkworkError, match="no degrees of freedom"):
         lw.cross_check(welded())
 

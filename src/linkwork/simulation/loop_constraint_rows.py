@@ -56,7 +56,7 @@ class LoopRows:
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
         """Return the velocities v (nv,), corrected to satisfy the loops at q (nq,).
 
-        `tangent` is that of a nearby position, so that the correction is exact to first order.
+        `tangent` is the tangent of a nearby position, so that the correction is exact to first order.
         """
         return v - tangent.inverse @ (self.rows(q) @ v)
 

@@ -1,4 +1,4 @@
-"""Rigid solids beside contacts of points, brakes, ratchets and mimic joints, in one mechanism."""
+"""Rigid solids together with point contacts, brakes, ratchets and mimic joints, in one mechanism."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_cubes_on_rams_with_brakes_and_a_ratchet() -> None:
 
 @pytest.mark.slow
 def test_table_on_feet_with_a_sliding_cube_and_a_ball_that_rolls() -> None:
-    """The feet are contacts of points; the cube slides on the table, which slides on its feet."""
+    """The feet are point contacts; the cube slides on the table, which slides on its feet."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("table", 2.0, inertia=(0.2, 0.2, 0.3)).joint("table", lw.Free(), "world", "table")
     b.geometry("table", lw.Box((2.0, 1.0, 0.1)), role="collision")

@@ -15,7 +15,7 @@ FEW = 5  # the most pairs in a message
 
 
 def depth_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield a warning if pairs of solids are deep inside each other in one of the keyframes of a mechanism."""
+    """Yield a warning if solids are deep inside each other in one of the keyframes of a mechanism."""
     pairs = mechanism.solid_pairs
     found: dict[str, tuple[Overlap, str]] = {}
     for keyframe in list(mechanism.keyframes)[:MOST_KEYFRAMES] if pairs else ():

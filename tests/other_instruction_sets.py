@@ -1,6 +1,7 @@
 """Run the numerical tests as on other processors: OpenBLAS, NumPy and linkwork kernels with other instructions.
 
-    python tests/processor_variants.py [--variants Haswell,numpy] [--paths tests/evaluation tests/spatial] [--jobs 2]
+    python tests/other_instruction_sets.py [--variants Haswell,numpy] [--paths tests/evaluation tests/spatial] [--jobs
+    2]
 
 Results that depend on the order of sums, or on fused multiplications, differ in their last bits between processors.
 A test that passes on only one of them has a tolerance without a scale. Each variant runs in a separate pytest process;
@@ -110,7 +111,7 @@ def run(variant: Variant, paths: Sequence[str], jobs: int) -> Result:
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     searched = [str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     environment |= {**variant.settings, "PYTHONPATH": os.pathsep.join(filter(None, searched))}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "processor_variants", *paths]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "other_instruction_sets", *paths]
     command += ["-n", str(jobs)] if jobs > 1 else []
     begin = time.perf_counter()
     ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)

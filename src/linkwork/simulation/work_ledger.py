@@ -1,9 +1,10 @@
-"""Ledger of a run: the work of passive elements and the impulse of the ground, summed over the steps.
+"""Work ledger: an array that sums the work of passive elements and the impulse of the ground over the steps of a run.
 
-The ledger is an array (9,) in the state: the work [J] of contacts, of clutches and brakes that slip or engage, and of
-dampers and dry friction of joints; then the impulse [N s] of the contacts with the world on the mechanism, and its
-moment [N m s] about the origin of the world. It is empty (0,) if a mechanism has none of these elements. The report
-checks with it that no passive element adds energy, and that the momentum changes by the impulses of the ground.
+The ledger has nine entries (9,) and is part of the state: the work [J] of contacts, of clutches and brakes that slip or
+engage, and of dampers and dry friction of joints; then the impulse [N s] of the contacts with the world on the
+mechanism, and its moment [N m s] about the origin of the world. The ledger is empty (0,) if a mechanism has none of
+these elements. The report uses the ledger to check that no passive element adds energy, and that the momentum changes
+by the impulse of the ground.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, cross
 
-LEDGERS = ("contacts", "clutches", "joints")  # passive elements with a ledger of their own
-CONTACTS, CLUTCHES, JOINTS = range(len(LEDGERS))
+WORK_ENTRIES = ("contacts", "clutches", "joints")  # passive elements whose work is an entry of the ledger
+CONTACTS, CLUTCHES, JOINTS = range(len(WORK_ENTRIES))
 WORKS, IMPULSE = slice(0, 3), slice(3, 9)
 SIZE = 9
 
 
-def kept_ledgers(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[str, ...]:
-    """Return which of LEDGERS a run of the mechanism has; `varied` are the names of its varied parameters."""
+def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names in WORK_ENTRIES of the elements that a mechanism has, if the parameters `varied` vary."""
     m = mechanism
     damped = any(
         j.damping.any() or j.friction.any() or {f"{j.name}.damping", f"{j.name}.friction"} & set(varied)
         for j in m.joints
     )
-    return tuple(name for name, has in zip(LEDGERS, (m.touches, m.velocity_constraints, damped), strict=True) if has)
+    return tuple(
+        name for name, has in zip(WORK_ENTRIES, (m.touches, m.velocity_constraints, damped), strict=True) if has
+    )
 
 
 def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:

@@ -1,8 +1,9 @@
-"""Compliant contacts at the start of a run: those that touch, and neither slide nor roll, stick to stretched anchors.
+"""Anchors of compliant contacts at the start of a run: contacts at rest begin with stretched anchor springs.
 
 An unstretched anchor spring would load suddenly and overshoot, and a body laid on an incline near the friction limit
-would slip. The stretches at the start are those of static equilibrium: the smallest contact forces that cancel the
-accelerations of all these contacts have these friction forces, as far as the static friction limit allows.
+would slip. The stretches at the start are therefore those of static equilibrium. The friction forces belong to the
+smallest contact forces that cancel the accelerations of all contacts at rest, as far as the static friction limit
+allows. A contact is at rest if it touches, and neither slides nor rolls.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
 
 
 def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
-    """Return the mass matrix, the contact Jacobian, accelerations, and facts (n, 8) of all n contacts.
+    """Return the mass matrix, the contact Jacobian, accelerations, and eight numbers (n, 8) of each of n contacts.
 
-    The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The facts are
-    the static friction limit [N], 0 for a contact that moves or does not touch, the tangential stiffness [N/m], the
-    contact point [m] and the normal.
+    The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The numbers of
+    a contact are the static friction limit [N], which is 0 if the contact moves or does not touch, the tangential
+    stiffness [N/m], the contact point (3,) [m] and the normal (3,).
     """
     system = problem.system(values)
     m = system.mechanism
@@ -93,12 +94,12 @@ def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tu
 
 
 def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
-    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that hold contacts with accelerations r.
+    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that cancel contact accelerations r.
 
     W (..., 3 n, 3 n) [1/kg] and r (..., 3 n) [m/s^2] are the contact accelerations under unit forces and without
-    friction. The forces also cancel accelerations along the `normals` (..., n, 3), by changes of the normal forces that
-    are left out of the result. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps distribute
-    them to the other contacts.
+    friction. The forces also cancel accelerations along the `normals` (..., n, 3), by changes of the normal forces,
+    which the result does not contain. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps
+    distribute them to the other contacts.
     """
     force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]
     along = _along(force.reshape(normals.shape), normals)

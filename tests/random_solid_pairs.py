@@ -1,4 +1,4 @@
-"""Random pairs of solids, and their contact patches computed in one batch by a kernel."""
+"""Random solid pairs, and their contact patches, which a kernel computes in one batch."""
 
 from functools import cache
 from typing import NamedTuple
@@ -20,7 +20,7 @@ def well_posed(kind: tuple[str, str], distances: Array) -> Array:
 
 
 class Pairs(NamedTuple):
-    """A batch of pairs of solids: sizes (n, k), rotations (n, 3, 3) and positions (n, 3) of A in B."""
+    """A batch of solid pairs: sizes (n, k), rotations (n, 3, 3) and positions (n, 3) of A in B."""
 
     a: Array
     b: Array

@@ -25,10 +25,11 @@ AT_ONCE = 1e-6  # fraction of the step that is tried if a function is negative a
 
 
 class Dips(NamedTuple):
-    """Values (g,) and slopes (g,) [1/s] of the functions whose minima within a step matter, of g latches and guards.
+    """Values (g,) and slopes (g,) [1/s] of one function for each of g latches and guards, at one end of a step.
 
-    For an armed latch or guard it is the event function. For a guard that is not armed it is the distance from the
-    value at which the guard is armed again. It is negative where the latch or guard switches or is armed.
+    The function of an armed latch or guard is its event function. The function of a guard that is not armed is the
+    distance from the value at which the guard is armed again. It is negative where the latch or guard switches, or
+    where the guard is armed again.
     """
 
     values: Array
@@ -67,11 +68,11 @@ def dips_in(watched: Array, count: int) -> Dips:
 
 
 def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
-    """Return the fraction of a step at which a function may be negative though it is not at the end; 1 if none may be.
+    """Return the fraction of a step at which a function may be negative though it is not at the end; 1 if none is.
 
-    It is the first minimum of the cubics with the values and slopes at both ends of a step of `duration` [s], or the
-    beginning if a function is negative there. A function that is negative at the end counts only if its cubic returns
-    above zero in between.
+    The fraction is that of the first minimum of the cubics with the values and slopes at both ends of a step of
+    `duration` [s], or of the beginning of the step if a function is negative there. A function that is negative at the
+    end counts only if its cubic returns above zero in between.
     """
     found: Number = 1.0
     for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):
@@ -81,7 +82,7 @@ def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
 
 
 def _minimum(a: Number, s: Number, b: Number, r: Number) -> Number:
-    """Return the place in [0, 1] of the minimum of a cubic if it is near or below zero there; else 1.
+    """Return the position in [0, 1] of the minimum of a cubic if this minimum is near or below zero, else 1.
 
     The cubic has the values a and b and the slopes s and r at 0 and 1.
     """
