@@ -13,15 +13,22 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
     return mechanism.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v]))
 
 
-def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
     """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves without forces.
 
-    Each joint moves its child as if the parent were at rest and nothing else were attached to the child; see
-    `JointKind.free_flight` for `mirrored`.
+    Each joint moves its child as if the parent were at rest and nothing else were attached to the child.
+    """
+    moved = {j.name: j.kind.free_flight(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], h) for j in mechanism.leaders}
+    return mechanism.by_joint(lambda j: moved[j.name][0]), mechanism.by_joint(lambda j: moved[j.name][1])
+
+
+def displaced(mechanism: Mechanism, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
+    """Return integrate(q, dv), and the velocities (nv,) with which the bodies move on as before; q is (nq,).
+
+    The angular velocities in body axes, and the velocities of the centres of mass of free bodies, are those of v (nv,).
     """
     moved = {
-        j.name: j.kind.free_flight(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], h, mirrored)
-        for j in mechanism.leaders
+        j.name: j.kind.displaced(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], dv[j.v]) for j in mechanism.leaders
     }
     return mechanism.by_joint(lambda j: moved[j.name][0]), mechanism.by_joint(lambda j: moved[j.name][1])
 

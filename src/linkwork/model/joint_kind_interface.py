@@ -106,14 +106,21 @@ class JointKind(ClosingKind):
         """Return the joint coordinates (nq,) reached from q with the constant velocity dv in unit time."""
         return q + dv
 
-    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
         """Return the coordinates (nq,) and velocities (nv,) after a time h [s] in which no force acts on the child.
 
         The child has the given `inertia`, and the parent is at rest. Kinds whose velocities are components in axes that
-        rotate with the child conserve its momentum; by default the velocities are constant. If `mirrored`, the result
-        is the inverse of the free flight by -h: a free flight followed by a mirrored one has order two.
+        rotate with the child conserve its momentum and kinetic energy; by default the velocities are constant. The
+        free flight by -h is the inverse.
         """
         return self.integrate(q, v * h), v
+
+    def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
+        """Return integrate(q, dv), and the velocities (nv,) v with which the child's centre of mass moves as before.
+
+        The child has the given `inertia`, and the parent is at rest. By default v does not change.
+        """
+        return self.integrate(q, dv), v
 
     def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
         """Return the rate (nv,) at which the velocities v change in `free_flight`; zero by default."""

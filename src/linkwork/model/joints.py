@@ -266,8 +266,8 @@ class Ball(JointKind):
     def integrate(self, q: Array, dv: Array) -> Array:
         return normalized(product(q, exp_quaternion(dv)))
 
-    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
-        turn, w = FreeRotation.of(inertia.rotational).step(v, h, mirrored)
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
+        turn, w = FreeRotation.of(inertia.rotational).step(v, h)
         return normalized(product(q, turn)), w
 
     def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
@@ -391,13 +391,18 @@ class Free(JointKind):
         step = exp_transform(Motion.of(dv))
         return np.concatenate([self.transform(q).point(step.p), Ball().integrate(q[3:], dv[3:])])
 
-    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number, mirrored: bool) -> tuple[Array, Array]:
+    def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
         c, central = inertia.central
-        turn, w = FreeRotation.of(central).step(v[3:], h, mirrored)
+        turn, w = FreeRotation.of(central).step(v[3:], h)
         R, straight = matrix_from_quaternion(turn), v[:3] + cross(v[3:], c)  # velocity of the centre of mass
         p = self.transform(q).point(straight * h + c - R @ c)
         after = R.T @ straight - cross(w, c)
         return np.concatenate([p, normalized(product(q[3:], turn))]), np.concatenate([after, w])
+
+    def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
+        turning = cross(v[3:], inertia.central[0])
+        linear = matrix_from_quaternion(exp_quaternion(dv[3:])).T @ (v[:3] + turning) - turning
+        return self.integrate(q, dv), np.concatenate([linear, v[3:]])
 
     def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
         c, central = inertia.central

@@ -1,67 +1,88 @@
-"""Rotation of a rigid body without torque: explicit steps that conserve the angular momentum to round-off.
+"""Rotation of a rigid body without torque: steps that conserve the angular momentum and the energy to round-off.
 
-The inverse inertia is s 1 + sum d_k e_k e_k^T, with unit vectors e_k. The kinetic energy of the angular momentum L is
-then a sum of terms, and the motion of each term alone is a rotation at a constant rate: about L at the rate s |L|, and
-about e_k at the rate d_k (e_k . L) (Touma and Wisdom 1994, for principal axes). A step makes these rotations in turn.
-All rotate the body about its own L, so that the angular momentum in the world is constant.
+In body axes, the angular momentum L changes at the rate L' = L x w with w = I^-1 L. A part s L of w does not change L,
+so that L' = L x B L with B = I^-1 - s 1. A step h turns the body by s h L about its angular momentum, and by h x in its
+own axes, with x = B (L0 + L1) / 2 and L1 = exp(-h x) L0. The angular momentum in the world is then constant. The change
+of L is at right angles to x, and thus the energy is constant, too (Lewis and Simo 1994, with s = 0).
 
-The step has order one. Followed by the step in reversed order, it is symmetric and symplectic, and has order two. It is
-exact for spheres, and for bodies with an axis of symmetry if their inertia matrix is diagonal.
+The step is symmetric and has order two. With the middle diagonal element of I^-1 as s, it is exact for spheres, and for
+bodies with an axis of symmetry along a coordinate axis. It is exact for all steady rotations.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.spatial.rotation import exp_quaternion, matrix_from_quaternion, product, quaternion_about_axis
-from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, may_be_nonzero, minimum, where
+from linkwork.spatial.rotation import exp_quaternion, matrix_from_quaternion, product
+from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, ldlt, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import RANK, TINY_SIZE
+
+ITERATIONS = 12  # largest number; steps that turn a body by less than 0.1 rad need two to four
+SETTLED = 1e-15  # error of the angular momentum, relative to its size
+LEAST = 0.1  # cosine of half the angle of a step; for larger angles the energy is not constant
 
 
 class FreeRotation(NamedTuple):
-    """Inertia (3, 3) [kg m^2] of a body that rotates without torque, and its inverse, as a matrix and a sum.
-
-    The inverse (3, 3) is `sphere` 1 + sum d e e^T over the pairs (d, e) in `terms`, with d >= 0 and unit vectors e
-    (3,).
-    """
+    """Inertia (3, 3) [kg m^2] of a body that rotates without torque, and its inverse."""
 
     inertia: Array
     inverse: Array
-    sphere: Number
-    terms: tuple[tuple[Number, Array], ...]
 
     @staticmethod
     def of(inertia: Array) -> FreeRotation:
         """Return the free rotation of a body with the given `inertia` (3, 3) [kg m^2]; a sphere if it is singular."""
         inertia = _regular(inertia)
-        A = ldlt(inertia).solve(np.eye(3))
-        rows = [A[i, i] - sum(abs(A[i, j]) for j in range(3) if j != i) for i in range(3)]
-        sphere = minimum(minimum(rows[0], rows[1]), rows[2])  # at most the least eigenvalue (Gershgorin)
-        return FreeRotation(inertia, A, sphere, _squares(A - np.eye(3) * sphere))
+        return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
 
     def acceleration(self, w: Array) -> Array:
         """Return the angular acceleration (3,) [rad/s^2] at the angular velocity w (3,), in body axes (Euler)."""
         return -(self.inverse @ cross(w, self.inertia @ w))
 
-    def step(self, w: Array, h: Number, mirrored: bool = False) -> tuple[Array, Array]:
+    def step(self, w: Array, h: Number) -> tuple[Array, Array]:
         """Return the rotation (quaternion, in body axes) in a step h [s], and the angular velocity (3,) after it.
 
-        w (3,) [rad/s] is the angular velocity before the step, in body axes. If `mirrored`, the rotations are made in
-        reversed order.
+        w (3,) [rad/s] is the angular velocity before the step, in body axes.
         """
-        L, turn = self.inertia @ w, None
-        for k in (None, *reversed(range(len(self.terms)))) if mirrored else (*range(len(self.terms)), None):
-            if k is None:
-                part = exp_quaternion(L * (self.sphere * h))  # leaves L as it is
-            else:
-                d, e = self.terms[k]
-                part = quaternion_about_axis(e, dot(e, L) * d * h)
-                L = matrix_from_quaternion(part).T @ L
-            turn = part if turn is None else product(turn, part)
-        assert turn is not None
-        return turn, self.inverse @ L
+        L, middle = self.inertia @ w, _middle_eigenvalue(self.inverse)
+        B, enough = self.inverse - np.eye(3) * middle, dot(L, L) * SETTLED**2
+
+        def iteration(mean: Array) -> tuple[tuple[Any, ...], Condition]:
+            x = B @ mean
+            turn = exp_quaternion(x * h)
+            s = maximum(turn[0], LEAST)
+            t = turn[1:] / s  # half the rotation is by an angle of this tangent: L1 - L0 = -2 t x (L0 + L1) / 2
+            share = 0.5 * h / s
+            error = L - mean - cross(t, mean)
+            columns = [e + cross(t, e) - cross(mean, column) * share for e, column in zip(np.eye(3), B.T, strict=True)]
+            return (mean + _solve(columns, error),), dot(error, error) <= enough
+
+        (mean,), _, _ = iterate(ITERATIONS, iteration, L)
+        turn = exp_quaternion(B @ mean * h)
+        after = matrix_from_quaternion(turn).T @ L
+        return product(exp_quaternion(L * (middle * h)), turn), self.inverse @ after
+
+
+def _solve(columns: list[Array], right: Array) -> Array:
+    """Return the solution (3,) of three linear equations with the given columns (3,) and right side (3,)."""
+    a, b, c = columns
+    bc = cross(b, c)
+    return np.array([dot(bc, right), dot(cross(c, a), right), dot(cross(a, b), right)]) / dot(a, bc)
+
+
+def _middle_eigenvalue(A: Array) -> Number:
+    """Return the middle eigenvalue of a symmetric matrix A (3, 3); to round-off if A is diagonal."""
+    a, b, c = np.diag(A)
+    mean, beside = (a + b + c) / 3.0, A[0, 1] * A[0, 1] + A[0, 2] * A[0, 2] + A[1, 2] * A[1, 2]
+    D = A - np.eye(3) * mean
+    size = np.sqrt((dot(D[0], D[0]) + dot(D[1], D[1]) + dot(D[2], D[2])) / 6.0)
+    triple = dot(D[0], cross(D[1], D[2])) * 0.5
+    cosine = minimum(maximum(triple / (size * size * size + TINY_SIZE), -1.0), 1.0)
+    angle = np.arctan2(np.sqrt(1.0 - cosine * cosine), cosine) / 3.0  # of the largest eigenvalue (Smith 1961)
+    middle = mean + 2.0 * size * np.sin(angle - np.pi / 6.0)
+    return where(beside > 0.0, middle, maximum(minimum(a, b), minimum(maximum(a, b), c)))
 
 
 def _regular(inertia: Array) -> Array:
@@ -72,20 +93,3 @@ def _regular(inertia: Array) -> Array:
     least = RANK * size
     regular = (size > 0.0) & (I[0, 0] > least) & (second > least * size) & (third > least * size * size)
     return where(regular, I, np.eye(3) * where(size > 0.0, size / 3.0, 1.0))
-
-
-def _squares(B: Array) -> tuple[tuple[Number, Array], ...]:
-    """Return pairs (d, e) of numbers d >= 0 and unit vectors e (3,) with B = sum d e e^T.
-
-    B (3, 3) is symmetric and positive semidefinite. The method is elimination: B = L D L^T.
-    """
-    found, size = [], B[0, 0] + B[1, 1] + B[2, 2]
-    for k in range(3):
-        pivot = B[k, k]
-        solid = pivot > RANK * RANK * size + TINY_SIZE
-        column = where(solid, B[:, k] / where(solid, pivot, 1.0), np.eye(3)[k])
-        column = np.array([0.0] * k + [1.0] + list(column[k + 1 :]))
-        square, d = dot(column, column), where(solid, pivot, 0.0)
-        found.append((d * square, column / np.sqrt(square)))
-        B = B - np.outer(column, column) * d
-    return tuple(term for term in found if may_be_nonzero(term[0]))

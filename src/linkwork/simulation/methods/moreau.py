@@ -95,7 +95,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     push_out = _push_out(
         free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(bounded, box, found.v, h))]
     )
-    q, v = free_flight(m, push_out.q, found.v, 0.5 * h, mirrored=True)
+    q, v = free_flight(m, push_out.q, found.v, 0.5 * h)
     done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
     touch = [
         contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)

@@ -65,7 +65,7 @@ def middle_of_step(system: System, t: Number, now: StepState, h: Number, held: A
     `held` (nv,) are the joint forces of a sampled controller.
     """
     m = system.mechanism
-    q, v = free_flight(m, now.q, now.v, 0.5 * h, mirrored=False)
+    q, v = free_flight(m, now.q, now.v, 0.5 * h)
     (speed,) = to_tree(m, ("v",), (v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = matrix_factors(m, M).solve

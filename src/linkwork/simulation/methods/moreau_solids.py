@@ -11,11 +11,12 @@ from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.rigid_contact import separating_displacement
 from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
 from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copied
-from linkwork.algorithms.tangent_space import free_flight, integrate
+from linkwork.algorithms.tangent_space import free_flight
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import unbounded
 from linkwork.simulation.methods.moreau import (
@@ -33,6 +34,7 @@ from linkwork.simulation.methods.moreau import (
     with_slip,
 )
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
+from linkwork.simulation.methods.paid_push_out import paid_push_out
 from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
 from linkwork.simulation.methods.solids_conditions import pass_conditions
@@ -40,8 +42,9 @@ from linkwork.simulation.methods.solids_mid_step import remembered_impulses, sol
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, where
 from linkwork.spatial.traceable_loops import repeat
+from linkwork.tolerances import HUGE
 
 NEAR = 1e-9  # distance [m] below which points of two solids touch
 
@@ -78,14 +81,16 @@ def moreau_with_solids(
         2, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
     )
     iterations, left, agreed = rest
-    found, beside = PairImpulses(v, p, iterations, left, agreed, others), beside.with_terms(terms)
+    beside = beside.with_terms(terms)
+    found, blocks = PairImpulses(v, p, iterations, left, agreed, others), OtherBlocks(beside.blocks)
+    found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    out = integrate(m, middle.q, _push_out(system.mechanism, beside, after))
-    pushing = sum(free.energies(out, found.v)) - sum(free.energies(middle.q, found.v))
-    q, v = free_flight(m, out, found.v, 0.5 * h, mirrored=True)
+    budget = where((now.solver.iterations == 0.0) & solids.starts_inside(h), HUGE, -worked)
+    out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
+    q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
-    contacts = after.work(middle.v) + pushing
+    contacts = worked - blocks.work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
     residual = maximum(now.solver.residual, found.left)

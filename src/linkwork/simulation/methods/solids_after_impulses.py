@@ -13,11 +13,11 @@ from linkwork.algorithms.solid_contact.push_out import separating_displacement
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
-from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
+from linkwork.simulation.methods.solids_mid_step import FORCE_LAW, MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Number, cross, lookup, minimum, where
+from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
-from linkwork.tolerances import STICKING_SPEED
+from linkwork.tolerances import HUGE, STICKING_SPEED
 
 HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
@@ -29,15 +29,6 @@ class SolidsAfterImpulses:
     solids: SolidsAtMidStep
     found: PairImpulses
     h: Number
-
-    def work(self, before: Array) -> Number:
-        """Return the work [J] of the contact impulses, which changed the velocities (nv,) from `before`."""
-        pairs, p = self.solids.pairs, self.found.p
-        mean = pairs.responses.velocity_rows((before + self.found.v) * 0.5)
-        (total,) = pairs.selection.visit(
-            lambda k, total: (total + p.at(k) @ pairs.speeds(k, pairs.frame(k), mean),), 0.0
-        )
-        return total
 
     def ground_impulse(self) -> Array:
         """Return the impulse of contacts with the world on the mechanism, and its moment about the origin, (6,)."""
@@ -55,19 +46,23 @@ class SolidsAfterImpulses:
     def push_out(self) -> Array:
         """Return the displacement (nv,) that moves resting solids out of each other.
 
-        The depth that gravity causes in a step remains; see `moreau.push_out_distances`.
+        The depth that gravity causes in a step remains; see `moreau.push_out_distances`. Of the depth d of a contact
+        that bounces with the restitution e, which fell by d too far before its impact, e^2 d remains: it then rises to
+        the same height as if the impact had not been late.
         """
         pairs, slow, h = self.solids.pairs, self.solids.slow, self.h
         v = pairs.responses.velocity_rows(self.found.v)
 
         def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
             pair, p = pairs.pair(k), self.found.p.at(k)
+            _, restitution = FORCE_LAW.parts(self.solids.force_laws.at(lookup(self.solids.force_law_of, k)[0]))
             mid, drift = pairs.speeds(k, pair.frame, v)[0::3], pair.conditions.drift[:, 0]
             distances, found = WorldPatch.read(self.solids.touching.patches, k).distances, []
             for j in range(POINTS):
                 deep = -(distances[j] + (mid[j] + drift[j] * 0.5) * (0.5 * h)) - slow * h
                 rests = (p[3 * j] > 0.0) & (mid[j] + drift[j] <= slow)
-                found.append(where(rests, deep, minimum(deep, 0.0)))
+                late = where(p[3 * j] > 0.0, -distances[j] * (1.0 - restitution * restitution) - slow * h, -HUGE)
+                found.append(where(rests, deep, maximum(minimum(deep, 0.0), late)))
             return (depths.put(k, found),)
 
         (depths,) = pairs.selection.visit(depth, row_array(pairs.count, POINTS))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses, relative_compliance
@@ -30,8 +31,10 @@ from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Number, lookup
+from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
+from linkwork.spatial.traceable_loops import repeat
 
+INSIDE = 1e-5  # depth [m] at the start of a run from which solids are moved apart, whatever energy that needs
 FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
 
@@ -62,6 +65,27 @@ class SolidsAtMidStep(NamedTuple):
     force_laws: RowArray
     force_law_of: Array
     slow: Number
+
+    def starts_inside(self, h: Number) -> Condition:
+        """Return whether no pair touched in an earlier step, and some were inside each other before this step h [s].
+
+        Before the first contact, all points are apart since the time 0.
+        """
+
+        def look(k: Number, touched: Number) -> tuple[Number]:
+            for row in MEMORY.parts(self.memory.at(k))[0]:
+                touched = where((row[0] != APART) | (row[4] != 0.0), 1.0, touched)
+            return (touched,)
+
+        def measure(k: Number, deepest: Number) -> tuple[Number]:
+            distances, speeds = WorldPatch.read(self.touching.patches, k).distances, self.before.at(k)[0::3]
+            for distance, speed in zip(distances, speeds, strict=True):
+                deepest = maximum(deepest, speed * (0.5 * h) - distance)
+            return (deepest,)
+
+        (touched,) = repeat(self.pairs.count, look, 0.0)
+        (deepest,) = self.pairs.selection.visit(measure, 0.0)
+        return (touched == 0.0) & (deepest > self.slow * h + INSIDE)
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
         """Return the same pairs with other contact conditions."""

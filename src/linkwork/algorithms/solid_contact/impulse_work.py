@@ -1,0 +1,101 @@
+"""Work of the impulses of touching pairs of solids, and smaller impulses if it is positive.
+
+Impulses p change the velocities of a system from v0 to v1, and their work is p . (u0 + u1) / 2, with the speeds u of
+the contact points. Contacts cannot do positive work. The impulses of a step may nevertheless do some, because the
+contact conditions hold at its end, where the points and normals have moved, or because contact points are found that
+separate already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
+from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowArray
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import TINY
+
+ROUNDED = 1e-13  # positive work that counts as none, relative to the works of the velocity changes
+
+
+def without_positive_work(
+    pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks, slow: Number
+) -> tuple[PairImpulses, Number]:
+    """Return the impulses `found`, made smaller if they would do positive work, and the work [J] of all impulses.
+
+    `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
+    `slow` [m/s] is the speed that gravity adds in the step, for the size of errors by rounding.
+    First the impulses that do positive work are multiplied by a common factor such that the sum of all works is zero,
+    and if there is none, all impulses of solids. Friction remains within its limits.
+    """
+    start = pairs.responses.velocity_rows(before)
+    mean = pairs.responses.velocity_rows((before + found.v) * 0.5)
+
+    def add(k: Number, total: Number, size: Number) -> tuple[Number, Number]:
+        frame, p = pairs.frame(k), found.p.at(k)
+        u = pairs.speeds(k, frame, mean)
+        change = u - pairs.speeds(k, frame, start)
+        return total + p @ u, size + abs(p @ change) + sum(p[0::3]) * slow
+
+    total, size = pairs.selection.visit(add, others.work(found.others, before, found.v), 0.0)
+    least = size * ROUNDED
+
+    def reduce(v: Array, p: RowArray, total: Number, everywhere: Number) -> tuple[tuple[Any, ...], Condition]:
+        mean = pairs.responses.velocity_rows((before + v) * 0.5)
+
+        def part(k: Number, p: Array) -> Array:
+            """Return the impulses of pair k that are made smaller, and zero for the others; p (12,) are all of them."""
+            return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), everywhere)
+
+        def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
+            frame, chosen = pairs.frame(k), part(k, p.at(k))
+            slope = slope + chosen @ pairs.speeds(k, frame, mean)
+            return slope, pairs.add_wrench(k, frame, chosen, wrenches)
+
+        slope, wrenches = pairs.selection.visit(choose, 0.0, zero_rows(pairs.responses.bodies, 6))
+        change = pairs.responses.after_wrenches(before * 0.0, wrenches)
+        moves = pairs.responses.velocity_rows(change)
+
+        def respond(k: Number, slope: Number, bend: Number) -> tuple[Number, Number]:
+            u = pairs.speeds(k, pairs.frame(k), moves) * 0.5
+            return slope + p.at(k) @ u, bend + part(k, p.at(k)) @ u
+
+        # A part x of the chosen impulses is removed: the work becomes total - slope x + bend x^2
+        slope, bend = pairs.selection.visit(respond, slope + others.work(found.others, before * 0.0, change), 0.0)
+        square = slope * slope - 4.0 * bend * total
+        root = 2.0 * total / maximum(slope + np.sqrt(maximum(square, 0.0)), TINY)
+        lowest = slope / maximum(2.0 * bend, TINY)
+        x = maximum(minimum(where((square >= 0.0) & (slope > 0.0), root, lowest), 1.0), 0.0)
+
+        def remove(k: Number, p: RowArray) -> tuple[RowArray]:
+            return (p.put(k, p.at(k) - part(k, p.at(k)) * x),)
+
+        (p,) = pairs.selection.visit(remove, p)
+        total = total - slope * x + bend * x * x
+        return (v - change * x, p, total, 1.0), total <= least
+
+    state, _, _ = iterate(2, reduce, found.v, found.p, total, 0.0, start=total > least)
+    v, p, total, _ = state
+    return found._replace(v=v, p=p), total
+
+
+def _with_positive_work(p: Array, u: Array, everywhere: Number) -> Array:
+    """Return the normal impulses and the friction impulses that do positive work, of impulses p (12,); else zeros.
+
+    u (12,) are the mean speeds. Friction counts with its normal impulse if that does positive work. If `everywhere` is
+    1, the result is p.
+    """
+    found = np.zeros(ROWS, dtype=object)
+    for j in range(POINTS):
+        normal, first, second = range(3 * j, 3 * j + 3)
+        pushes = (p[normal] * u[normal] > 0.0) | (everywhere == 1.0)
+        drags = pushes | (p[first] * u[first] + p[second] * u[second] > 0.0)
+        found[normal] = where(pushes, p[normal], 0.0)
+        found[first], found[second] = (where(drags, p[i], 0.0) for i in (first, second))
+    return found

@@ -1,0 +1,44 @@
+"""Push-out of contacts from penetration, limited to the energy that the contacts of the step have dissipated."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from linkwork.algorithms.tangent_space import displaced
+from linkwork.simulation.simulated_system import System
+from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
+from linkwork.spatial.traceable_loops import iterate
+
+TRIALS = 3  # shares of a displacement that are tried; then there is no push-out
+ROUNDED = 4e-15  # work that counts as none, relative to the energy
+LESS = 1.0 - 1e-6  # factor by which a share is smaller than the energy allows, against the errors of energies
+
+
+class PushOut(NamedTuple):
+    """Coordinates q (nq,) and velocities v (nv,) after a push-out, and its work [J]."""
+
+    q: Array
+    v: Array
+    work: Number
+
+
+def paid_push_out(system: System, q: Array, v: Array, shift: Array, budget: Number) -> PushOut:
+    """Return the state after the largest share of the displacement `shift` (nv,) that does at most the work `budget`.
+
+    q (nq,) and v (nv,) are the state before. The energy [J] is that of motion, gravity and springs. The rest of the
+    displacement remains for later steps.
+    """
+    energies = system.energies(q, v)
+    before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * ROUNDED
+
+    def trial(turn: Number, share: Number, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+        moved, after = displaced(system.mechanism, q, v, shift * share)
+        work = sum(system.energies(moved, after)) - before
+        fits = work <= most
+        smaller = where(turn < TRIALS - 1, share * maximum(budget, 0.0) / where(fits, 1.0, work) * LESS, 0.0)
+        ends = fits | (share == 0.0)
+        return (turn + 1.0, where(ends, share, smaller), moved, after, where(share == 0.0, 0.0, work)), ends
+
+    moves = largest(shift) > 0.0
+    (_, _, moved, after, work), _, _ = iterate(TRIALS + 1, trial, 0.0, 1.0, q, v, 0.0, start=moves)
+    return PushOut(moved, after, work)
