@@ -99,8 +99,8 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 class _Newton(NamedTuple):
     """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, largest violation.
 
-    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a row of
-    BLOCKS, `turn` the number of iterations in the block, and `sweeps` the number of the next Gauss-Seidel sweeps.
+    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a
+    row of BLOCKS, `turn` the number of iterations in the block, and `sweeps` the number of the next Gauss-Seidel sweeps.
     """
 
     p: RowArray
