@@ -321,7 +321,7 @@ class System:
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
 
-        `loads` are the external loads in the state q, v. `StepState.booked` adds these rates times a time.
+        `loads` are the external loads in the state q, v. `StepState.with_work` adds these rates times a time.
         """
         powers = self.powers(q, v, loads)
         if not len(now.ledger):

@@ -72,7 +72,7 @@ class StepState(NamedTuple):
         """Return the state with the number of iterations of its last step set to `iterations`."""
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
-    def booked(self, done: Array) -> StepState:
+    def with_work(self, done: Array) -> StepState:
         """Return the state with its work [J] and its work ledger increased by `done` (1 + size of the ledger,)."""
         ledger = self.ledger + done[1:] if len(self.ledger) else self.ledger
         return self._replace(work=self.work + done[0], ledger=ledger)
@@ -82,7 +82,7 @@ class StepState(NamedTuple):
         begin = len(self.ledger) - len(impulse)
         return self._replace(ledger=np.concatenate([self.ledger[:begin], self.ledger[begin:] + impulse]))
 
-    def booked_as(self, number: int, work: Number) -> StepState:
+    def with_work_of(self, number: int, work: Number) -> StepState:
         """Return the state with `work` [J] added to entry `number` of the work ledger, if the state has a ledger."""
         if not len(self.ledger):
             return self

@@ -1,4 +1,4 @@
-"""Jacobians of bodies and their responses to impulses, in row arrays that loops over pairs of solids read.
+"""Jacobians of bodies and their responses to impulses, in row arrays that loops over solid pairs read.
 
 The velocities of a mechanism are divided into components: an impulse on a body changes only the velocities of its own
 component. Trees that stand apart, such as free bodies, are separate components.
@@ -30,7 +30,7 @@ class BodyResponses(NamedTuple):
     are the Jacobian times the n velocities of its component. It also has the response (n, 6): the change of these
     velocities due to a unit impulse at the origin or a unit angular impulse. `component` (nbodies, 1) is the component
     of each body; fixed bodies have the last one, which has no velocities. `members` are the indices of the velocities
-    of each component. With `beside`, other constraints than pairs of solids change velocities too.
+    of each component. With `beside`, other constraints than solid pairs change velocities too.
     """
 
     rows: RowArray

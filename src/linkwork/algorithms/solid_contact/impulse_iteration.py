@@ -1,4 +1,4 @@
-"""Impulses of all touching pairs of solids in rigid contact, by nonlinear Gauss-Seidel iteration.
+"""Impulses of all touching solid pairs in rigid contact, by nonlinear Gauss-Seidel iteration.
 
 One iteration visits all touching pairs forward and backward, and finds the impulses of each with the others fixed.
 Between iterations, Anderson's method extrapolates the impulses (see `spatial.anderson_acceleration`). The moves that it
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.least_norm_impulses import of_least_norm
 from linkwork.algorithms.solid_contact.newton_iteration import newton_impulses
-from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied, zero_rows
 from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE

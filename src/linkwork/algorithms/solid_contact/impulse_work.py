@@ -1,4 +1,4 @@
-"""Work of the impulses of touching pairs of solids, and smaller impulses if it is positive.
+"""Work of the impulses of touching solid pairs, and smaller impulses if it is positive.
 
 Impulses p change the velocities of a system from v0 to v1, and their work is p . (u0 + u1) / 2, with the speeds u of
 the contact points. Contacts cannot do positive work. The impulses of a step may nevertheless do some, because the
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
 from linkwork.model.solids import POINTS

@@ -1,4 +1,4 @@
-"""Impulses of least norm among those of a pair of solids with the same effect.
+"""Impulses of least norm among those of a solid pair with the same effect.
 
 Four points on two bodies are redundant, so the contact conditions do not determine their impulses. Those of least norm
 have no self-stress, and favour no point: the pressure under a flush face is a linear function of the position.
@@ -20,8 +20,8 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, max
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
 
-# Fraction of the mobility added so that it can be factored. Round-off over this fraction remains as self-stress; each
-# refinement reduces the error of the effect by this fraction of a singular value.
+# Fraction of the inverse effective mass added so that it can be factored. Round-off over this fraction remains as
+# self-stress; each refinement reduces the error of the effect by this fraction of a singular value.
 REGULAR = 1e-6
 REFINEMENTS = 5
 EVEN_REFINEMENTS = 3  # the same if all points stick
@@ -64,9 +64,9 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
 def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
     """Return the impulses of `of_least_norm` if some point slides, or would have to pull or to slide."""
     basis, free = _directions(pair, u)
-    plain = np.array([[_entry(pair.mobility.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
+    plain = np.array([[_entry(pair.inverse_mass.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
     wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])
-    reached = largest(pair.mobility.G @ p)
+    reached = largest(pair.inverse_mass.G @ p)
 
     def attempt(pushing: Array, share: Array, _: Array, good: Number) -> tuple[tuple[Any, ...], Condition]:
         scale = np.array([x for one in share for x in (1.0, one, one)]) * free * np.repeat(pushing, 3)
@@ -78,7 +78,7 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
         parts = (x * scale).reshape(POINTS, 3)
         pulls = np.array([where(part[0] < 0.0, 1.0, 0.0) for part in parts])
         least = np.concatenate([B @ part for B, part in zip(basis, parts, strict=True)])
-        fits = largest(pair.mobility.G @ (p - least)) <= reached * SAME_EFFECT
+        fits = largest(pair.inverse_mass.G @ (p - least)) <= reached * SAME_EFFECT
         good = where(fits & (largest(pulls) == 0.0) & _within_cones(pair, parts, free), 1.0, 0.0)
         mean = (parts[0][0] + parts[1][0] + parts[2][0] + parts[3][0]) * 0.25 + TINY
         share = np.array([np.sqrt(maximum(part[0] / mean, UNLOADED)) for part in parts])
@@ -103,14 +103,14 @@ def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
 
 
 def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
-    """Return entry (i, j) of the mobility along the directions `basis`."""
+    """Return entry (i, j) of the inverse effective mass along the directions `basis`."""
     block = G[3 * (i // 3) : 3 * (i // 3) + 3, 3 * (j // 3) : 3 * (j // 3) + 3]
     return basis[i // 3].T[i % 3] @ block @ basis[j // 3].T[j % 3]
 
 
 def _rows(pair: RigidPair, p: Array, j: int) -> Array:
     """Return the change (3,) of the speeds of point j due to the impulses p (12,)."""
-    return pair.mobility.G[3 * j : 3 * j + 3] @ p
+    return pair.inverse_mass.G[3 * j : 3 * j + 3] @ p
 
 
 def _within_cones(pair: RigidPair, parts: Array, free: Array) -> Condition:

@@ -100,7 +100,7 @@ class _Newton(NamedTuple):
     """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, largest violation.
 
     `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a
-    row of BLOCKS, `turn` the number of iterations in the block, and `sweeps` the number of the next Gauss-Seidel sweeps.
+    row of BLOCKS, `turn` the number of iterations in the block, and `sweeps` that of the next Gauss-Seidel sweeps.
     """
 
     p: RowArray

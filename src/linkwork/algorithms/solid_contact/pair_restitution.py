@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.impulse_iteration import chosen_array, solve_pairs
-from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array

@@ -1,9 +1,9 @@
-"""Rigid contact of one pair of solids: up to four contact points, whose impulses are found together.
+"""Rigid contact of one solid pair: up to four contact points, whose impulses are found together.
 
-The four impulses p (12,) of a pair change the speeds u (12,) of its points by G p, with the mobility G (12, 12) of the
-pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u with a
-regularized G: this is the least-norm change, which favours no point. If some point slides or separates, the
-points are solved one after the other, each as a contact by itself (`rigid_contact.RigidContact`).
+The four impulses p (12,) of a pair change the speeds u (12,) of its points by G p, with the inverse effective mass G
+(12, 12) of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes
+by -G^-1 u with a regularized G: this is the least-norm change, which favours no point. If some point slides or
+separates, the points are solved one after the other, each as a contact by itself (`rigid_contact.RigidContact`).
 """
 
 from __future__ import annotations
@@ -74,33 +74,33 @@ class PairConditions(NamedTuple):
     drift: Array
 
 
-class PairMobility(NamedTuple):
-    """Mobility G (12, 12) of a pair, and the factors of the regularized G."""
+class PairInverseMass(NamedTuple):
+    """Inverse effective mass G (12, 12) of a pair, and the factors of the regularized G."""
 
     G: Array
     factors: LDLT
 
 
 class PairCompliance(NamedTuple):
-    """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of the points' mobilities.
+    """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of inverse effective masses.
 
     Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg]
-    is the sum of the diagonal of the mobility (3, 3) of each point.
+    are the traces of the inverse effective masses (3, 3) of the points.
     """
 
     C: Array
     traces: Array
 
-    def mobility(self, frame: PairFrame) -> PairMobility:
-        """Return the mobility of the points of the pair."""
-        return pair_mobility(frame, self.C)
+    def inverse_mass(self, frame: PairFrame) -> PairInverseMass:
+        """Return the inverse effective mass of the points of the pair."""
+        return pair_inverse_mass(frame, self.C)
 
 
 FRAME = RowLayout((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,))
 CONDITIONS = RowLayout((POINTS,), (POINTS,), (POINTS, 3))
 COMPLIANCE = RowLayout((21,), (POINTS,))
 TRIANGLE = np.tril_indices(6)
-MOBILITY = RowLayout((len(LOWER[0]),), (len(STRICT[0]),), (ROWS,))
+INVERSE_MASS = RowLayout((len(LOWER[0]),), (len(STRICT[0]),), (ROWS,))
 
 
 def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Number) -> PairFrame:
@@ -118,11 +118,11 @@ def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Numb
     )
 
 
-def pair_mobility(frame: PairFrame, compliance: Array) -> PairMobility:
-    """Return the mobility of a pair, from the `compliance` (6, 6) of the two bodies about the first point.
+def pair_inverse_mass(frame: PairFrame, compliance: Array) -> PairInverseMass:
+    """Return the inverse effective mass of a pair with the `compliance` (6, 6) of its bodies about the first point.
 
     Multiplied by an impulse and an angular impulse, the compliance gives the change of the relative velocity. Points
-    that do not touch have the identity as mobility, and no effect on others.
+    that do not touch have the identity as inverse effective mass, and no effect on others.
     """
     columns = []  # impulse and angular impulse of a unit impulse along each axis
     for D, arm, acts in zip(frame.axes, frame.arms, frame.acts, strict=True):
@@ -134,26 +134,26 @@ def pair_mobility(frame: PairFrame, compliance: Array) -> PairMobility:
         G[i, j] = G[j, i] = columns[i] @ moved[j]
     for i in range(ROWS):
         G[i, i] = G[i, i] + where(frame.acts[i // 3] > 0.0, 0.0, 1.0)
-    return PairMobility(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
+    return PairInverseMass(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
 
 
-def stored_pair_mobility(frame: PairFrame, compliance: Array) -> list[Number]:
-    """Return the mobility of a pair with the `compliance` (6, 6) as a row with the layout MOBILITY."""
-    mobility = pair_mobility(frame, compliance)
-    L = [mobility.factors.L[i][j] for i, j in zip(*STRICT, strict=True)]
-    return MOBILITY.row(mobility.G[LOWER], L, mobility.factors.inverse_D)
+def stored_inverse_mass(frame: PairFrame, compliance: Array) -> list[Number]:
+    """Return the inverse effective mass of a pair with the `compliance` (6, 6) as a row of INVERSE_MASS."""
+    inverse_mass = pair_inverse_mass(frame, compliance)
+    L = [inverse_mass.factors.L[i][j] for i, j in zip(*STRICT, strict=True)]
+    return INVERSE_MASS.row(inverse_mass.G[LOWER], L, inverse_mass.factors.inverse_D)
 
 
-def read_mobility(rows: RowArray, k: Number) -> PairMobility:
-    """Return the mobility of pair k from its row."""
-    lower, strict, inverse = MOBILITY.parts(rows.at(k))
+def read_inverse_mass(rows: RowArray, k: Number) -> PairInverseMass:
+    """Return the inverse effective mass of pair k from its row."""
+    lower, strict, inverse = INVERSE_MASS.parts(rows.at(k))
     G = np.zeros((ROWS, ROWS), dtype=object)
     for x, i, j in zip(lower, *LOWER, strict=True):
         G[i, j] = G[j, i] = x
     L: list[list[Number]] = [[] for _ in range(ROWS)]
     for x, i in zip(strict, STRICT[0], strict=True):
         L[i].append(x)
-    return PairMobility(G, LDLT(tuple(map(tuple, L)), tuple(inverse)))
+    return PairInverseMass(G, LDLT(tuple(map(tuple, L)), tuple(inverse)))
 
 
 def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
@@ -175,11 +175,11 @@ def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
 
 
 class RigidPair(NamedTuple):
-    """A pair of solids in rigid contact: the geometry, conditions and mobility of its four contact points."""
+    """A solid pair in rigid contact: the geometry, conditions and inverse effective mass of its four contact points."""
 
     frame: PairFrame
     conditions: PairConditions
-    mobility: PairMobility
+    inverse_mass: PairInverseMass
 
     def _points(self) -> list[tuple[slice, RigidContact, Array, Condition]]:
         found = []
@@ -187,7 +187,7 @@ class RigidPair(NamedTuple):
             rows = slice(3 * j, 3 * j + 3)
             acts = self.frame.acts[j] > 0.0
             one = RigidContact(acts, np.zeros((3, 0)), np.zeros((0, 3)), *(x[j] for x in self.conditions[:2]))
-            found.append((rows, one, regularized(self.mobility.G[rows, rows]), acts))
+            found.append((rows, one, regularized(self.inverse_mass.G[rows, rows]), acts))
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
@@ -209,7 +209,7 @@ class RigidPair(NamedTuple):
         target = np.array([where(acts, u[rows][0] - one.bounce, 0.0) for rows, one, _, acts in each])
         error = np.array([where(acts, x, 0.0) for rows, _, _, acts in each for x in u[rows]])
         error[0::3] = target
-        stuck = p - self.mobility.factors.solve(error)
+        stuck = p - self.inverse_mass.factors.solve(error)
         sticks = self._sticks(stuck)
 
         def sweep(p: Array, u: Array) -> tuple[tuple[Array, Array], Condition]:
@@ -217,7 +217,7 @@ class RigidPair(NamedTuple):
                 better = one.improved(G, ldlt(G), p[rows], u[rows], 0.0, caution)
                 change = np.array([where(acts, x, 0.0) for x in better - p[rows]])
                 p = np.concatenate([p[: rows.start], p[rows] + change, p[rows.stop :]])
-                u = u + self.mobility.G[:, rows] @ change
+                u = u + self.inverse_mass.G[:, rows] @ change
             return (p, u), False
 
         (swept, _), _, _ = iterate(SWEEPS, sweep, p, u, start=~sticks)
@@ -245,7 +245,7 @@ def acting_at(B: Array, arm: Array) -> Array:
 def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> list[Number]:
     """Return the speeds (4,) [m/s] by which the points of a pair with impulses p (12,) and speeds u (12,) violate them.
 
-    `eases` (4,) [1/kg] are the traces of the mobilities of the points. See `RigidContact.residual`.
+    `eases` (4,) [1/kg] are the traces of the inverse effective masses of the points. See `RigidContact.residual`.
     """
     found = []
     for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):

@@ -1,4 +1,4 @@
-"""The touching pairs of solids in a step: velocities at their points, and the effect of their impulses."""
+"""The touching solid pairs in a step: velocities at their points, and the effect of their impulses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     PairFrame,
     RigidPair,
     read_compliance,
-    read_mobility,
+    read_inverse_mass,
 )
 from linkwork.spatial.row_arrays import RowArray, Selection, row_array
 from linkwork.spatial.scalar import Array, Number, cross, largest, lookup
@@ -25,18 +25,18 @@ from linkwork.spatial.traceable_loops import repeat
 
 @dataclass(frozen=True, eq=False)
 class TouchingPairs:
-    """The touching pairs of solids in a step: all that their impulses depend on, in row arrays with one row per pair.
+    """The touching solid pairs in a step: all that their impulses depend on, in row arrays with one row per pair.
 
-    `selection` are the pairs that touch. `frames` and `conditions` have the layouts FRAME and CONDITIONS; `mobilities`
-    has the layout COMPLIANCE if the bodies are separate (see `BodyResponses`), else MOBILITY. `body_a` and `body_b`
-    (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities comparable: the
-    square roots of the diagonal of the mass matrix.
+    `selection` are the pairs that touch. `frames` and `conditions` have the layouts FRAME and CONDITIONS;
+    `inverse_masses` has the layout COMPLIANCE if the bodies are separate (see `BodyResponses`), else INVERSE_MASS.
+    `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities
+    comparable: the square roots of the diagonal of the mass matrix.
     """
 
     selection: Selection
     frames: RowArray
     conditions: RowArray
-    mobilities: RowArray
+    inverse_masses: RowArray
     body_a: Array
     body_b: Array
     responses: BodyResponses
@@ -57,13 +57,17 @@ class TouchingPairs:
 
     def compliance(self, k: Number) -> PairCompliance:
         """Return the compliance of pair k; the bodies must be separate."""
-        return read_compliance(self.mobilities, k)
+        return read_compliance(self.inverse_masses, k)
 
     def pair(self, k: Number) -> RigidPair:
         """Return pair k: its geometry, contact conditions, and response to impulses at its points."""
         frame = self.frame(k)
-        mobility = self.compliance(k).mobility(frame) if self.responses.separate else read_mobility(self.mobilities, k)
-        return RigidPair(frame, self.pair_conditions(k), mobility)
+        inverse_mass = (
+            self.compliance(k).inverse_mass(frame)
+            if self.responses.separate
+            else read_inverse_mass(self.inverse_masses, k)
+        )
+        return RigidPair(frame, self.pair_conditions(k), inverse_mass)
 
     def body_rows(self, k: Number) -> tuple[Number, Number]:
         """Return the rows of the two bodies of pair k."""

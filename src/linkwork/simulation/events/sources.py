@@ -131,7 +131,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     after = end._replace(
         q=found.q, v=found.v, work=end.work + found.energy, slip=found.slip, modes=np.array(modes), armed=armed
     )
-    after = after.booked_as(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
+    after = after.with_work_of(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
     return _logged(system, t, end, after, found, [*slips, *others]) if len(end.log.lines) else after
 

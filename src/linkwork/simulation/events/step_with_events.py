@@ -88,7 +88,7 @@ class _Events:
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
         if not here.rigid and len(begin.slip):
-            moved = moved.booked_as(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
+            moved = moved.with_work_of(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved
         after = watch(self.system, t + h, moved, self.held)

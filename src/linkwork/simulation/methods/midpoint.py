@@ -186,13 +186,13 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         rates = self.system.rates(q, mean, loads, self.now)
         after = integrate(self.mechanism, self.now.q, mean * self.h)
-        moved = self.now._replace(q=after, v=v).booked(rates * self.h)
+        moved = self.now._replace(q=after, v=v).with_work(rates * self.h)
         if self.limits is None:
             return moved
         impulses = self._constraints(q, mean).along.T @ unknown[self.mechanism.nv :]
         p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
         rubbed = -(p @ mean)
-        return moved._replace(work=moved.work + rubbed).booked_as(JOINTS, rubbed)
+        return moved._replace(work=moved.work + rubbed).with_work_of(JOINTS, rubbed)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of a step for velocities and constraint impulses; return them with the state at its end.

@@ -46,7 +46,7 @@ from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
-from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
+from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, minimum, where
@@ -100,7 +100,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     touch = [
         contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
-    moved = now._replace(q=q, v=v, contact_memory=np.array(touch)).booked(done)
+    moved = now._replace(q=q, v=v, contact_memory=np.array(touch)).with_work(done)
     moved = with_ground(m, middle.q, middle.v, moved, h)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))

@@ -1,4 +1,4 @@
-"""A step of Moreau's method with contact of solids: what `moreau` does with points, for pairs of solids in loops."""
+"""A step of Moreau's method with contact between solids: what `moreau` does with points, for solid pairs in loops."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.rigid_contact import separating_displacement
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_pairs
 from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
-from linkwork.algorithms.solid_contact.other_blocks import OtherBlocks
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copied
@@ -35,9 +35,9 @@ from linkwork.simulation.methods.moreau import (
 )
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
 from linkwork.simulation.methods.paid_push_out import paid_push_out
-from linkwork.simulation.methods.rigid_contact_ledger import ledger_of_step, with_ground
+from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground
+from linkwork.simulation.methods.solid_contact_conditions import pass_conditions
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
-from linkwork.simulation.methods.solids_conditions import pass_conditions
 from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
@@ -52,7 +52,7 @@ NEAR = 1e-9  # distance [m] below which points of two solids touch
 def moreau_with_solids(
     system: System, t: Number, now: StepState, h: Number, held: Array
 ) -> tuple[StepState, Condition]:
-    """Make one step h [s] of Moreau's method with contact of solids: half a step, impulses, half a step.
+    """Make one step h [s] of Moreau's method with contact between solids: half a step, impulses, half a step.
 
     `now` is the state at t [s], and `held` (nv,) are the joint forces of a sampled controller.
     """
@@ -92,7 +92,7 @@ def moreau_with_solids(
     impulses = beside.impulses(others)
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
-    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).booked(done)
+    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).with_work(done)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     if beside.points:
@@ -108,7 +108,7 @@ def moreau_with_solids(
 
 
 class _RowsBesideSolids(NamedTuple):
-    """Contacts of points and bounded constraints beside solids at mid-step, with a first guess (n,) of their impulses.
+    """Point contacts and bounded constraints beside solids at mid-step, with a first guess (n,) of their impulses.
 
     `boxes` has at most one entry: the rows of clutches, brakes and ratchets.
     """
@@ -134,7 +134,7 @@ class _RowsBesideSolids(NamedTuple):
         return split_by_block(self.blocks, p) if self.blocks else []
 
     def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
-        """Return the terms (n, 7) of the contacts of points for a pass of the step; see `moreau.pass_terms`."""
+        """Return the terms (n, 7) of the point contacts for a pass of the step; see `moreau.pass_terms`."""
         found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
         return found.reshape(-1, TERMS)
 
@@ -144,7 +144,7 @@ class _RowsBesideSolids(NamedTuple):
 
 
 def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) -> _RowsBesideSolids:
-    """Return the contacts of points and the bounded constraints of a mechanism at mid-step.
+    """Return the point contacts and the bounded constraints of a mechanism at mid-step.
 
     `now` is the state at the beginning of the step.
     """

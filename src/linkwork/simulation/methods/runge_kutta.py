@@ -30,4 +30,4 @@ def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tu
         return dq, dv, sum_q + weight * dq, sum_v + weight * dv, done
 
     _, _, dq, dv, done = repeat(4, stage, zero, zero, zero, zero, np.zeros(1 + len(now.ledger)))
-    return now._replace(q=integrate(m, now.q, dq), v=now.v + dv).booked(done), True
+    return now._replace(q=integrate(m, now.q, dq), v=now.v + dv).with_work(done), True

@@ -20,8 +20,8 @@ def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Ar
     v = now.v + h * system.acceleration(now.q, now.v, loads, h, viscous)
     mean = (now.v + v) * 0.5
     moved = now._replace(q=integrate(system.mechanism, now.q, h * v), v=v)
-    moved = moved.booked(system.rates(now.q, mean, loads, now) * h)
+    moved = moved.with_work(system.rates(now.q, mean, loads, now) * h)
     if viscous is None:
         return moved, True
     damped = -h * (mean @ (viscous @ (v - now.v)))
-    return moved._replace(work=moved.work + damped).booked_as(CONTACTS, damped), True
+    return moved._replace(work=moved.work + damped).with_work_of(CONTACTS, damped), True

@@ -1,4 +1,4 @@
-"""Pairs of solids after the impulses of a step of Moreau's method: work, push-out and contact memory."""
+"""Solid pairs after the impulses of a step of Moreau's method: work, push-out and contact memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.solid_contact.detection import WorldPatch
-from linkwork.algorithms.solid_contact.push_out import separating_displacement
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.algorithms.solid_contact.solid_separation_displacement import separating_displacement
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
 from linkwork.simulation.methods.solids_mid_step import FORCE_LAW, MEMORY, SolidsAtMidStep
@@ -24,7 +24,7 @@ HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
 @dataclass(frozen=True, eq=False)
 class SolidsAfterImpulses:
-    """The pairs of solids after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them."""
+    """The solid pairs after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them."""
 
     solids: SolidsAtMidStep
     found: PairImpulses

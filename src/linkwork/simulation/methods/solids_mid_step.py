@@ -1,4 +1,4 @@
-"""Pairs of solids in the middle of a step of Moreau's method: detection, contact points and their mobilities."""
+"""Solid pairs in the middle of a step of Moreau's method: detection, contact points, inverse effective masses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     COMPLIANCE,
     CONDITIONS,
     FRAME,
-    MOBILITY,
+    INVERSE_MASS,
     ROWS,
     pair_frame,
     stored_compliance,
-    stored_pair_mobility,
+    stored_inverse_mass,
 )
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.mechanism import Mechanism
@@ -48,7 +48,7 @@ class BodiesAtMidStep(NamedTuple):
 
 
 class SolidsAtMidStep(NamedTuple):
-    """All pairs of solids in the middle of a step: the touching ones, and what else the step needs of each pair.
+    """All solid pairs in the middle of a step: the touching ones, and what else the step needs of each pair.
 
     `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
     the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
@@ -93,7 +93,7 @@ class SolidsAtMidStep(NamedTuple):
 
 
 def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Sequence[int]) -> SolidsAtMidStep:
-    """Return the pairs of solids in the middle of a step.
+    """Return the solid pairs in the middle of a step.
 
     `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are the indices of
     velocities that other constraints with bounded impulses change.
@@ -113,18 +113,18 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
     ends = [_arranged_bodies(groups)[:, column : column + 1] for column in (0, 1)]
     force_laws, force_law_of = _force_laws(m)
 
-    def prepare(k: Number, frames: RowArray, mobilities: RowArray) -> tuple[RowArray, RowArray]:
+    def prepare(k: Number, frames: RowArray, inverse_masses: RowArray) -> tuple[RowArray, RowArray]:
         rows = lookup(ends[0], k)[0], lookup(ends[1], k)[0]
         A, B = (BodyMotion.read(bodies, row).pose for row in rows)
         frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
         compliance = relative_compliance(responses, rows, (frame.to_a, frame.to_b))
-        store = stored_compliance if responses.separate else stored_pair_mobility
-        return frames.put(k, FRAME.row(*frame)), mobilities.put(k, store(frame, compliance))
+        store = stored_compliance if responses.separate else stored_inverse_mass
+        return frames.put(k, FRAME.row(*frame)), inverse_masses.put(k, store(frame, compliance))
 
-    size = (COMPLIANCE if responses.separate else MOBILITY).size
-    frames, mobilities = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, size))
+    size = (COMPLIANCE if responses.separate else INVERSE_MASS).size
+    frames, inverse_masses = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, size))
     conditions = row_array(count, CONDITIONS.size)
-    pairs = TouchingPairs(selection, frames, conditions, mobilities, ends[0], ends[1], responses, weights)
+    pairs = TouchingPairs(selection, frames, conditions, inverse_masses, ends[0], ends[1], responses, weights)
     start = responses.velocity_rows(v)
     (before,) = selection.visit(
         lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)

@@ -192,7 +192,7 @@ class Variational:
             return moved._replace(work=self.now.work + balance.work)
         contacts, ground = (balance.touched[0], balance.touched[1:]) if self.has_contacts else (0.0, np.zeros(6))
         joints = self.interval.system.joint_power(dv / self.h) * self.h
-        return moved.booked(np.array([balance.work, contacts, 0.0, joints, *ground]))
+        return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground]))
 
     def _touched(self, work: Array) -> Array:
         """Return the work and the impulse of the ground (7,) from the changes of the work ledger, or an empty array.

@@ -216,7 +216,7 @@ class MemberProgram:
             ),
         )
         engaged = sum(found.energies[len(system.mechanism.frame_constraints) :], 0.0)
-        after = after._replace(motion=after.motion.booked_as(CLUTCHES, where(good, engaged, 0.0)))
+        after = after._replace(motion=after.motion.with_work_of(CLUTCHES, where(good, engaged, 0.0)))
         forces = constraint_forces(system.in_modes(modes), t, after.motion, held)
         return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 
