@@ -12,8 +12,10 @@ velocities of the bodies then satisfy
 with the mass matrix M and du = K dV. Redundant points share impulses without further care, because the unknowns are the
 velocities of the bodies.
 
-Violations of the conditions may grow before the states of all points are found. If `NEWTON` iterations had no success,
-others with a smaller R follow, which make smaller changes, and then Gauss-Seidel sweeps from the best impulses so far.
+Violations of the conditions may grow before the states of all points are found. If this takes too long, iterations with
+a smaller R follow, which make smaller changes, and then iterations that must reduce the sum of squared violations:
+R = r grows after each that does, else the iteration is undone and R is reduced. If two in succession are undone,
+Gauss-Seidel sweeps over the points follow.
 """
 
 from __future__ import annotations
@@ -29,25 +31,37 @@ from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, 
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, ldlt, lookup, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
-NEWTON, SOFT = 12.0, 8.0  # iterations of a block, and those with a smaller R
-SWEEPS, MOST_SWEEPS = 3.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
+# One row per iteration: R and r times the trace of the inverse effective mass of a point, and 1 if the iteration must
+# reduce the violations; then R = r is adapted, and R here is its first value. After the last row, the rows from AGAIN
+# on are repeated. Errors due to a finite R and due to round-off are about equal at R = 1e8.
+SCHEDULE = np.array(
+    [
+        *[(1e8, 1.0, 0.0)] * 12,
+        *[(1e4, 0.3, 0.0)] * 8, *[(1e8, 0.3, 0.0)] * 4,
+        *[(1e3, 1.0, 0.0)] * 8, *[(1e8, 1.0, 0.0)] * 4,
+        *[(1e3, 1e3, 1.0)] * 24,
+    ]
+)  # fmt: skip
+AGAIN, DESCENT, END = 12.0, 36.0, 60.0
+LATE = 12.0  # iterations after which contradictory drifts are accepted
+LEAST, MOST = 1.0, 1e8  # limits of an adapted R
+# Factors of R: after an iteration that reduced the violation to less than 1 %, 10 %, or less, or did not reduce it
+FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
+PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
+SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
 QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-# Blocks of `NEWTON` iterations, with these values: R times the trace of the inverse effective mass of a point in the
-# first `SOFT` iterations, r times the same, and 1 if sweeps come before the block. The last three are repeated.
-BLOCKS = np.array([[1e8, 1.0, 0.0], [1e4, 0.3, 0.0], [1e3, 1.0, 0.0], [1e4, 0.3, 1.0]])
-STIFFNESS = 1e8  # R then: errors due to a finite R and due to round-off are about equal
 REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
 # Of each pair: constant parts c of the new impulses, and the distinct entries of S of its points
 LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
 
 class PointSlope(NamedTuple):
-    """Derivative S (3, 3) of the new impulse of a point by its speeds, with the opposite sign.
+    """Matrix S = -dp/du (3, 3), with the impulse p of a contact point and its speeds u (normal, two tangents).
 
     Its rows are (n, 0, 0), (c1, t11, t12), (c2, t12, t22).
     """
@@ -60,7 +74,7 @@ class PointSlope(NamedTuple):
     t22: Number
 
     def of(self, u: Array) -> Array:
-        """Return the change (3,) of the impulse for a change u (3,) of the speeds."""
+        """Return S u (3,), the decrease of the impulse for a change u (3,) of the speeds."""
         return np.array(
             [
                 self.n * u[0],
@@ -97,19 +111,21 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` of the pairs, velocities `v` of the bodies with them, largest violation.
+    """State between iterations: impulses `p` of the pairs, and velocities `v` of the bodies with them.
 
-    `left` [m/s] is the violation, and `best` are the impulses with the smallest violation `least` so far. `block` is a
-    row of BLOCKS, `turn` the number of iterations in the block, and `sweeps` that of the next Gauss-Seidel sweeps.
+    `best` are the best impulses, with the root `merit` of the sum of squared violations [m/s] and the largest violation
+    `left` [m/s]. `turn` is the row of SCHEDULE. The rest is for iterations that must reduce `merit`: R, the number
+    `failed` of those that did not in succession, and the number `sweeps` of the next sweeps.
     """
 
     p: RowArray
     v: RowArray
-    left: Number
     best: RowArray
-    least: Number
-    block: Number
+    merit: Number
+    left: Number
     turn: Number
+    R: Number
+    failed: Number
     sweeps: Number
 
 
@@ -127,31 +143,34 @@ def newton_impulses(
     def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
         search = _Search(pairs, free)
         v = pairs.body_velocities(free, p)
-        best, left = copied(pairs, p, row_array(pairs.count, ROWS)), violation(pairs, p, v)
+        best = copied(pairs, p, row_array(pairs.count, ROWS))
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
-            after = search.improved(_Newton(*state))
-            late = (after.turn >= NEWTON) | (after.block > 0.0)
-            return tuple(after), after.least <= where(late, maximum(enough, drifting), enough)
+            before = _Newton(*state)
+            after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
+            return tuple(after), after.left <= where(late, maximum(enough, drifting), enough)
 
-        state, count, _ = iterate(ITERATIONS, iteration, *_Newton(p, v, left, best, left, 0.0, 0.0, SWEEPS))
+        first = _Newton(p, v, best, *violation(pairs, p, v), 0.0, MOST, 0.0, SWEEPS)
+        state, count, _ = iterate(ITERATIONS, iteration, *first)
         found = _Newton(*state)
-        return (copied(pairs, found.best, found.p), found.least, count + 0.0), True
+        return (copied(pairs, found.best, found.p), found.left, count + 0.0), True
 
     (p, left, count), _, _ = iterate(1, all_iterations, guess, 0.0, 0.0, start=start)
     return p, left, count
 
 
-def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> Number:
-    """Return the largest violation [m/s] of the conditions of a point, with impulses p and velocities v."""
+def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> tuple[Number, Number]:
+    """Return the root of the sum of squared violations [m/s] of the conditions of all points, and the largest one."""
 
-    def look(k: Number, left: Number) -> tuple[Number]:
+    def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
         frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
         u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-        return (largest(np.array([left, *violations(frame, conditions, eases, p.at(k), u)])),)
+        for x in violations(frame, conditions, eases, p.at(k), u):
+            total, left = total + x * x, maximum(left, x)
+        return total, left
 
-    (left,) = pairs.selection.visit(look, 0.0)
-    return left
+    total, left = pairs.selection.visit(add, 0.0, 0.0)
+    return np.sqrt(total), left
 
 
 class _Search:
@@ -170,34 +189,43 @@ class _Search:
         (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.bodies, BLOCK * BLOCK))
 
     def improved(self, now: _Newton) -> _Newton:
-        """Return the state after a Newton iteration, or at the beginning of the next block."""
-        pairs, ends, last = self.pairs, now.turn >= NEWTON, len(BLOCKS) - 1.0
-        block = where(ends, where(now.block == last, 1.0, now.block + 1.0), now.block)
-        soft, decision, sweeps = lookup(BLOCKS, block)
-        stiffness = where(now.turn < SOFT, soft, STIFFNESS)
-        sweeping = ends & (sweeps == 1.0)
+        """Return the state after a Newton iteration, and after sweeps if such iterations failed repeatedly."""
+        pairs = self.pairs
+        stiffness, decision, descent = lookup(SCHEDULE, now.turn)
+        descends, first = descent == 1.0, now.turn == DESCENT
+        R = where(first, stiffness, now.R)
+        linear, blocks, sums = self._linearized(
+            now.p, now.v, where(descends, R, decision), where(descends, R, stiffness)
+        )
+        p = self._step(linear, self.equations.solve(blocks, sums), now.p)
+        v = pairs.body_velocities(self.free, p, now.v)
+        merit, left = violation(pairs, p, v)
+        better, turn = merit < now.merit, now.turn + 1.0
+        (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
+        factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
+        R = where(descends, where(better, minimum(R * factor, MOST), maximum(R * LOWERED, LEAST)), R)
+        failed = where(better | ~descends, 0.0, now.failed + 1.0)
+        merit, left = where(better, merit, now.merit), where(better, left, now.left)
 
-        def newton(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            linear, blocks, sums = self._linearized(p, v, decision, stiffness)
-            p = self._step(linear, self.equations.solve(blocks, sums), p)
+        def undo(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            p = copied(pairs, best, p)
             return (p, pairs.body_velocities(self.free, p, v)), True
 
-        def sweep(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            caution, p = where(now.sweeps > QUICK, 1.0, 0.0), copied(pairs, now.best, p)
+        def sweep(p: RowArray, v: RowArray, best: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+            caution = where(now.sweeps > QUICK, 1.0, 0.0)
 
             def one(p: RowArray, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
                 return (*self._swept(p, v, caution), count + 1.0), count + 1.0 >= now.sweeps
 
-            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, pairs.body_velocities(self.free, p, v), 0.0)
-            return (p, v), True
+            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, v, 0.0)
+            return (p, v, copied(pairs, p, best), *violation(pairs, p, v)), True
 
-        (p, v), _, _ = iterate(1, newton, now.p, now.v, start=~ends)
-        (p, v), _, _ = iterate(1, sweep, p, v, start=sweeping)
-        left = violation(pairs, p, v)
-        better = left < now.least
-        (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
-        turn, sweeps = where(ends, 0.0, now.turn + 1.0), now.sweeps * where(sweeping, 2.0, 1.0)
-        return _Newton(p, v, left, best, minimum(left, now.least), block, turn, minimum(sweeps, MOST_SWEEPS))
+        (p, v), _, _ = iterate(1, undo, p, v, start=~better & (descends | (turn == DESCENT)))
+        sweeping = failed >= PATIENCE
+        (p, v, best, merit, left), _, _ = iterate(1, sweep, p, v, best, merit, left, start=sweeping)
+        failed, turn = where(sweeping, 0.0, failed), where(turn == END, AGAIN, turn)
+        sweeps = where(sweeping, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
+        return _Newton(p, v, best, merit, left, turn, R, failed, sweeps)
 
     def _linearized(
         self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
