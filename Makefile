@@ -1,7 +1,7 @@
 # Everything a fresh clone needs: Python >= 3.11, git and make.
 #   make demo   a free-flying robot reaches; leaves a run file and a figure in out/
 #   make test   lint, types and tests
-#   make test-all   the same with the slow sweeps
+#   make test-all   the same with the slow sweeps, and with all kernels compiled as users do
 #   make test-portable   the numerical tests as on other processors (an hour or two)
 #   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
@@ -23,7 +23,7 @@ test: lint
 	$(BIN)/pytest -n $(JOBS)
 
 test-all: lint
-	$(BIN)/pytest -n $(JOBS) -m ''
+	$(BIN)/pytest -n $(JOBS) -m '' --as-shipped
 
 test-portable: $(VENV)/.installed-test
 	$(BIN)/python tests/other_instruction_sets.py

@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 from quick_test_selection import mark_slow_except
 
 TREES = 300  # for tests of mechanics identities
-QUICK = 60  # of them always: every size twice, every kind of joint often
+QUICK = 30  # of them always: every size once, every kind of joint often
 GROUPS = mark_slow_except(
     [range(start, start + 10) for start in range(0, TREES, 10)],
     [range(start, start + 10) for start in range(0, QUICK, 10)],

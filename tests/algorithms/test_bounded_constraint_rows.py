@@ -11,6 +11,7 @@ from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, solve_impulses, split_by_block, work
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.compiler.kernel import Kernel
+from quick_test_selection import mark_slow_pairs
 
 
 def problem(seed: int, freedoms: int, contacts: int, rows: int, turning: bool) -> tuple[list[Block], np.ndarray]:
@@ -71,8 +72,7 @@ def law_violation(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
     return worst
 
 
-@pytest.mark.parametrize("turning", [False, True])
-@pytest.mark.parametrize("freedoms", [2, 3, 6])
+@pytest.mark.parametrize(("freedoms", "turning"), mark_slow_pairs([2, 3, 6], [True, False]))
 def test_all_force_laws_hold_for_coupled_blocks(freedoms: int, turning: bool) -> None:
     for contacts, rows, seed in product((0, 1, 3), (1, 2, 5), range(5)):
         blocks, v = problem(seed, freedoms, contacts, rows, turning)

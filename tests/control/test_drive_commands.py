@@ -12,6 +12,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.spatial.scalar import Array
+from quick_test_selection import mark_slow_pairs
 
 Y = (0, 1, 0)
 
@@ -57,8 +58,7 @@ def test_command_forces_match_the_drive_equations(name: str, mimics: bool) -> No
         assert (controller(t, q, v) == drive_forces(m, q, v, control(command, t, q, v))).all()
 
 
-@pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(("name", "mimics"), mark_slow_pairs(COMMANDS, (False, True)))
 def test_traced_and_host_commands_give_the_same_motion(name: str, mimics: bool) -> None:
     m, rate = arm(mimics), 1000.0
     controller = lw.feedback.drives(m, COMMANDS[name])

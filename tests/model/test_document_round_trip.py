@@ -18,6 +18,7 @@ from linkwork.evaluation.dynamics_kernels import mechanism_digest
 from linkwork.model.documents.toml_schema import class_key
 from linkwork.model.elements import Loop
 from linkwork.model.named_collections import Named
+from quick_test_selection import mark_slow_pairs
 from random_mechanisms import MOVING_KINDS, tree, tree_with_mimics
 
 TREES = 72
@@ -120,8 +121,7 @@ def robots() -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ROBOTS)
-@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "free"])
+@pytest.mark.parametrize(("name", "floating"), mark_slow_pairs(ROBOTS, [False, True]))
 def test_published_robots_are_restored(name: str, floating: bool, tmp_path: Path) -> None:
     path = robots() / name
     if not path.is_file():

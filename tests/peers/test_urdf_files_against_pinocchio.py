@@ -15,6 +15,7 @@ import pytest
 import linkwork as lw
 from linkwork.spatial.scalar import Array
 from pinocchio_reference import FOLDER, coordinates, mass_matrix, pin, velocity_order
+from quick_test_selection import mark_slow_pairs
 from random_mechanisms import relative, state
 
 AGREE = 1e-9
@@ -50,8 +51,12 @@ def assert_agreement(m: lw.Mechanism, model: Any, seed: int, massless: bool) -> 
     assert relative(d.mass_matrix(s.q)[np.ix_(order, order)], mass_matrix(model, data, q)) < AGREE
 
 
-@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "free"])
-@pytest.mark.parametrize("path", SOUND, ids=lambda path: str(path.relative_to(FOLDER)))
+def label(value: Path | bool) -> str:
+    """Return the name of a file in the folder of robots, or of their base."""
+    return str(value.relative_to(FOLDER)) if isinstance(value, Path) else ("free" if value else "fixed")
+
+
+@pytest.mark.parametrize(("path", "floating"), mark_slow_pairs(SOUND, (False, True), label))
 def test_loaded_robot_matches_pinocchio(path: Path, floating: bool) -> None:
     model = pin.buildModelFromUrdf(str(path), *[pin.JointModelFreeFlyer()] * floating)
     m = load(path, floating)

@@ -7,6 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.simulation.results.run import Run
+from quick_test_selection import mark_slow_pairs
 
 G = 9.81
 METHODS = ("rk4", "midpoint", "variational", "semi-implicit")
@@ -44,8 +45,7 @@ def alone(ratio: float, method: str, locate: bool) -> Run:
 
 
 @pytest.mark.parametrize("locate", [False, True], ids=["", "located"])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("tie", TIED)
+@pytest.mark.parametrize(("method", "tie"), mark_slow_pairs(METHODS, TIED))
 def test_coupled_masses_bounce_as_one_mass(tie: str, method: str, locate: bool) -> None:
     build, ratio = TIED[tie]
     m = build()

@@ -18,6 +18,7 @@ from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Toleranc
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
+from quick_test_selection import mark_slow_pairs
 
 Rates = Callable[[float, Array], Array]
 
@@ -91,8 +92,7 @@ def runs() -> dict[str, tuple[lw.Mechanism, dict[str, Any]]]:
     }
 
 
-@pytest.mark.parametrize("name", list(runs()))
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize(("name", "tolerance"), mark_slow_pairs(runs(), [1e-4, 1e-8, 1e-12]))
 def test_steps_and_interpolants_equal_those_of_scipy(name: str, tolerance: float) -> None:
     """Error estimates are differences of nearly equal numbers: step lengths differ more than the states of a step."""
     m, options = runs()[name]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from quick_test_selection import mark_slow_pairs
 
 LIMITS = np.array([4.0, np.inf])
 FIXED = ("rk4", "semi-implicit", "midpoint", "variational", "rattle", "shake", "energy-momentum")
@@ -61,19 +62,27 @@ def test_clipping_equals_a_controller_that_clips(method: str) -> None:
     )
 
 
-@pytest.mark.parametrize("wrapped", [lambda f: lw.sampled(f, rate=100), lambda f: lw.host(f, rate=100), lw.sampled])
-@pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
-def test_sampled_and_host_controllers_are_clipped(wrapped: Any, method: str) -> None:
-    clipped, expected = both(wrapped(servo), wrapped(by_hand), method=method)
+WRAPPED = {
+    "sampled": lambda f: lw.sampled(f, rate=100),
+    "host": lambda f: lw.host(f, rate=100),
+    "each step": lw.sampled,
+    "traced": lambda f: f,
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "wrapped"), mark_slow_pairs(("rk4", "variational", "dop853"), ("sampled", "host", "each step"))
+)
+def test_sampled_and_host_controllers_are_clipped(method: str, wrapped: str) -> None:
+    clipped, expected = both(WRAPPED[wrapped](servo), WRAPPED[wrapped](by_hand), method=method)
     np.testing.assert_allclose(clipped.q, expected.q, rtol=0, atol=1e-10)
     np.testing.assert_allclose(clipped.tau, expected.tau, rtol=0, atol=1e-8)
     assert np.abs(clipped["tau.commanded"][:, 0]).max() > 10.0
 
 
-@pytest.mark.parametrize("method", ["rk4", "midpoint", "dop853"])
-@pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: lw.sampled(f, rate=100)])
-def test_slip_forces_of_brakes_are_not_clipped(method: str, wrapped: Any) -> None:
-    clipped, expected = both(wrapped(servo), wrapped(by_hand), "brake", method=method)
+@pytest.mark.parametrize(("method", "wrapped"), mark_slow_pairs(("rk4", "midpoint", "dop853"), ("traced", "sampled")))
+def test_slip_forces_of_brakes_are_not_clipped(method: str, wrapped: str) -> None:
+    clipped, expected = both(WRAPPED[wrapped](servo), WRAPPED[wrapped](by_hand), "brake", method=method)
     np.testing.assert_allclose(clipped.q, expected.q, rtol=0, atol=1e-9)
     assert np.abs(clipped.v[:, 0]).max() > 0.1  # the brake slips
 

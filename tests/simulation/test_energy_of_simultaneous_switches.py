@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from quick_test_selection import mark_slow_pairs
 from shaft_mechanisms import flywheels, shafts
 
 RATIO = 2.0
@@ -38,8 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
+@pytest.mark.parametrize(("case", "method"), mark_slow_pairs(CASES, ["rk4", "variational", "dop853"]))
 def test_engage_and_shift_at_one_instant_report_their_energy_once(case: str, method: str) -> None:
     run = lw.simulate(flywheels(), [0, 0], SPEEDS, duration=0.2, dt=0.01, method=method, **CASES[case])
     assert len(run.events) == 2

@@ -14,6 +14,7 @@ import pytest
 import linkwork as lw
 from linkwork.evaluation.dynamics_kernels import mechanism_digest
 from pickling_subprocess import going_on, motion, same_bits, serve, stepped
+from quick_test_selection import mark_slow_pairs
 
 EXAMPLES = [example.name for example in lw.examples()]
 SOME = ["double_pendulum", "four_bar", "free_flyer", "two_speed_gearbox"]
@@ -64,8 +65,7 @@ def test_every_mechanism_is_identical_after_pickling(name: str) -> None:
 
 
 @COPY_METHODS
-@pytest.mark.parametrize("target", ["cpu", "numpy"])
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize(("name", "target"), mark_slow_pairs(SOME, ["cpu", "numpy"]))
 def test_copied_dynamics_give_identical_results(copied: Callable[[Any], Any], target: str, name: str) -> None:
     d = lw.compile(lw.example(name), target=target)
     before = copied(d)

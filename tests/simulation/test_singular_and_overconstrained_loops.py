@@ -29,7 +29,7 @@ def check_four_bars(windows: int, method: str) -> None:
     np.testing.assert_allclose(run.q, expected, rtol=0, atol=ANGLE.get(method, 2e-4))
 
 
-@pytest.mark.parametrize("windows", [1, 2])
+@pytest.mark.parametrize("windows", [pytest.param(1, marks=pytest.mark.slow), 2])
 @EVERY_METHOD
 def test_four_bars_stay_parallelograms(method, windows):
     check_four_bars(windows, method)

@@ -8,6 +8,7 @@ import pytest
 import linkwork as lw
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.spatial.scalar import Array
+from quick_test_selection import mark_slow_except
 
 
 @cache
@@ -60,7 +61,9 @@ def test_step_derivatives_of_a_tree_match_differences(method: str) -> None:
     check(lw.Simulator(m, q, rng.normal(size=m.nv), 5e-3, method), rng.normal(size=m.nv), 2e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", mark_slow_except(METHODS, ("semi-implicit", "variational", "shake", "energy-momentum"))
+)
 def test_step_derivatives_of_a_closed_loop_match_differences(method: str) -> None:
     """Also along directions that violate the loop, which the step projects back."""
     m = lw.example("four_bar")
