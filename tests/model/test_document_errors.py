@@ -368,7 +368,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
         more("springs", *SPRING).replace("s.it", "s.b"),
         28,
         "springs.b",
-        ("that of a joint",),
+        ("this spring has the name of a joint",),
     ),
     "keyframe as it was": (more("keyframes", "a = 1"), 29, "keyframes.it.a", ("no key 'a'", "positions, velocities")),
     "keyframe of a text": (

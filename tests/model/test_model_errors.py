@@ -114,7 +114,7 @@ MORE: dict[str, Case] = {
     "spring called as a joint": (
         lambda: two().spring("glue", "link", "wheel").build(),
         "spring 'glue'",
-        ("a joint has this name too", "'glue.stiffness'"),
+        ("this spring has the name of a joint", "'glue.stiffness'"),
     ),
     "loop by a free joint": loop("kind Free imposes no constraint", kind=lw.Free()),
     "loop by a text": loop("kind must be a joint kind", "'ball'", kind="ball"),
@@ -202,7 +202,7 @@ MORE: dict[str, Case] = {
     "contact of a joint's name": (
         lambda: hinged(inertia=(1, 1, 1)).surface("ground", lw.Plane()).touch("hinge", "link", stiffness=1.0).build(),
         "contact 'hinge'",
-        ("a joint or spring has this name too",),
+        ("this contact has the name of a joint or spring",),
     ),
     "contact rolling point": contact("give a radius > 0", rolling=0.1),
     "contact spinning": contact("spinning must be >= 0", radius=0.1, spinning=-0.1),

@@ -199,7 +199,7 @@ def test_invalid_ratchets_and_latches_are_rejected():
         wheels(2).ratchet("r", "j0", "j1", ratio=0.0)
     with pytest.raises(lw.ModelError, match=r"ratchet 'r'.*'j9'.*[Vv]alid: j0, j1"):
         wheels(2).ratchet("r", "j0", "j9").build()
-    with pytest.raises(lw.ModelError, match="latch 'r': a ratchet has this name too"):
+    with pytest.raises(lw.ModelError, match="latch 'r': this latch has the name of a ratchet"):
         wheels(2).ratchet("r", "j0", "j1").latch("r", "j0", 1.0).build()
     with pytest.raises(lw.ModelError, match="side must be one of below, above, both; got 'left'"):
         wheels(2).latch("r", "j0", 1.0, side="left")

@@ -21,6 +21,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
+SEPARATING = 1e-9  # mean speed of separation, relative to the speed that gravity adds in a step, that is not round-off
 ROUNDED = 1e-13  # positive work that counts as none, relative to the works of the velocity changes
 
 
@@ -51,7 +52,7 @@ def without_positive_work(
 
         def part(k: Number, p: Array) -> Array:
             """Return the impulses of pair k that are made smaller, and zero for the others; p (12,) are all of them."""
-            return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), everywhere)
+            return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
             frame, chosen = pairs.frame(k), part(k, p.at(k))
@@ -85,16 +86,16 @@ def without_positive_work(
     return found._replace(v=v, p=p), total
 
 
-def _with_positive_work(p: Array, u: Array, everywhere: Number) -> Array:
+def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
     """Return the normal impulses and the friction impulses that do positive work, of impulses p (12,); else zeros.
 
-    u (12,) are the mean speeds. Friction counts with its normal impulse if that does positive work. If `everywhere` is
-    1, the result is p.
+    u (12,) are the mean speeds. Normal impulses count at points that separate faster than `least` [m/s], with their
+    friction. If `everywhere` is 1, the result is p.
     """
     found = np.zeros(ROWS, dtype=object)
     for j in range(POINTS):
         normal, first, second = range(3 * j, 3 * j + 3)
-        pushes = (p[normal] * u[normal] > 0.0) | (everywhere == 1.0)
+        pushes = (p[normal] * (u[normal] - least) > 0.0) | (everywhere == 1.0)
         drags = pushes | (p[first] * u[first] + p[second] * u[second] > 0.0)
         found[normal] = where(pushes, p[normal], 0.0)
         found[first], found[second] = (where(drags, p[i], 0.0) for i in (first, second))

@@ -108,7 +108,7 @@ class Contact(Element, section="contacts"):
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]
         if self.name in draft.joints or any("stiffness" in one.definitions() for one in others):
-            reason = f"a joint or spring has this name too, so '{self.name}.stiffness' would be ambiguous"
+            reason = f"this contact has the name of a joint or spring, so '{self.name}.stiffness' would be ambiguous"
             yield Fault(reason, self.label, "rename one of them")
         yield from super().draft_faults(draft)
         for name in self.against:

@@ -54,7 +54,7 @@ class Spring(LineForce, section="springs"):
         """
         yield from super().draft_faults(draft)
         if self.name in draft.joints:
-            reason = f"a joint has this name too, so the parameter '{self.name}.stiffness' would be ambiguous"
+            reason = f"this spring has the name of a joint, so the parameter '{self.name}.stiffness' would be ambiguous"
             yield Fault(reason, self.label, "rename one of them")
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:

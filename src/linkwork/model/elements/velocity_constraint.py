@@ -187,6 +187,6 @@ def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
     for one in elements:
         if isinstance(one, VelocityConstraint):
             if one.name in owners:
-                reason = f"a {owners[one.name]} has this name too, but schedules switch elements by name"
+                reason = f"this {one.what} has the name of a {owners[one.name]}, but schedules switch elements by name"
                 yield Fault(reason, one.label, "give it another name")
             owners.setdefault(one.name, one.what)

@@ -11,27 +11,30 @@ from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, PairCondit
 from linkwork.algorithms.tangent_space import free_acceleration
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle
-from linkwork.simulation.methods.solids_mid_step import FORCE_LAW, MEMORY, SolidsAtMidStep
+from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray
-from linkwork.spatial.scalar import Array, Condition, Number, lookup, where
+from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.tolerances import STICKING_SPEED
 
 
 def pass_conditions(
-    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
+    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, p: RowArray, conditions: RowArray
 ) -> RowArray:
     """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
 
-    v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
-    `moreau.MidStepContact.terms` and `with_terms`. `conditions` are rows to write to.
+    v (nv,) are the velocities after the last pass, and `p` its impulses. The rules for friction, restitution and drifts
+    are those of `moreau.MidStepContact.terms` and `with_terms`, with one more: a point that stops in this step has no
+    friction if its friction impulse points along its former slip, because it would do positive work. The point then
+    slips back, and stops in the next step. `conditions` are rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
 
     def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
-        (static, dynamic), restitution = FORCE_LAW.parts(solids.force_laws.at(lookup(solids.force_law_of, k)[0]))
+        (static, dynamic), restitution = solids.force_law(k)
         (memory,) = MEMORY.parts(solids.memory.at(k))
         start, drift = solids.before.at(k), drifts.at(k).reshape(POINTS, 3)
+        pushes = p.at(k)
         after = where(first, start, pairs.speeds(k, pairs.frame(k), rows))
         friction, bounce, along = [], [], []
         for j in range(POINTS):
@@ -40,7 +43,9 @@ def pass_conditions(
             halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
             turns_back = slip[0] * slip_before[0] + slip[1] * slip_before[1] <= 0.0
             rests = halts | (where(slides, where(turns_back, 1.0, 0.0), where(first, 1.0, 0.0)) == 1.0)
-            friction.append(where(rests, static, dynamic))
+            drag = pushes[3 * j + 1 : 3 * j + 3]
+            helps = where(slides & ~first, drag[0] * slip_before[0] + drag[1] * slip_before[1], 0.0) > 0.0
+            friction.append(where(rests, where(helps, 0.0, static), dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
             along.append([drift[j][0], *where(rests, drift[j][1:], to_mean)])
             impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step

@@ -13,7 +13,7 @@ from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
 from linkwork.algorithms.solid_contact.solid_separation_displacement import separating_displacement
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
-from linkwork.simulation.methods.solids_mid_step import FORCE_LAW, MEMORY, SolidsAtMidStep
+from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
@@ -55,7 +55,7 @@ class SolidsAfterImpulses:
 
         def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
             pair, p = pairs.pair(k), self.found.p.at(k)
-            _, restitution = FORCE_LAW.parts(self.solids.force_laws.at(lookup(self.solids.force_law_of, k)[0]))
+            _, restitution = self.solids.force_law(k)
             mid, drift = pairs.speeds(k, pair.frame, v)[0::3], pair.conditions.drift[:, 0]
             distances, found = WorldPatch.read(self.solids.touching.patches, k).distances, []
             for j in range(POINTS):
@@ -81,13 +81,15 @@ class SolidsAfterImpulses:
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
             pair, p = pairs.pair(k), self.found.p.at(k)
             (old,) = MEMORY.parts(self.solids.memory.at(k))
+            (static, _), _ = self.solids.force_law(k)
             u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
             new: list[Any] = []
             for j in range(POINTS):
                 part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
                 limit = pair.conditions.friction[j] * part[0] * HELD
                 fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
-                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
+                stops = (pair.conditions.friction[j] == 0.0) & (static > 0.0)  # see `pass_conditions`
+                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast & ~stops
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
                 force = pair.frame.axes[j] @ part / h
                 new.append([number, *force, where(number == old[j][0], old[j][4], at)])

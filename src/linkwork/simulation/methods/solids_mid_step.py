@@ -87,6 +87,11 @@ class SolidsAtMidStep(NamedTuple):
         (deepest,) = self.pairs.selection.visit(measure, 0.0)
         return (touched == 0.0) & (deepest > self.slow * h + INSIDE)
 
+    def force_law(self, k: Number) -> tuple[Array, Number]:
+        """Return the static and the dynamic friction coefficient (2,) of pair k, and its restitution."""
+        friction, restitution = FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0]))
+        return friction, restitution
+
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
         """Return the same pairs with other contact conditions."""
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
