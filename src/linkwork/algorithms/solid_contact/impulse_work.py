@@ -22,6 +22,7 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
 SEPARATING = 1e-9  # mean speed of separation, relative to the speed that gravity adds in a step, that is not round-off
+DOUBLE = 1e-12  # difference of two roots, squared and relative to the roots, that counts as none
 ROUNDED = 1e-13  # positive work that counts as none, relative to the works of the velocity changes
 
 
@@ -72,7 +73,8 @@ def without_positive_work(
         square = slope * slope - 4.0 * bend * total
         root = 2.0 * total / maximum(slope + np.sqrt(maximum(square, 0.0)), TINY)
         lowest = slope / maximum(2.0 * bend, TINY)
-        x = maximum(minimum(where((square >= 0.0) & (slope > 0.0), root, lowest), 1.0), 0.0)
+        two_roots = square > slope * slope * DOUBLE  # at a double root, the lowest work is more accurate
+        x = maximum(minimum(where(two_roots & (slope > 0.0), root, lowest), 1.0), 0.0)
 
         def remove(k: Number, p: RowArray) -> tuple[RowArray]:
             return (p.put(k, p.at(k) - part(k, p.at(k)) * x),)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import SLIDING
+from linkwork.algorithms.compliant_contact import SLIDING, STICKING
+from linkwork.algorithms.constraints.admissible_sets import length
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.contact_drifts import body_rate_rows, contact_drifts
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, PairConditions
@@ -13,19 +14,17 @@ from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle
 from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray
-from linkwork.spatial.scalar import Array, Condition, Number, where
-from linkwork.tolerances import STICKING_SPEED
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
+from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 def pass_conditions(
-    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, p: RowArray, conditions: RowArray
+    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
 ) -> RowArray:
     """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
 
-    v (nv,) are the velocities after the last pass, and `p` its impulses. The rules for friction, restitution and drifts
-    are those of `moreau.MidStepContact.terms` and `with_terms`, with one more: a point that stops in this step has no
-    friction if its friction impulse points along its former slip, because it would do positive work. The point then
-    slips back, and stops in the next step. `conditions` are rows to write to.
+    v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
+    `moreau.MidStepContact.terms` and `with_terms`. `conditions` are rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -33,9 +32,8 @@ def pass_conditions(
     def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
         (static, dynamic), restitution = solids.force_law(k)
         (memory,) = MEMORY.parts(solids.memory.at(k))
-        start, drift = solids.before.at(k), drifts.at(k).reshape(POINTS, 3)
-        pushes = p.at(k)
-        after = where(first, start, pairs.speeds(k, pairs.frame(k), rows))
+        start, drift, frame = solids.before.at(k), drifts.at(k).reshape(POINTS, 3), pairs.frame(k)
+        after = where(first, start, pairs.speeds(k, frame, rows))
         friction, bounce, along = [], [], []
         for j in range(POINTS):
             slides = memory[j][0] == SLIDING
@@ -43,9 +41,8 @@ def pass_conditions(
             halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
             turns_back = slip[0] * slip_before[0] + slip[1] * slip_before[1] <= 0.0
             rests = halts | (where(slides, where(turns_back, 1.0, 0.0), where(first, 1.0, 0.0)) == 1.0)
-            drag = pushes[3 * j + 1 : 3 * j + 3]
-            helps = where(slides & ~first, drag[0] * slip_before[0] + drag[1] * slip_before[1], 0.0) > 0.0
-            friction.append(where(rests, where(helps, 0.0, static), dynamic))
+            most = _static_friction(static, memory[j], frame.axes[j], slip_before)
+            friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
             along.append([drift[j][0], *where(rests, drift[j][1:], to_mean)])
             impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
@@ -54,6 +51,20 @@ def pass_conditions(
 
     (conditions,) = pairs.selection.visit(update, conditions)
     return conditions
+
+
+def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
+    """Return the coefficient of static friction of a point in a step that it begins with the slip velocity (2,) [m/s].
+
+    A block that slides uphill stops within a step. Friction that holds it from then on would do positive work over the
+    whole step; it is reduced (see `impulse_work`), and the block slips back. A point that slips although it stuck in
+    the last step may therefore have, beside the friction of this step, what was left of the limit in the last one.
+    `memory` (5,) is its contact memory, and the columns of `axes` (3, 3) are its axes.
+    """
+    normal, *drag = memory[1:4] @ axes
+    slips = (memory[0] == STICKING) & (slip @ slip > STICKING_SPEED**2)
+    used = length(np.array(drag)) / maximum(static * normal, TINY)
+    return where(slips, static * (2.0 - minimum(used, 1.0)), static)
 
 
 def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:

@@ -81,15 +81,13 @@ class SolidsAfterImpulses:
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
             pair, p = pairs.pair(k), self.found.p.at(k)
             (old,) = MEMORY.parts(self.solids.memory.at(k))
-            (static, _), _ = self.solids.force_law(k)
             u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
             new: list[Any] = []
             for j in range(POINTS):
                 part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
                 limit = pair.conditions.friction[j] * part[0] * HELD
                 fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
-                stops = (pair.conditions.friction[j] == 0.0) & (static > 0.0)  # see `pass_conditions`
-                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast & ~stops
+                slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
                 force = pair.frame.axes[j] @ part / h
                 new.append([number, *force, where(number == old[j][0], old[j][4], at)])
