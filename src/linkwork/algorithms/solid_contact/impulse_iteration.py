@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.least_norm_impulses import of_least_norm
+from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
 from linkwork.algorithms.solid_contact.newton_iteration import newton_impulses
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
-from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied, zero_rows
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied
 from linkwork.spatial.anderson_acceleration import CAREFUL, DEPENDENT, DEPTH, QUICK, WORSE
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ldlt, maximum, where
@@ -53,20 +53,24 @@ def solve_pairs(
     settled: Number = SETTLED,
     others: OtherBlocks | None = None,
     other_guess: Array | None = None,
+    least_norm: Condition = True,
 ) -> PairImpulses:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
     `free` (nv,) are the velocities without impulses, and `guess` a first guess of the impulses, one row (12,) per pair.
     It is used only if it is better than none. `others` are other constraints with bounded impulses, and `other_guess`
-    (n,) is a first guess of theirs.
+    (n,) is a first guess of theirs. With `least_norm`, redundant points have the impulses of least norm.
     """
     if pairs.responses.separate:
-        return _solve_separate(pairs, free, guess, settled)
+        return _solve_separate(pairs, free, guess, settled, least_norm)
     others = OtherBlocks([]) if others is None else others
-    return _solve_joined(pairs, free, guess, settled, others, np.zeros(0) if other_guess is None else other_guess)
+    start = np.zeros(0) if other_guess is None else other_guess
+    return _solve_joined(pairs, free, guess, settled, others, start, least_norm)
 
 
-def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number) -> PairImpulses:
+def _solve_separate(
+    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number, least_norm: Condition
+) -> PairImpulses:
     """Return the impulses and velocities of pairs of separate bodies; see `solve_pairs` and `newton_iteration`."""
     responses = pairs.responses
     rows = responses.velocity_rows(free)
@@ -99,15 +103,8 @@ def _solve_separate(pairs: TouchingPairs, free: Array, guess: RowArray, settled:
     left = where(start, found, left)
     enough = where(left > enough, maximum(enough, drifting), enough)
 
-    after = pairs.body_velocities(rows, p)
-
-    def finish(k: Number, p: RowArray, wrenches: RowArray) -> tuple[RowArray, RowArray]:
-        pair = pairs.pair(k)
-        end = of_least_norm(pair, p.at(k), pairs.speeds(k, pair.frame, after) + pair.conditions.drift.reshape(ROWS))
-        return p.put(k, end), pairs.add_wrench(k, pair.frame, end, wrenches)
-
-    p, wrenches = pairs.selection.visit(finish, p, zero_rows(responses.bodies, 6))
-    v = responses.after_wrenches(free, wrenches)
+    p = with_least_norm(pairs, p, pairs.body_velocities(rows, p), least_norm)
+    v = responses.after_wrenches(free, pairs.wrenches(p))
     return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0))
 
 
@@ -118,7 +115,13 @@ def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:
 
 
 def _solve_joined(
-    pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number, others: OtherBlocks, other_guess: Array
+    pairs: TouchingPairs,
+    free: Array,
+    guess: RowArray,
+    settled: Number,
+    others: OtherBlocks,
+    other_guess: Array,
+    least_norm: Condition,
 ) -> PairImpulses:
     """Return the impulses and velocities of pairs of bodies that joints or other constraints connect.
 
@@ -198,15 +201,12 @@ def _solve_joined(
     def push(k: Number, v: RowArray) -> tuple[RowArray]:
         return (pairs.pushed(k, pairs.frame(k), IMPULSES.parts(found.impulses.at(k))[1], v),)
 
-    def finish(k: Number, p: RowArray) -> tuple[RowArray]:
-        pair, end = pairs.pair(k), IMPULSES.parts(found.impulses.at(k))[1]
-        return (
-            p.put(k, of_least_norm(pair, end, pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS))),
-        )
-
     free = others.velocities(free, found.others[0])
     (v,) = pairs.selection.visit(push, responses.velocity_rows(free))
-    (p,) = pairs.selection.visit(finish, row_array(pairs.count, ROWS))
+    (p,) = pairs.selection.visit(
+        lambda k, p: (p.put(k, IMPULSES.parts(found.impulses.at(k))[1]),), row_array(pairs.count, ROWS)
+    )
+    p = with_least_norm(pairs, p, v, least_norm)
     agreed = where(found.left <= enough, 1.0, 0.0)
     return PairImpulses(responses.velocities(v, free), p, iterations, found.left, agreed, found.others[0])
 

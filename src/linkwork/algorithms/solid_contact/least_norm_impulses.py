@@ -15,7 +15,9 @@ import numpy as np
 from linkwork.algorithms.constraints.admissible_sets import length
 from linkwork.algorithms.constraints.bounded_constraints import EASY, trace_of
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairFrame, RigidPair, acting_at, all_within_limits
+from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
@@ -31,18 +33,32 @@ UNLOADED = 1e-6  # normal impulse, relative to the mean, below which the frictio
 IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the limit, that is within the limit
 
 
-def of_least_norm(pair: RigidPair, p: Array, u: Array) -> Array:
-    """Return the impulses (12,) of least norm with the same effect as p (12,), or p if these are not admissible.
+def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Condition) -> RowArray:
+    """Return the impulses of all touching pairs, of least norm if `wanted`, else unchanged.
 
-    u (12,) are the speeds of the points, with their drifts. Points that would have to pull are left out.
+    `p` has the impulses (12,) of each pair, and `v` the velocities after them.
     """
-    frame, friction = pair.frame, pair.conditions.friction
+
+    def replaced(p: RowArray) -> tuple[tuple[RowArray], Condition]:
+        return pairs.selection.visit(lambda k, p: (p.put(k, _of_least_norm(pairs, k, p.at(k), v)),), p), True
+
+    (p,), _, _ = iterate(1, replaced, p, start=wanted)
+    return p
+
+
+def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
+    """Return the impulses (12,) of pair k of least norm with the same effect as p (12,), or p if they are inadmissible.
+
+    `v` are the velocities after the impulses. Points that would have to pull are left out.
+    """
+    frame, conditions = pairs.frame(k), pairs.pair_conditions(k)
+    u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
     even = _even_impulses(frame, p)
     rest = [where(x > 0.0, largest(part), 0.0) for x, part in zip(frame.acts, u.reshape(POINTS, 3), strict=True)]
-    sticks = (largest(np.array(rest)) <= STICKING_SPEED) & all_within_limits(frame.acts, friction, even)
+    sticks = (largest(np.array(rest)) <= STICKING_SPEED) & all_within_limits(frame.acts, conditions.friction, even)
 
     def search(p: Array) -> tuple[tuple[Array], Condition]:
-        return (_searched(pair, p, u),), True
+        return (_searched(pairs.pair(k), p, u),), True  # the inverse effective mass is computed here only
 
     (found,), _, _ = iterate(1, search, p, start=~sticks)
     return where(sticks, even, found)
@@ -62,7 +78,7 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
 
 
 def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
-    """Return the impulses of `of_least_norm` if some point slides, or would have to pull or to slide."""
+    """Return the impulses of `_of_least_norm` if some point slides, or would have to pull or to slide."""
     basis, free = _directions(pair, u)
     plain = np.array([[_entry(pair.inverse_mass.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
     wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])

@@ -46,6 +46,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_no
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
+PASSES = 2  # of the contact conditions in a step; those of the last one hold at its end
 NEAR = 1e-9  # distance [m] below which points of two solids touch
 
 
@@ -71,13 +72,13 @@ def moreau_with_solids(
         if bounces:
             found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, SETTLED, blocks, others)
         else:
-            found = solve_pairs(pairs, free, p, SETTLED, blocks, others)
+            found = solve_pairs(pairs, free, p, SETTLED, blocks, others, k == PASSES - 1)
         results = found.iterations + iterations, found.left, found.agreed
         return found.v, copied(pairs, found.p, p), conditions, found.others, terms, *results
 
     start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
     v, p, conditions, others, terms, *rest = repeat(
-        2, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
+        PASSES, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
     )
     iterations, left, agreed = rest
     beside = beside.with_terms(terms)
