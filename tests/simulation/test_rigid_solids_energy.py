@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.tangent_space import displaced
-from linkwork.simulation.methods.paid_push_out import paid_push_out
+from linkwork.simulation.methods.energy_limited_push_out import energy_limited_push_out
 from linkwork.simulation.simulated_system import System
 from linkwork.spatial.rotation import matrix_from_quaternion, product
 from linkwork.spatial.scalar import Array
@@ -111,11 +111,11 @@ def test_push_out_does_at_most_the_work_that_it_may_do() -> None:
     before = sum(system.energies(q, v))
     full = sum(system.energies(*displaced(m, q, v, up))) - before
     for budget, expected in ((1.0, full), (full * 0.5, full * 0.5), (0.0, 0.0)):
-        out = paid_push_out(system, q, v, up, budget)
+        out = energy_limited_push_out(system, q, v, up, budget)
         assert out.work == pytest.approx(sum(system.energies(out.q, out.v)) - before, abs=1e-14)
         assert out.work == pytest.approx(expected, rel=0.01)
         assert out.work <= budget
         turned = np.array(matrix_from_quaternion(out.q[3:]), dtype=float)
         assert turned @ out.v[:3] == pytest.approx(R @ v[:3], abs=1e-14)  # the momentum does not change
-    out = paid_push_out(system, q, v, level, 0.0)
+    out = energy_limited_push_out(system, q, v, level, 0.0)
     assert out.q[:3] == pytest.approx([q[0] + 1e-3, q[1], q[2]], abs=1e-15)

@@ -20,7 +20,7 @@ BLOCK = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyEquations:
-    """The places of nonzero blocks in the equations of n bodies.
+    """Sparsity pattern of the equations of n bodies: which blocks are not zero.
 
     `bodies` are the bodies that move and touch something. `coupled` (one row for each pair of bodies) is 1 for blocks
     (i, j), i < j, that are not zero. Blocks of bodies that do not move are never read.
@@ -62,11 +62,11 @@ class BodyEquations:
         return BodyEquations(bodies, coupled, count)
 
     def later(self, k: Number) -> Selection:
-        """Return the bodies after body k to which its elimination couples."""
+        """Return the bodies with numbers above k whose equations the elimination of body k changes."""
         return selected_rows(self.coupled, k * self.count, self.count)
 
     def cleared(self, blocks: RowArray, diagonal: RowArray) -> RowArray:
-        """Return the blocks with the given diagonal blocks, one row (36,) per body, and zeros beside the diagonal."""
+        """Return `blocks` with new diagonal blocks, one row (36,) per body, and off-diagonal blocks set to zero."""
         zero = np.zeros(BLOCK * BLOCK)
 
         def clear(k: Number, blocks: RowArray) -> tuple[RowArray]:

@@ -40,7 +40,7 @@ class BodyResponses(NamedTuple):
 
     @property
     def layout(self) -> RowLayout:
-        """The places of Jacobian, response and compliance in a row."""
+        """The layout of a row: Jacobian, response and compliance of a body."""
         return _layout(self.size)
 
     @property
@@ -197,10 +197,12 @@ def _merged(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], offsets: tuple[Array, Array]) -> Array:
-    """Return the compliance (6, 6) of the bodies in two rows about a point, which is at `offsets` from their origins.
+    """Return the sum (6, 6) of the compliances of two bodies, given by their rows, about a common point.
 
-    Multiplied by an impulse and an angular impulse on the first body, opposite to those on the second one, it gives the
-    change of the relative velocity.
+    The point is at `offsets` from the origins of the bodies.
+
+    Multiplied by an impulse and an angular impulse on the first body, whose opposites act on the second body, it gives
+    the change of the relative velocity.
     """
     if responses.separate:  # compliances about the point are congruent to those about the origins
         each = zip(rows, offsets, strict=True)
@@ -214,5 +216,5 @@ def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], o
 
 
 def about(J: Array, offset: Array) -> Array:
-    """Return a Jacobian (6, n) about the origin of a body as that about a point `offset` (3,) [m] from it."""
+    """Return the Jacobian (6, n) of the point at `offset` (3,) [m] from a body's origin, whose Jacobian is J."""
     return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])

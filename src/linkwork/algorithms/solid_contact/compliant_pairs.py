@@ -63,7 +63,7 @@ class SolidLaw(NamedTuple):
 
 
 class CompliantSolids(SolidForces):
-    """The touching solid pairs in one state, and the numbers that their compliant forces depend on.
+    """The touching solid pairs in one state, with all data from which their compliant forces are computed.
 
     `memory` is the contact memory at the start of the step; `elapsed` [s] is the time since then.
     """

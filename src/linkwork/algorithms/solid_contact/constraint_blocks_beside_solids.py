@@ -36,7 +36,7 @@ class OtherBlocks:
         self._boxed = StickingElimination(self.known) if blocks and isinstance(blocks[0], Box) else None
 
     def with_bounce(self, share: Number) -> OtherBlocks:
-        """Return the same blocks with the restitution that they have if `share` is 1, or without it if it is 0."""
+        """Return the same blocks, with their restitution if `share` is 1, without restitution if it is 0."""
         return OtherBlocks([one.with_bounce(share) for one in self.blocks])
 
     def velocities(self, v: Array, p: Array) -> Array:
@@ -48,7 +48,7 @@ class OtherBlocks:
         return work(self.blocks, p, before, after) if self.blocks else 0.0
 
     def fastest(self, v: Array) -> Number:
-        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0."""
+        """Return the largest speed [m/s] of an active point contact at the velocities v; 0 if none is active."""
         found: Number = 0.0
         for one in self.blocks:
             if one.same_units:

@@ -33,9 +33,9 @@ class _Search(NamedTuple):
     """State between iterations: impulses with the layout IMPULSES, and the moves of the velocities by component.
 
     `moves` has the last move of each component and the changes of its moves. If `ahead` is 1, the next iteration starts
-    from the extrapolated impulses. `left` is the residual of the last iteration and `turn` their number. `others`
-    (2 + DEPTH, n) are the impulses of other constraints: at the end of the last iteration, extrapolated, and changes of
-    the ends.
+    from the extrapolated impulses. `left` is the residual of the last iteration, and `turn` the number of iterations so
+    far. The rows of `others` (2 + DEPTH, n) are impulses of other constraints: those of the last iteration, the
+    extrapolated ones, and the changes from one iteration to the next.
     """
 
     impulses: RowArray
@@ -58,8 +58,9 @@ def solve_pairs(
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
     `free` (nv,) are the velocities without impulses, and `guess` a first guess of the impulses, one row (12,) per pair.
-    It is used only if it is better than none. `others` are other constraints with bounded impulses, and `other_guess`
-    (n,) is a first guess of theirs. With `least_norm`, redundant points have the impulses of least norm.
+    The guess is used only if it is better than zero impulses. `others` are other constraints with bounded impulses, and
+    `other_guess` (n,) is a first guess of their impulses. With `least_norm`, redundant points have the impulses of
+    least norm.
     """
     if pairs.responses.separate:
         return _solve_separate(pairs, free, guess, settled, least_norm)
@@ -109,7 +110,7 @@ def _solve_separate(
 
 
 def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:
-    """Return the largest speed [m/s] in the conditions of a pair whose points have the speeds u (12,)."""
+    """Return the largest speed [m/s] in the contact conditions of a pair whose points have the speeds u (12,)."""
     acting = [where(frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
     return largest(np.array([*acting, *conditions.bounce]))
 
@@ -219,7 +220,10 @@ def chosen_array(condition: Condition, yes: Value, no: Value) -> Any:
 def _tolerance_and_guess(
     pairs: TouchingPairs, free: Array, guess: RowArray, settled: Number, others: OtherBlocks, other_guess: Array
 ) -> tuple[Number, Number, list[Number]]:
-    """Return the tolerance [m/s], 1 if the guess of the impulses is better than none, else 0, and scales of others."""
+    """Return the tolerance [m/s], whether the guess is better than no impulses (1 or 0), and residual scales.
+
+    The scales belong to the residuals of other constraints.
+    """
     responses = pairs.responses
 
     def look(k: Number, fastest: Number, moved: Number, left: Number, v: RowArray) -> tuple[Any, ...]:

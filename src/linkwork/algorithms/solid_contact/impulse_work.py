@@ -1,9 +1,9 @@
-"""Work of the impulses of touching solid pairs, and smaller impulses if it is positive.
+"""Work of the impulses of touching solid pairs, and reduction of impulses that would do positive work.
 
 Impulses p change the velocities of a system from v0 to v1, and their work is p . (u0 + u1) / 2, with the speeds u of
 the contact points. Contacts cannot do positive work. The impulses of a step may nevertheless do some, because the
-contact conditions hold at its end, where the points and normals have moved, or because contact points are found that
-separate already.
+contact conditions hold at the end of the step, where the points and normals have moved, or because some of the points
+separate before the impulses.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def without_positive_work(
     """Return the impulses `found`, made smaller if they would do positive work, and the work [J] of all impulses.
 
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
-    `slow` [m/s] is the speed that gravity adds in the step, for the size of errors by rounding.
-    First the impulses that do positive work are multiplied by a common factor such that the sum of all works is zero,
-    and if there is none, all impulses of solids. Friction remains within its limits.
+    `slow` [m/s] is the speed that gravity adds in the step, from which the size of rounding errors follows. The
+    impulses that do positive work are multiplied by a common factor for which the total work is zero. If there is no
+    such factor, all impulses of solids are multiplied by a factor. Friction remains within its limits.
     """
     start = pairs.responses.velocity_rows(before)
     mean = pairs.responses.velocity_rows((before + found.v) * 0.5)
@@ -52,7 +52,7 @@ def without_positive_work(
         mean = pairs.responses.velocity_rows((before + v) * 0.5)
 
         def part(k: Number, p: Array) -> Array:
-            """Return the impulses of pair k that are made smaller, and zero for the others; p (12,) are all of them."""
+            """Return the impulses p (12,) of pair k, with zeros in place of those that are not to be reduced."""
             return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
@@ -89,7 +89,7 @@ def without_positive_work(
 
 
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
-    """Return the normal impulses and the friction impulses that do positive work, of impulses p (12,); else zeros.
+    """Return the impulses p (12,) with zeros in place of those that do no positive work.
 
     u (12,) are the mean speeds. Normal impulses count at points that separate faster than `least` [m/s], with their
     friction. If `everywhere` is 1, the result is p.

@@ -1,9 +1,9 @@
-"""Impulses of least norm among those of a solid pair with the same effect.
+"""Impulses of least norm: among all impulses of a solid pair with the same effect, those with the smallest norm.
 
-Four points on two bodies are redundant, so the contact conditions do not determine their impulses. Those of least norm
-have no self-stress, and favour no point: the pressure under a flush face is a linear function of the position.
-A point that slides keeps its friction at the limit, opposite to its slip: only its normal impulse is free. If the
-friction impulses of least norm exceed the limits, those of the points are weighted by the normal impulses.
+Four points on two bodies are redundant, so the contact conditions do not determine their impulses. The impulses of
+least norm have no self-stress and favour no point: the pressure under a flush face is a linear function of the
+position. A point that slides keeps its friction at the limit, opposite to its slip: only its normal impulse is free. If
+the friction impulses of least norm exceed the limits, those of the points are weighted by the normal impulses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the l
 
 
 def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Condition) -> RowArray:
-    """Return the impulses of all touching pairs, of least norm if `wanted`, else unchanged.
+    """Return the impulses of all touching pairs, replaced by those of least norm if `wanted`, else unchanged.
 
     `p` has the impulses (12,) of each pair, and `v` the velocities after them.
     """
@@ -78,7 +78,10 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
 
 
 def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
-    """Return the impulses of `_of_least_norm` if some point slides, or would have to pull or to slide."""
+    """Return the impulses (12,) of least norm, found by trials; p (12,) if no trial succeeds.
+
+    Each trial leaves out the points that pulled in the last one.
+    """
     basis, free = _directions(pair, u)
     plain = np.array([[_entry(pair.inverse_mass.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
     wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])
@@ -106,7 +109,7 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
 
 
 def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
-    """Return the directions of the impulses of each point, as columns (3, 3), and 1 for those that are free (12,)."""
+    """Return the directions of the impulses of each point, as columns (3, 3), and 1 for free ones (12,), else 0."""
     basis, free = [], []
     for j, friction in enumerate(pair.conditions.friction):
         normal, along = u[3 * j], u[3 * j + 1 : 3 * j + 3]

@@ -2,20 +2,20 @@
 
 The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - r (u - bounce)),
 where q limits the normal part to positive numbers and the tangential part to the friction coefficient times the normal
-part (Alart and Curnier 1991). The positive r decides which points stick, slide or are open. For these states, Newton's
-method gives new impulses c - S du that are linear in the change du of the speeds. A point that sticks has
-S = R with a large stiffness R: it conserves its impulse and resists the rest of its speed. The changes dV of the
+part (Alart and Curnier 1991). Here r is any positive number; the argument of q decides which points stick, slide or are
+open. For these states, Newton's method gives new impulses c - S du that are linear in the change du of the speeds. For
+a point that sticks, S is a large stiffness R times the identity, and c = p - R (u - bounce). The changes dV of the
 velocities of the bodies then satisfy
 
     (M + sum K^T S K) dV = sum K^T (c - p)
 
-with the mass matrix M and du = K dV. Redundant points share impulses without further care, because the unknowns are the
-velocities of the bodies.
+with the mass matrix M and du = K dV. Redundant points cause no difficulty, because the unknowns are the velocities of
+the bodies, not the impulses.
 
-Violations of the conditions may grow before the states of all points are found. If this takes too long, iterations with
-a smaller R follow, which make smaller changes, and then iterations that must reduce the sum of squared violations:
-R = r grows after each that does, else the iteration is undone and R is reduced. If two in succession are undone,
-Gauss-Seidel sweeps over the points follow.
+The violation of the conditions may increase before the states of all points are found. If Newton's method does not
+converge soon, it continues with a smaller R, which makes smaller changes, and then with iterations that must reduce the
+sum of squared violations: R = r is increased after each iteration that does so; any other iteration is undone, and R is
+reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the points follow.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PointSlope(NamedTuple):
 
 
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the new impulse c (3,) of a point if its speeds do not change, and its derivative by -u.
+    """Return the predicted impulse c (3,) of a point for unchanged speeds u, and its derivative by -u.
 
     p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
     that is not along its friction, so that the friction turns against the slip.
@@ -135,9 +135,9 @@ def newton_impulses(
     """Return impulses of all touching pairs, the largest violation [m/s], and the number of iterations.
 
     `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough`
-    [m/s] the tolerance. Drifts of points that stick in this pass only can contradict each other: after `NEWTON`
-    iterations, the largest drift `drifting` [m/s] is the tolerance. If the condition `start` is false, the guess is
-    returned.
+    [m/s] the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each other, so
+    that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the
+    tolerance. If the condition `start` is false, the guess is returned.
     """
 
     def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
@@ -174,7 +174,7 @@ def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> tuple[Number, N
 
 
 class _Search:
-    """The iterations of `newton_impulses`, and what does not change in them."""
+    """The iterations of `newton_impulses`, with the data that are the same in all of them."""
 
     def __init__(self, pairs: TouchingPairs, free: RowArray):
         self.pairs, self.free = pairs, free
@@ -230,7 +230,7 @@ class _Search:
     def _linearized(
         self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
     ) -> tuple[RowArray, RowArray, RowArray]:
-        """Return the rows LINEAR of all pairs at the impulses p, and the blocks and right-hand sides."""
+        """Return rows of LINEAR for all pairs, linearized at the impulses p, and blocks and right-hand sides."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
 
@@ -255,7 +255,7 @@ class _Search:
         return linear, blocks, sums
 
     def _coupled(self, k: Number, frame: PairFrame, S: Array, blocks: RowArray) -> RowArray:
-        """Return the blocks with those of pair k added, from its matrix S (6, 6) about the first point."""
+        """Return the blocks after the contribution of pair k is added: its matrix S (6, 6) about its first point."""
         count, rows = self.equations.count, self.pairs.body_rows(k)
         ends = list(zip(rows, (frame.to_a, frame.to_b), strict=True))
         for column, offset in ends:
@@ -325,6 +325,6 @@ def _improved(
 
 
 def _shifted(S: Array, offset: Array) -> Array:
-    """Return a matrix S (6, 6) for velocities about a point, as one for velocities about the point minus `offset`."""
+    """Return the matrix S (6, 6) of a pair for a reference point that is moved by minus `offset` (3,) [m]."""
     turned = [S[i, 3:] + cross(offset, S[i, :3]) for i in range(BLOCK)]
     return np.concatenate([S[:, :3], np.array(turned)], axis=1)

@@ -50,9 +50,9 @@ def solve_pairs_with_restitution(
     """Return the impulses with the most restitution that adds no energy, and contact conditions without restitution.
 
     As in `rigid_contact.solve_with_restitution`, the impulses are computed with restitution and, if these impulses add
-    energy or do not exist, also without. The result is then the mixture of both solutions that adds no energy. The
-    contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,) are the velocities before
-    the impact. The other arguments are those of `solve_pairs`.
+    energy or do not exist, also without. The result is then the mixture of both solutions with the most restitution
+    that adds no energy. The contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,)
+    are the velocities before the impact. The other arguments are those of `solve_pairs`.
     """
     start, count = pairs.responses.velocity_rows(before), pairs.count
 
@@ -110,7 +110,7 @@ def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> A
 def _without_energy_gain(
     pairs: TouchingPairs, before: Array, start: RowArray, found: _Solutions, others: OtherBlocks
 ) -> PairImpulses:
-    """Return the mixture of the solutions with and without restitution that has most restitution but adds no energy.
+    """Return the mixture of both solutions with the most restitution that adds no energy.
 
     All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
     impact, and `start` has these velocities as rows.

@@ -31,8 +31,8 @@ STRICT = np.tril_indices(ROWS, -1)
 class PairFrame(NamedTuple):
     """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
 
-    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] is the first point relative
-    to the origins of the two bodies. `acts` (4,) is 1 for points that touch.
+    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] are the positions of the
+    first point relative to the origins of the bodies A and B. `acts` (4,) is 1 for points that touch.
     """
 
     axes: Array
@@ -64,7 +64,9 @@ class PairFrame(NamedTuple):
 
 
 class PairConditions(NamedTuple):
-    """Contact conditions of the four points: `friction` (4,), smallest separation speeds `bounce` (4,) [m/s].
+    """Parameters of the contact conditions of four points: friction coefficients and separation speeds.
+
+    `friction` (4,) are the coefficients, and `bounce` (4,) [m/s] the smallest speeds of separation after an impact.
 
     The conditions are for the speeds along the axes plus `drift` (4, 3) [m/s].
     """
@@ -191,7 +193,7 @@ class RigidPair(NamedTuple):
         return found
 
     def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest violation [m/s] of a point with impulses p (12,) and speeds u (12,)."""
+        """Return the largest violation [m/s] of a contact condition, for impulses p (12,) and speeds u (12,)."""
         left: Number = 0.0
         for rows, one, G, acts in self._points():
             left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
@@ -236,16 +238,17 @@ def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
 
 
 def acting_at(B: Array, arm: Array) -> Array:
-    """Return a matrix B (3, 3) that acts at a point, as a matrix (6, 6) about a point `arm` (3,) [m] before it."""
+    """Return the matrix (6, 6) about a reference point that is equivalent to B (3, 3) at `arm` (3,) [m] from it."""
     right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
     upper = np.concatenate([B, right], axis=1)
     return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
 
 
 def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> list[Number]:
-    """Return the speeds (4,) [m/s] by which the points of a pair with impulses p (12,) and speeds u (12,) violate them.
+    """Return the violations (4,) [m/s] of the contact conditions at the points of a pair.
 
-    `eases` (4,) [1/kg] are the traces of the inverse effective masses of the points. See `RigidContact.residual`.
+    p (12,) are the impulses of the points and u (12,) their speeds. `eases` (4,) [1/kg] are the traces of the inverse
+    effective masses of the points. See `RigidContact.residual`.
     """
     found = []
     for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):

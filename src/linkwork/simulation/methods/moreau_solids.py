@@ -1,4 +1,4 @@
-"""A step of Moreau's method with contact between solids: what `moreau` does with points, for solid pairs in loops."""
+"""A step of Moreau's method with contact between solids; `moreau` makes the steps with point contacts only."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copie
 from linkwork.algorithms.tangent_space import free_flight
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import unbounded
+from linkwork.simulation.methods.energy_limited_push_out import energy_limited_push_out
 from linkwork.simulation.methods.moreau import (
     TERMS,
     MidStepContact,
@@ -34,7 +35,6 @@ from linkwork.simulation.methods.moreau import (
     with_slip,
 )
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step
-from linkwork.simulation.methods.paid_push_out import paid_push_out
 from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground
 from linkwork.simulation.methods.solid_contact_conditions import pass_conditions
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
@@ -87,7 +87,7 @@ def moreau_with_solids(
     after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     budget = where((now.solver.iterations == 0.0) & solids.starts_inside(h), HUGE, -worked)
-    out = paid_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
+    out = energy_limited_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work

@@ -54,11 +54,11 @@ def pass_conditions(
 
 
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
-    """Return the coefficient of static friction of a point in a step that it begins with the slip velocity (2,) [m/s].
+    """Return the coefficient of static friction of a point in a step, from its slip velocity (2,) [m/s] at the start.
 
-    A block that slides uphill stops within a step. Friction that holds it from then on would do positive work over the
-    whole step; it is reduced (see `impulse_work`), and the block slips back. A point that slips although it stuck in
-    the last step may therefore have, beside the friction of this step, what was left of the limit in the last one.
+    A block that slides uphill stops within a step. Over the whole step, the friction that then holds it would do
+    positive work; it is reduced (see `impulse_work`), so that the block slips back a little. If a point stuck in the
+    last step but slips now, the limit of this step is therefore increased by the unused part of the last step's limit.
     `memory` (5,) is its contact memory, and the columns of `axes` (3, 3) are its axes.
     """
     normal, *drag = memory[1:4] @ axes

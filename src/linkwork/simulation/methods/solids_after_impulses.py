@@ -46,9 +46,9 @@ class SolidsAfterImpulses:
     def push_out(self) -> Array:
         """Return the displacement (nv,) that moves resting solids out of each other.
 
-        The depth that gravity causes in a step remains; see `moreau.push_out_distances`. Of the depth d of a contact
-        that bounces with the restitution e, which fell by d too far before its impact, e^2 d remains: it then rises to
-        the same height as if the impact had not been late.
+        The depth that gravity causes in a step remains; see `moreau.push_out_distances`. A contact that bounces with
+        the restitution e has fallen too far by its depth d, because the impact is found late. It is moved out by (1 -
+        e^2) d only: the body then rebounds to the same height as if the impact had not been late.
         """
         pairs, slow, h = self.solids.pairs, self.solids.slow, self.h
         v = pairs.responses.velocity_rows(self.found.v)

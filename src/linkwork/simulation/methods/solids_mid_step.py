@@ -67,9 +67,9 @@ class SolidsAtMidStep(NamedTuple):
     slow: Number
 
     def starts_inside(self, h: Number) -> Condition:
-        """Return whether no pair touched in an earlier step, and some were inside each other before this step h [s].
+        """Return whether no pair touched in an earlier step although some pairs overlapped before this step h [s].
 
-        Before the first contact, all points are apart since the time 0.
+        The contact memory of a run without contacts so far says that all points have been apart since the time 0.
         """
 
         def look(k: Number, touched: Number) -> tuple[Number]:
