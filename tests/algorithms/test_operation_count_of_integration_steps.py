@@ -11,7 +11,7 @@ import linkwork as lw
 from linkwork.compiler.graph import Graph, Loop
 from linkwork.compiler.tracing import trace
 from linkwork.examples import four_bar_ladder
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from random_mechanisms import hanging_chain

@@ -1,4 +1,4 @@
-"""docs/document.md shows for every example mechanism exactly what `lw.save` writes."""
+"""docs/toml_documents.md shows for every example mechanism exactly what `lw.save` writes."""
 
 import re
 

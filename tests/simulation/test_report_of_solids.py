@@ -211,7 +211,7 @@ def test_a_solid_that_falls_off_a_table_is_reported() -> None:
     assert run.q[-1, 9] < -1.0, "the scene is meant to fall"
     row = run.report()["falls"]
     assert row.verdict == "warning"
-    assert "'two' is below all surfaces that it can touch, apart since 0.1" in row.note
+    assert "'two' is below all surfaces that it can touch, without contact since 0.1" in row.note
     rests = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 0.1)), duration=0.1, dt=1e-3, contact="rigid").report()
     assert "falls" not in [row.name for row in rests.rows]
     flies = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 2.0)), duration=0.1, dt=1e-3, contact="rigid").report()

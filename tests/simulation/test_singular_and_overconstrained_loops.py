@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from iftomm_linkages import bar_angles, bricard, four_bars, pinned_body, signs
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.spatial.scalar import Array
 
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.spatial.scalar import Array
 from quick_test_selection import mark_slow_except
 

@@ -278,7 +278,7 @@ def _speed(slip: Array) -> Number:
 
 
 def _ahead(along: Array, vector: Array) -> Number:
-    """Return the component of a vector (3,) along the vector `along` (3,)."""
+    """Return the component (scalar) of a vector (3,) along the vector `along` (3,)."""
     return dot(vector, along) / np.sqrt(dot(along, along) + TINY)
 
 
@@ -295,7 +295,8 @@ def _mirror(along: Array, vector: Array, acts: Any) -> Array:
 def _forward(along: Array, vector: Array) -> Number:
     """Return the length of a vector (3,) if it points ahead, at less than 90 degrees to `along` (3,).
 
-    Otherwise return its component across `along` minus its component against `along`, so that the result is continuous.
+    If it points backward, return the length of its part perpendicular to `along` minus that of its part opposite to
+    `along`. The result is continuous.
     """
     ahead = _ahead(along, vector)
     across = dot(vector, vector) - ahead * ahead

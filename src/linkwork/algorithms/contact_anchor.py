@@ -28,8 +28,8 @@ from linkwork.tolerances import TINY
 def state_after(contact: ContactLaw, found: ContactForce) -> Number:
     """Return the state of a contact at the end of a step, from its state and force `found` there.
 
-    A sticking contact that exceeds the friction limit keeps its anchor, and drags it, unless it is faster than its rest
-    speed.
+    A contact whose anchor force exceeds the friction limit still counts as sticking and drags its anchor, unless it
+    slips faster than its rest speed.
     """
     slip = tangential(found.at.normal, found.at.velocity)
     slow = dot(slip, slip) <= contact.rest_speed * contact.rest_speed

@@ -1,8 +1,9 @@
 """Derivatives of inverse and forward dynamics along the tangent space of the coordinates, by composite bodies.
 
-A small rotation of joint j about its column s moves all bodies outboard of j as one rigid body. In the body frames
-nothing changes except a velocity u and an acceleration w - V x u; u and w are the same for all these bodies up to their
-frames. The change of the wrench through joint j is then I w + B u with the composite inertia I and
+A small rotation of joint j about its column s moves all bodies outboard of j as one rigid body. In the body frames,
+only the velocities change, by u, and the accelerations, by w - V x u; u and w are the same motions for all these
+bodies, expressed in their frames. The change of the wrench through joint j is then I w + B u with the composite inertia
+I and
 
     B u = V x* (I u) - I (V x u) + u x* (I V),
 

@@ -23,9 +23,10 @@ def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Ar
 
 
 def displaced(mechanism: Mechanism, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-    """Return integrate(q, dv), and the velocities (nv,) with which the bodies move on as before; q is (nq,).
+    """Return the coordinates integrate(q, dv), and the velocities (nv,) for which all bodies move as at q (nq,).
 
-    The angular velocities in body axes, and the velocities of the centres of mass of free bodies, are those of v (nv,).
+    The angular velocities in body axes, and the velocities of the centres of mass of free bodies, are the same as with
+    the velocities v (nv,) at q.
     """
     moved = {
         j.name: j.kind.displaced(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], dv[j.v]) for j in mechanism.leaders

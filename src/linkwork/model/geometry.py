@@ -323,7 +323,7 @@ class Hull:
         return Hull(vertices), error
 
     def near(self, p: Array) -> Near:
-        """Raise a ModelError: only solids touch a hull."""
+        """Raise a ModelError: contact points cannot touch a hull; only solids can."""
         raise ModelError("points and balls cannot touch a Hull; use another shape as the surface")
 
 

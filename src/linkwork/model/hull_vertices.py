@@ -35,10 +35,10 @@ def face_normals(vertices: Array) -> Array:
 
 
 def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
-    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and the largest distance [m] of the others.
+    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and how far [m] the others are outside.
 
-    The distance is that outside the planes of the faces of the smaller hull. Corners are chosen one after the other:
-    each is the one farthest outside the hull of those chosen before.
+    The distance is the largest one from the planes of the faces of the smaller hull. Corners are chosen one after the
+    other: each is the one farthest outside the hull of those chosen before.
     """
     from scipy.spatial import ConvexHull  # imported here to keep `import linkwork` fast
 

@@ -116,7 +116,7 @@ class JointKind(ClosingKind):
         return self.integrate(q, v * h), v
 
     def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-        """Return integrate(q, dv), and the velocities (nv,) v with which the child's centre of mass moves as before.
+        """Return integrate(q, dv), and the velocities (nv,) for which the child's centre of mass moves as it did at q.
 
         The child has the given `inertia`, and the parent is at rest. By default v does not change.
         """

@@ -141,14 +141,14 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest gap [m] along directions n (k, 3) and its direction, or `best` and `former` if larger."""
+    """Return the largest gap [m] and its direction, of the directions n (k, 3) and the gap `best` along `former`."""
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
     return (float(gaps[k]), n[k]) if gaps[k] > best else (best, former)
 
 
 def _cone(n: Array, angle: float) -> Array:
-    """Return unit vectors (k, 3) within about an angle [rad] of n (3,)."""
+    """Return unit vectors (k, 3) that deviate from n (3,) by at most about `angle` [rad]."""
     first = np.cross(n, AXES[int(np.argmin(abs(n)))])
     first /= np.linalg.norm(first)
     second = np.cross(n, first)

@@ -100,7 +100,7 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
 
 
 def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, Collision] | None:
-    """Return the first pair of solids of a collision that an earlier collision also has, and the earlier one.
+    """Return the first pair of solids that is in this collision and in an earlier one, and that earlier collision.
 
     None if there is no such pair.
     """
@@ -113,7 +113,7 @@ def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, 
 
 
 def _identity(solid: Solid) -> tuple[object, ...]:
-    """Return what distinguishes a solid from all others of its mechanism."""
+    """Return a key that identifies a solid among all solids of its mechanism."""
     return solid.body, solid.names, id(solid.shape), solid.pose.R.tobytes(), solid.pose.p.tobytes()
 
 

@@ -29,8 +29,8 @@ State = tuple[Array, Array]
 class JointLayout(NamedTuple):
     """How another tool stores the coordinates and velocities of one joint kind.
 
-    `nq` is its number of coordinates there; `write` converts q and v from linkwork's layout, and `read` converts them
-    back.
+    `nq` is the number of coordinates in that tool; `write` converts q and v from linkwork's layout, and `read` converts
+    them back.
     """
 
     nq: int

@@ -117,5 +117,5 @@ def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
 
 
 def _along(force: Array, normals: Array) -> Array:
-    """Return the components (..., 3) of forces (..., 3) [N] along surfaces with unit `normals` (..., 3)."""
+    """Return the components (..., 3) of forces (..., 3) [N] tangential to surfaces with unit `normals` (..., 3)."""
     return force - normals * (force * normals).sum(axis=-1, keepdims=True)

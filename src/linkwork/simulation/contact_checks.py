@@ -56,7 +56,8 @@ class Rates(NamedTuple):
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact.
 
-    A solid touches only a few others: the rates of solids are those of a chain of pairs like the stiffest pair.
+    Because a solid touches only a few others, the rates of solids are those of a chain of solids in which each contact
+    has the stiffness of the stiffest pair.
     """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
@@ -69,7 +70,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
-    """Return the rates of a solid pair, as if it touched in four points at the ends of each solid.
+    """Return the rates of a solid pair, as if the solids touched in four points at their ends.
 
     `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the weight of the
     mechanism.
@@ -256,9 +257,10 @@ def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
 def _deepest_solids(
     problem: Problem, index: tuple[int, ...], poses: Array, most: Array
 ) -> tuple[SolidPair, float, float] | None:
-    """Return the deepest pair of solids of a member that is worth a warning, its depth [m] and force [N], or None.
+    """Return the pair of solids with the largest depth [m] that needs a warning, this depth and its force [N], or None.
 
-    `poses` (nbodies + 1, 4, 4) are those of all bodies, and `most` (n,) [m] upper bounds of the depths.
+    The pairs are those of the batch member at `index`. `poses` (nbodies + 1, 4, 4) are the poses of all bodies, and
+    `most` (n,) [m] upper bounds of the depths.
     """
     now, values = problem.member(index)
     m = problem.system(values).mechanism

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.simulation.contact_checks import contact_rates
 from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.dry_friction import has_friction, without_friction
-from linkwork.simulation.methods.registry import method_of_order
+from linkwork.simulation.methods.method_registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import MemberState

@@ -19,8 +19,8 @@ from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.simulation.effort_limits import limits_that_act
+from linkwork.simulation.events.event_log import LINES
 from linkwork.simulation.events.guards import OneShot, own_modes
-from linkwork.simulation.events.log import LINES
 from linkwork.simulation.events.schedule import (
     Switch,
     check_times,

@@ -162,10 +162,11 @@ class Series:
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
     the shape of one sample and the names of all entries. `units` are the units of the entries of the last axis, or one
-    for all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a
-    `sample` is recorded if `record` names it; if `by_default`, which may be a function of `RunFacts` too, also if
-    `record` is left out; if `with_state`, whenever q and v are recorded, because series derived from q and v depend on
-    it.
+    for all. `needs`, `axes` and `units` may be functions of `RunFacts`. `exists` says which runs have the series.
+
+    A series with a `sample` is recorded if the argument `record` of `simulate` names it. If `by_default` is true (it
+    may be a function of `RunFacts`), the series is also recorded if `record` is omitted. If `with_state` is true, it is
+    recorded whenever q and v are, because series derived from q and v depend on it.
     """
 
     name: str

@@ -20,7 +20,7 @@ from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
 from linkwork.simulation.events.schedule import Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
-from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
+from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
 from linkwork.simulation.recording import Storage

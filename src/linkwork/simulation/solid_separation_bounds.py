@@ -29,10 +29,11 @@ SHORT = 1e-9  # sine of the angle of two edges below which their common normal i
 class SolidTables:
     """Numbers of all pairs of solids of a mechanism, one row per pair; the convex solid A of a pair comes first.
 
-    `bodies` (n, 2); `R` (n, 2, 3, 3) and `p` (n, 2, 3) [m] are the poses of the solids in their bodies, with the origin
-    in the middle of a hull. The extent along n is c . (|nx|, |ny|, |nz|, hypot(nx, ny), 1), with c from `c` (n, 2, 5)
-    [m]; a hull counts as its bounding box. `radius` (n, 2) [m] is that of a ball that contains a solid, zero for planes
-    and ground; `kind` (n,) is that of solid B, and `top` (n,) [m] the largest height of a ground.
+    `bodies` (n, 2) are the numbers of the bodies. `R` (n, 2, 3, 3) and `p` (n, 2, 3) [m] are the poses of the solids in
+    their bodies, with the origin in the middle of a hull. The extent along n is c . (|nx|, |ny|, |nz|, hypot(nx, ny),
+    1), with c from `c` (n, 2, 5) [m]; a hull counts as its bounding box. `radius` (n, 2) [m] is the radius of a ball
+    that contains a solid, zero for planes and ground; `kind` (n,) is the kind of solid B, and `top` (n,) [m] the
+    largest height of a ground.
     """
 
     def __init__(self, mechanism: Mechanism):

@@ -1,9 +1,9 @@
 """Rotation of a rigid body without torque: steps that conserve the angular momentum and the energy to round-off.
 
-In body axes, the angular momentum L changes at the rate L' = L x w with w = I^-1 L. A part s L of w does not change L,
-so that L' = L x B L with B = I^-1 - s 1. A step h turns the body by s h L about its angular momentum, and by h x in its
-own axes, with x = B (L0 + L1) / 2 and L1 = exp(-h x) L0. The angular momentum in the world is then constant. The change
-of L is at right angles to x, and thus the energy is constant, too (Lewis and Simo 1994, with s = 0).
+In body axes, the angular momentum L changes at the rate L' = L x w with w = I^-1 L. With B = I^-1 - s 1, w = s L + B L;
+since L x L = 0, only B L changes L: L' = L x B L. A step h turns the body by s h L about its angular momentum, and by h
+x in its own axes, with x = B (L0 + L1) / 2 and L1 = exp(-h x) L0. The angular momentum in the world is then constant.
+The change of L is at right angles to x, and thus the energy is constant, too (Lewis and Simo 1994, with s = 0).
 
 The step is symmetric and has order two. With the middle diagonal element of I^-1 as s, it is exact for spheres, and for
 bodies with an axis of symmetry along a coordinate axis. It is exact for all steady rotations.
@@ -33,7 +33,10 @@ class FreeRotation(NamedTuple):
 
     @staticmethod
     def of(inertia: Array) -> FreeRotation:
-        """Return the free rotation of a body with the given `inertia` (3, 3) [kg m^2]; a sphere if it is singular."""
+        """Return the data of a body with this `inertia` (3, 3) [kg m^2]; a singular inertia is replaced.
+
+        A sphere with the same trace replaces it.
+        """
         inertia = _regular(inertia)
         return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
 
@@ -86,7 +89,7 @@ def _middle_eigenvalue(A: Array) -> Number:
 
 
 def _regular(inertia: Array) -> Array:
-    """Return the inertia (3, 3) if it is regular, else a sphere's inertia with the same trace; the unit matrix if 0."""
+    """Return the inertia (3, 3) if it is regular, else that of a sphere with the same trace (1 if it is 0)."""
     I, size = inertia, inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
     second = I[0, 0] * I[1, 1] - I[0, 1] * I[0, 1]
     third = dot(I[0], cross(I[1], I[2]))

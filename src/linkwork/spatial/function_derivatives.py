@@ -1,8 +1,8 @@
 """Derivatives of functions of floats or of the compiler's traced numbers.
 
 `second_order` returns the value and first two derivatives of a function of two numbers, `rate_along` a directional
-derivative. Both select the implementation by the type of the numbers. Here are those for floats, by finite differences;
-the compiler registers those for traced numbers, by automatic differentiation.
+derivative. The type of the numbers selects the implementation. This module implements both functions for floats, by
+finite differences; the compiler registers implementations for traced numbers, by automatic differentiation.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def rate_along(function: Callable[[Array], Array], x: Array, direction: Array, s
     """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0; x is (n,).
 
     The derivative is exact for traced numbers, unless the function has traced loops. Otherwise it is the central
-    difference over `step` in s, to both sides.
+    difference between s = step and s = -step.
     """
     kind = sum(x, 0.0) + sum(direction, 0.0)
     return rate_along_for(kind, function, x, direction, step, size)

@@ -60,8 +60,8 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
     """Return the two uniform random numbers of one Philox block.
 
-    See `uniforms` for `seed` and `counter`. `place` contains the stream and the block number: stream + 2^32 *
-    block.
+    See `uniforms` for `seed` and `counter`. `place` is the number stream + 2^32 * block, which contains the stream and
+    the block number.
     """
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)

@@ -195,7 +195,7 @@ def _series(x: Number, *coefficients: float) -> Number:
 
 
 def half_sinc(squared: Number) -> Number:
-    """Return sin(theta/2) / theta as a function of squared = theta^2."""
+    """Return sin(theta/2) / theta, the factor from rotation vector to quaternion, from squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     series = _series(squared / 4.0, 1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800)
@@ -203,7 +203,7 @@ def half_sinc(squared: Number) -> Number:
 
 
 def bend(squared: Number) -> Number:
-    """Return (theta - sin theta) / theta^3 as a function of squared = theta^2."""
+    """Return (theta - sin theta) / theta^3, a coefficient of the exponential map, from squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     factorials = (6, -120, 5040, -362880, 39916800, -6227020800, 1307674368000, -355687428096000)
@@ -213,7 +213,10 @@ def bend(squared: Number) -> Number:
 
 
 def unbend(squared: Number) -> Number:
-    """Return (1 - (theta/2) cot(theta/2)) / theta^2 as a function of squared = theta^2, for theta < 2 pi."""
+    """Return (1 - (theta/2) cot(theta/2)) / theta^2, a coefficient of the logarithm of a pose, from squared = theta^2.
+
+    theta must be below 2 pi.
+    """
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     bernoulli = (12, 720, 30240, 1209600, 47900160, 1892437580.3183792, 74724249600, 2950130727918.1644)

@@ -10,8 +10,8 @@ computes, so that the loop's body is compiled once for all rows:
     (total,) = near.visit(lambda k, total: (total + force(k),), 0.0)
 
 `put` returns the changed array; the array before the change must not be used any more. A loop that writes to a row
-array has it in its state. An index must be the same for all members of a batch: a loop's counter, the argument k of a
-visit, or a number computed from these and constant tables.
+array must have the array in its state. An index must be the same for all members of a batch: a loop's counter, the
+argument k of a visit, or a number computed from these and constant tables.
 """
 
 from __future__ import annotations

@@ -178,9 +178,9 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return the factors themselves: for dense factors, `solve` is already fast for many right-hand sides.
+        """Return an object whose `solve` is fast for many right-hand sides: these dense factors themselves.
 
-        Other factorizations return a different object here.
+        Sparse factorizations return another object.
         """
         return self
 

@@ -100,9 +100,9 @@ def exp_transform(V: Motion) -> Transform:
 
 
 def log_transform(X: Transform) -> Motion:
-    """Return the constant body twist that reaches the pose X in unit time (logarithm); its angle is in [0, pi].
+    """Return the constant body twist that reaches the pose X in unit time (logarithm of X).
 
-    This is the inverse of `exp_transform`.
+    The rotation angle is in [0, pi]. This is the inverse of `exp_transform`.
     """
     w = log_matrix(X.R)
     wp = cross(w, X.p)

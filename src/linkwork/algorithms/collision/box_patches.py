@@ -140,7 +140,7 @@ def _face_patch(
         return where(z_face, np.array([v[0], v[1], v[2]]), rows)
 
     def restored(v: Array) -> Array:
-        """Return v in the order before `permuted`."""
+        """Return the permuted vector v in its original order."""
         rows = where(x_face, np.array([v[2], v[0], v[1]]), np.array([v[1], v[2], v[0]]))
         return where(z_face, np.array([v[0], v[1], v[2]]), rows)
 

@@ -1,8 +1,8 @@
 """Contact patch of two convex solids: overlap of the parts of their surfaces that face each other.
 
 Each solid gives four points of its surface near the contact. Seen along the normal they are the corners of a convex
-polygon, which may be a line or a point. The patch has up to four corners of the overlap of both polygons, and the
-nearest points if no corner is as near.
+polygon, which may be a line or a point. The patch has up to four corners of the overlap of both polygons. If no corner
+is as near as the nearest points of the solids, these nearest points replace one of the corners.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
     """Return the patch of two convex solids A and B in one frame.
 
     The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
-    normal is exact, but the normal may be a local minimum of the depth instead of the smallest one, near edges and
-    corners. Among random pairs with a depth of 0.1 % to 5 % of their size, the normal was a local minimum for 0.1 %
-    to 0.5 % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box; among pairs
-    whose depth is comparable to their size, for up to 6 %.
+    normal is exact, but near edges and corners the normal may be a local minimum of the depth instead of the global
+    one. Among random pairs with a depth of 0.1 % to 5 % of their size, the normal was a local minimum for 0.1 % to 0.5
+    % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box; among pairs whose
+    depth is comparable to their size, for up to 6 %.
 
     All points of the patch have the same normal. The points of an end face of a cylinder are four points of its rim.
     """
@@ -102,7 +102,7 @@ def _polygon(corners: list[Array]) -> _Polygon:
 def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number) -> list[Corner]:
     """Return the corners of the overlap of two polygons A and B: their heights [m] on B and distances [m] from A.
 
-    No point of B is higher than `top` [m], and no point of A is lower than `least` [m] above `top`.
+    `top` [m] is the height of the highest point of B, and the lowest point of A is `least` [m] above it.
     """
     found = []
     for x, y, z, exists in _clipped(a, b, slack):

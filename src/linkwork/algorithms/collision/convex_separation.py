@@ -40,7 +40,7 @@ class Faces(NamedTuple):
 
 
 class Solid(Protocol):
-    """Interface of a convex solid, in the frame of B: what the search for the largest separation needs."""
+    """Interface of a convex solid in the frame of B, with the functions that the search for the separation calls."""
 
     @property
     def centre(self) -> Array:

@@ -26,7 +26,7 @@ TILT = 0.03  # slope of a surface below which vertices of a hull count as one fl
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The centre of a ball."""
+    """A point, the core of a ball of the given radius [m]."""
 
     X: Transform
     radius: Number
@@ -66,7 +66,7 @@ class Point:
         return ()
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return four times the point (3,) [m]."""
+        """Return the point (3,) [m], repeated four times."""
         del n, directions, other
         return [self.X.p] * 4
 
@@ -86,7 +86,7 @@ class Segment:
 
     @property
     def size(self) -> Number:
-        """Return radius and half length [m]."""
+        """Return the sum of radius and half length [m]."""
         return self.radius + self.half
 
     def support(self, n: Array) -> Array:
@@ -101,7 +101,7 @@ class Segment:
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the direction (3,) of z."""
+        """Return the direction (3,) of the axis, z."""
         return (self.X.R[:, 2],)
 
     def bend(self, n: Array) -> Array:
@@ -186,7 +186,7 @@ class SolidCylinder:
 
     @property
     def size(self) -> Number:
-        """Return radius and half length [m]."""
+        """Return the sum of radius and half length [m]."""
         return self.round + self.half
 
     def support(self, n: Array) -> Array:
@@ -205,7 +205,7 @@ class SolidCylinder:
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the direction (3,) of z."""
+        """Return the direction (3,) of the axis, z."""
         return (self.X.R[:, 2],)
 
     def bend(self, n: Array) -> Array:
@@ -284,7 +284,7 @@ class SolidHull:
 
     @property
     def centre(self) -> Array:
-        """Return the point inside (3,) [m]."""
+        """Return a point (3,) [m] inside the hull."""
         return self.X.point(self.inside)
 
     def support(self, n: Array) -> Array:

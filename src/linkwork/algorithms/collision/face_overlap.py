@@ -97,7 +97,7 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
     """Return the ends of the parts of the parallelogram's edges that are within the rectangle.
 
-    Edges within the slack [m] outside count as inside.
+    Edges that are outside by at most the slack [m] count as inside.
     """
     corners = []
     for middle, along in (

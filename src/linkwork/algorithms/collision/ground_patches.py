@@ -80,7 +80,7 @@ class GroundPairs:
 
 
 def _with(points: Sequence[Array], other: Array) -> list[Array]:
-    """Return the points (3,) [m], with the one nearest to another point (3,) [m] replaced by it."""
+    """Return the points (3,) [m], in which a further point (3,) [m] replaces the point nearest to it."""
     squares = [dot(p - other, p - other) for p in points]
     low = minimum(minimum(squares[0], squares[1]), minimum(squares[2], squares[3]))
     # Several equal points become the other one: repeated points do not exist

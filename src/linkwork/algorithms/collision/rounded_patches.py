@@ -147,7 +147,7 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
 
 
 def _nearest(rod: Rod, half: Array, axes: Sequence[int]) -> Number:
-    """Return the position [m] along a rod that is nearest to a box of half extents (3,) [m], 0 except along `axes`.
+    """Return the position [m] on a rod that is nearest to a box, with half extents (3,) [m] along `axes` and 0 else.
 
     The derivative of half the squared distance increases along the rod. It is linear between the positions at which
     the rod passes the planes of the faces. Where it is zero along an interval, the middle is returned.
@@ -177,8 +177,9 @@ def _nearest(rod: Rod, half: Array, axes: Sequence[int]) -> Number:
 def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> tuple[Array, Number]:
     """Return the normal (3,) of least penetration of a rod into a box, and the position [m] of a contact on the rod.
 
-    The candidates are the normals of the faces, and the vector products of the rod's direction with the edges. A face
-    is preferred within round-off of the `size` [m]; its position is `nearest` [m].
+    The candidates are the normals of the faces, and the vector products of the rod's direction with the edges. If a
+    face and a product penetrate equally within round-off of the `size` [m], the face is chosen. The position for a face
+    is `nearest` [m].
     """
     p, d, end = rod
     best, normal, t = -FAR, axis(2), nearest
@@ -208,8 +209,8 @@ def _rod_patch(
 ) -> ContactPatch:
     """Return the patch of a rod: the ends of its part beside the other solid, and its point at `nearest` [m].
 
-    This part is between planes at `half` (3,) [m] on both sides of the origin along `axes`, or farther outside at the
-    nearest point. The nearest point is left out if it is not nearer than the ends.
+    The part of the rod beside the other solid is where its coordinates along `axes` are at most `half` (3,) [m] in
+    magnitude, or at most those of the nearest point. The nearest point is left out if it is not nearer than the ends.
     """
     p, d, end = rod
     slack, x = SAME * size, rod.at(nearest)

@@ -169,19 +169,19 @@ def _eliminate(
 
 
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the constraint and rotor rows that involve each joint, and those eliminated at each body.
+    """Return the numbers of the constraint and rotor rows of each joint, and of those eliminated at each body.
 
-    Both are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and brakes are
-    numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes, or 0 to
-    omit these rows.
+    Both results are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and
+    brakes are numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes,
+    or 0 to omit these rows.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the rows of joint paths that involve each joint, and those eliminated at each body.
+    """Return the numbers of the rows of joint paths that involve each joint, and of those eliminated at each body.
 
-    Both are lists as in `rows_by_joint_and_body`. The rows are numbered in the order of the paths `along`.
+    Both results are lists as in `rows_by_joint_and_body`. The rows are numbered in the order of the paths `along`.
     """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]

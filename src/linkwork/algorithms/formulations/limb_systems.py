@@ -30,9 +30,9 @@ class LimbSystem:
 
     `paths`: the bodies of each limb, from base to tip. `measured_from`: for each body, the index of the limb's frame
     from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: for each
-    limb the matrix D of equation (17). `D1`: limbs on common bases, equation (36). `D2`: bodies shared by limbs,
-    equation (40). `D3` (nv, k): locked and coupled joints. `velocity_map` (nv, k): v = velocity_map alpha'. `bases`:
-    each free body, with the first of its six columns.
+    limb the matrix D of equation (17). `D1`: the matrix by which limbs share bases, equation (36). `D2`: the matrix by
+    which limbs share joints, equation (40). `D3` (nv, k): the matrix that locks and couples joints. `velocity_map` (nv,
+    k): v = velocity_map alpha'. `bases`: each free body, with the first of its six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]

@@ -49,14 +49,15 @@ class Limb(NamedTuple):
     def Phi(self) -> Array:
         """Matrix Phi (3n, 3n) [m] of equation (7): the velocities of all centres of mass are I_v R' + Phi omega.
 
-        They are in inertial axes. R' (3,) is the velocity of the base, and omega (3n,) are the angular velocities.
+        R' (3,) is the velocity of the base, and omega (3n,) are the angular velocities. All velocities of points are in
+        inertial axes.
         """
         return _global_velocity(self.C, self.S, self.L)
 
     def Phi_rate(self, omega: Array) -> Array:
         """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s].
 
-        It follows from the rates C' = C w~ of the rotations, equation (8).
+        The result follows from the rates C' = C w~ of the rotations, equation (8).
         """
         return _global_velocity([C @ hat(w) for C, w in zip(self.C, omega.reshape(-1, 3), strict=True)], self.S, self.L)
 

@@ -95,7 +95,7 @@ class BodyResponses(NamedTuple):
         return found
 
     def component_rows(self, v: Array) -> RowArray:
-        """Return the velocities v (nv,) as a row array with one row per component, filled up with zeros."""
+        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros."""
         return self.stored(row_array(len(self.members) + 1, self.size), v)
 
     def stored(self, rows: RowArray, v: Array) -> RowArray:
@@ -131,7 +131,7 @@ class BodyResponses(NamedTuple):
         return self.velocities(rows, v)
 
     def velocities(self, rows: RowArray, v: Array) -> Array:
-        """Return the velocities (nv,) in the rows of components; velocities outside the components are from v."""
+        """Return v (nv,) with the velocities of all components replaced by those in the rows of a row array."""
         found = list(v)
         for number, members in enumerate(self.members):
             row = rows.at(float(number))

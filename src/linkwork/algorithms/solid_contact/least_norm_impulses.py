@@ -1,9 +1,10 @@
 """Impulses of least norm: among all impulses of a solid pair with the same effect, those with the smallest norm.
 
 Four points on two bodies are redundant, so the contact conditions do not determine their impulses. The impulses of
-least norm have no self-stress and favour no point: the pressure under a flush face is a linear function of the
-position. A point that slides keeps its friction at the limit, opposite to its slip: only its normal impulse is free. If
-the friction impulses of least norm exceed the limits, those of the points are weighted by the normal impulses.
+least norm contain no internal forces that cancel each other, and distribute the load evenly: the pressure under a flush
+face is a linear function of the position. A point that slides keeps its friction at the limit, opposite to its slip:
+only its normal impulse is free. If the friction impulses of least norm exceed the limits, the norm weights the friction
+of each point by the inverse of its normal impulse.
 """
 
 from __future__ import annotations

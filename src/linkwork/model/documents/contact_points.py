@@ -25,7 +25,7 @@ APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the l
 
 
 class ContactPoints(NamedTuple):
-    """Points `at` (k, 3) [m] of a shape, in its frame, each with a ball of `radius` [m] about it; 0 means points.
+    """Points `at` (k, 3) [m] of a shape, in its frame, each the centre of a ball of `radius` [m], which may be 0.
 
     `error` [m] is the largest distance of the shape from the convex hull of the points and balls.
     """

@@ -1,4 +1,4 @@
-"""Markdown tables of the TOML keys of every kind of element, for the page docs/document.md."""
+"""Markdown tables of the TOML keys of every kind of element, for the page docs/toml_documents.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def key_table(class_: type[Element]) -> str:
 def document_keys(class_: type[Element]) -> list[str]:
     """Return all TOML keys of the element kind `class_`.
 
-    The list has neither the keys of a joint kind or shape that one of the keys names, nor keys in degrees.
+    The list omits keys in degrees, and the keys of the joint kind or shape that another key names.
     """
     return [key for key, *_ in _entries(class_)]
 

@@ -22,7 +22,7 @@ REMEDY = "set contype and conaffinity of geoms that need no contact to 0"
 
 
 class ContactCollector:
-    """Collector of the contacts of an MJCF model; `gone` has what is left out: names of geoms by reason."""
+    """Collector of the contacts of an MJCF model; `gone` maps each reason for leaving out geoms to their names."""
 
     most: ClassVar[int]
     too_many: ClassVar[str]
@@ -82,7 +82,7 @@ class ContactCollector:
     # --- contact parameters ---
 
     def parameters(self, at: Collision, geom: int, other: int) -> ContactParameters:
-        """Return the checked parameters of a contact between two geoms, and record what is left out of `geom`."""
+        """Return the checked parameters of a contact of two geoms; record properties of `geom` that are left out."""
         given, name = contact_parameters(self.c, at), self.names[geom]
         for key, numbers in (("friction", given.friction), ("solref", given.solref), ("solimp", given.solimp)):
             least = 0.0 if key == "friction" else -LARGEST
@@ -97,9 +97,9 @@ class ContactCollector:
         return given
 
     def parameters_of_force(self, given: ContactParameters, *geoms: int) -> dict[str, float]:
-        """Return friction, stiffness and damping of contacts with the parameters `given` between some geoms.
+        """Return friction, stiffness and damping of contacts between `geoms` with the parameters `given` from MuJoCo.
 
-        Static geoms do not change the stiffness.
+        The stiffness depends on the inverse masses of the moving geoms; static geoms have the inverse mass zero.
         """
         inverse = sum(self.inverse_mass(int(self.c.geom_bodyid[g])) for g in geoms if not self.static[g])
         spring = compliance(given.solref, given.solimp, inverse, self.smallest_step)

@@ -66,7 +66,7 @@ def contacts_of(c: Compiled) -> ContactsRead:
 def _points_are_exact(c: Compiled) -> bool:
     """Return whether point and ball contacts are exact for all pairs of geoms that linkwork supports.
 
-    Pairs with a height field count as exact: solids touch it in the same points.
+    Pairs with a height field count as exact, because contacts of solids with a height field are at the same points.
     """
     static = static_geoms(c)
     shapes = [solid_primitive(c, g) for g in range(c.ngeom)]

@@ -80,7 +80,7 @@ class PointContacts(ContactCollector):
         return None if shape is None else contact_points(shape)
 
     def parameters(self, at: Collision, geom: int, other: int) -> ContactParameters:
-        """Return the checked parameters of a contact between a geom and a surface, and record what is left out."""
+        """Return the checked parameters of a contact of a geom with a surface; record properties that are left out."""
         given, points, name = super().parameters(at, geom, other), self.points[geom], self.names[geom]
         assert points
         if given.condim >= TORSIONAL and not points.radius:

@@ -36,7 +36,7 @@ class LeftOut(NamedTuple):
         self.names.setdefault(reason, []).append(name)
 
     def texts(self) -> list[str]:
-        """Return a text for each reason."""
+        """Return one text for each reason, which lists the names of the shapes and pairs."""
         return [f"{reason} {listed(names)}".strip() for reason, names in self.names.items()]
 
 
@@ -73,7 +73,7 @@ def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: 
 
 
 def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
-    """Return a collision shape as a solid: a mesh becomes its convex hull, or None if it has none."""
+    """Return a collision shape as a solid, or None if it cannot be one; a mesh becomes its convex hull."""
     if not isinstance(one.shape, Mesh):
         return one.shape
     try:
@@ -106,7 +106,7 @@ def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
 def _joined_to_world(mechanism: Mechanism, pairs: Iterable[SolidPair]) -> list[SolidPair]:
     """Return the pairs of a solid of the world and a solid of a body that a joint connects to the world.
 
-    Free joints do not count.
+    Bodies on free joints are left out.
     """
     joined = {frozenset((joint.i, joint.o)) for joint in mechanism.joints if joint.kind.nv < FREEDOMS}
     return [pair for pair in pairs if frozenset((pair.first.body, pair.second.body)) in joined]

@@ -77,7 +77,10 @@ class Collision(Element, section="collisions"):
         return self._with(force_law.completed(self))
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault for unknown names, meshes, no pairs, too many pairs, and a pair of another collision."""
+        """Yield a fault for each unknown name and each mesh, and if the pairs of solids are invalid.
+
+        They are invalid if there are none or too many, or if another collision has one of them too.
+        """
         yield from (found := list(solid_faults(mechanism, self)))
         if found:
             return

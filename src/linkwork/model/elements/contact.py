@@ -125,7 +125,10 @@ class Contact(Element, section="contacts"):
         return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if no surface is on another body, and for each surface on its body or with too small cells."""
+        """Yield a fault if no surface is on another body, and for each surface that the contact cannot touch.
+
+        These are surfaces on its own body, and height fields whose cells are too small for its radius.
+        """
         if not self.against:
             yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
         for name in self.against:

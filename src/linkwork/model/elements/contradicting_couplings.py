@@ -142,7 +142,7 @@ def squared_free_parts(rows: Sequence[Array]) -> list[Number]:
     """Return, for each of nv velocities, the squared norm of its projection onto the null space of `rows`.
 
     The rows (k, nv) have unit length or are zero. They are orthogonalized one after the other (Gram-Schmidt, twice, as
-    Kahan recommends); linearly dependent rows drop out.
+    Kahan recommends); linearly dependent rows have no effect.
     """
     units: list[Array] = []
     for row in rows:

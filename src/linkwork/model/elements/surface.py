@@ -47,11 +47,11 @@ class Surface(Element, section="surfaces"):
 
     @property
     def largest_radius(self) -> float:
-        """Radius [m] of the largest ball that can touch the surface; infinite, but for height fields."""
+        """Radius [m] of the largest ball that can touch the surface; infinite except for height fields."""
         return self.shape.largest_radius if isinstance(self.shape, HeightField) else math.inf
 
     def near(self, p: Array, radius: float) -> Near:
-        """Return distance and normal of a point p (3,) [m] in the surface's frame: the centre of a ball, or a point.
+        """Return distance and normal of p (3,) [m], a contact point or the centre of a ball, in the surface's frame.
 
         Distances up to `radius` [m], the radius of the ball, are exact.
         """

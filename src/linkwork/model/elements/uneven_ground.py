@@ -70,9 +70,9 @@ class _Newton(NamedTuple):
     def step(self, x: Number, y: Number, size: Number) -> Array:
         """Return Newton's step (2,) [m] towards the foot point.
 
-        (x, y) [m] is minus the gradient of half the squared distance. If H is not positive definite, a part along its
-        negative direction, of length `size` [m] times the root of -2 times the eigenvalue, leaves the ridge between two
-        foot points, where the gradient is zero.
+        (x, y) [m] is minus the gradient of half the squared distance. If H is not positive definite, the gradient may
+        be zero on a ridge between two foot points. The step then has a further part along the eigenvector of the
+        negative eigenvalue, of the length `size` [m] times sqrt(-2 eigenvalue).
         """
         (xx, xy, yy), newton = self.matrix, self.solve(x, y)
         half = 0.5 * (xx - yy)
@@ -90,9 +90,9 @@ def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
     """Return distance and normal of a point whose foot point is inside a smooth part of the surface.
 
     `apart` (3,) [m] is the vector from the foot point to the point. The height of the surface has `slopes` (2,) and the
-    second derivatives `curvature` (2, 2) [1/m] at the foot point. The bend is the curvature of the parallel surface
-    through the point: the derivative of the normal by the foot point, times the derivative of the foot point by the
-    point.
+    second derivatives `curvature` (2, 2) [1/m] at the foot point. The derivative `bend` of the normal by the position
+    of the point is the curvature of the parallel surface through it: the derivative of the normal by the foot point,
+    times that of the foot point by the point.
     """
     p, q = slopes
     length = np.sqrt(1.0 + p * p + q * q)
@@ -167,7 +167,7 @@ class HeightField:
 
     @property
     def largest_radius(self) -> float:
-        """Radius [m] of the largest ball that can touch the ground: its foot point is at most 16 cells aside."""
+        """Radius [m] of the largest ball that can touch the ground, so that its foot point is found within 16 cells."""
         return float(RADIUS_IN_CELLS * (self.cell / np.maximum(self.lean, TINY)).min())
 
     def height(self, x: Number, y: Number) -> Number:
@@ -179,9 +179,9 @@ class HeightField:
     def near(self, p: Array, radius: float = 0.0) -> Near:
         """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
 
-        The foot point is the nearest point in the cell below p and in its neighbours: one on each side, or more if
-        the foot point of a ball of the given `radius` [m] can be farther aside. Larger distances, inside or outside,
-        may be overestimated.
+        The foot point is the nearest point in the cell below p and in its neighbours: one on each side, or more if the
+        foot point of a ball of the given `radius` [m] can be farther away. Distances larger than the radius, inside or
+        outside, may be overestimated.
         """
         width, lean = self.cell, self.lean
         reach = [max(1, int(np.ceil(radius * lean[k] / width[k]))) for k in (0, 1)]  # cells on each side
@@ -214,7 +214,10 @@ class HeightField:
         return (x + 0.5 * sx) / wx, (y + 0.5 * sy) / wy
 
     def _patch(self, i: Number, j: Number) -> _Patch:
-        """Return the cell between the grid points i, i + 1 and j, j + 1; beyond the grid it is as at the edge."""
+        """Return the cell between the grid points i, i + 1 and j, j + 1.
+
+        Outside the grid, the heights are those of the edge.
+        """
         table, (nx, ny) = self._table, self._table.shape
         x, y = ([minimum(maximum(a + k, 0.0), n - 1.0) for k in (0, 1)] for a, n in ((i, nx), (j, ny)))
         (a, b), (c, d) = ([lookup(table.ravel(), u * ny + v + 0.5) for v in y] for u in x)

@@ -63,12 +63,12 @@ def count_of(system: System) -> int:
 
 
 def dips_in(watched: Array, count: int) -> Dips:
-    """Return the `Dips` of `count` latches and guards from the array `watched` that `sources.watch` stores."""
+    """Return the `Dips` of `count` latches and guards from the array `watched` that `event_sources.watch` stores."""
     return Dips(watched[-1 - 2 * count : -1 - count], watched[-1 - count : -1])
 
 
 def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
-    """Return the fraction of a step at which a function may be negative though it is not at the end; 1 if none is.
+    """Return the fraction of a step at which a function may be negative although it is positive at the end; else 1.
 
     The fraction is that of the first minimum of the cubics with the values and slopes at both ends of a step of
     `duration` [s], or of the beginning of the step if a function is negative there. A function that is negative at the

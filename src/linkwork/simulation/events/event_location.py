@@ -32,9 +32,9 @@ class Switching(NamedTuple):
     `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
     step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
     functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
-    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at
-    which an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is
-    None if no function can be so.
+    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
+    an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if
+    this cannot happen.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -187,9 +187,8 @@ def first_event(
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
     `functions(t)` returns the event functions (k,) on a curve, as floats. `hidden(begin, end)` returns the fraction of
-    an interval at which a function may be negative though it is not at the end, or 1. If no function is negative at
-    this fraction, its time is returned, because a function may change there, such as that of a guard that is armed
-    again.
+    an interval at which a function may be negative though it is not at the end, or 1. If no function is negative there,
+    the result is nevertheless this time, because a function may change there: a guard may be armed again.
     """
     for _ in range(PROBES if hidden is not None else 0):
         assert hidden is not None

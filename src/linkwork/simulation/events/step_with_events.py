@@ -9,10 +9,10 @@ import numpy as np
 
 from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, first_dip
 from linkwork.simulation.events.event_location import Switching, locate
+from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
-from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
-from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
-from linkwork.simulation.methods.method import Step
+from linkwork.simulation.methods.compliant_contact_steps import ContactSwitching, NoSwitching, with_contacts
+from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState, select
 from linkwork.simulation.work_ledger import CLUTCHES

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.simulation.methods.method import Step
+from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, maximum, where

@@ -18,7 +18,7 @@ from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
-from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.methods.integration_step import IterationHistory, Solution
 from linkwork.simulation.methods.variational import (
     ITERATIONS,
     Guess,

@@ -42,7 +42,7 @@ from linkwork.simulation.methods.dry_friction import (
     without_friction,
 )
 from linkwork.simulation.methods.force_derivatives import force_jacobian
-from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.methods.integration_step import IterationHistory, Solution
 from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.work_ledger import JOINTS

@@ -42,8 +42,8 @@ from linkwork.algorithms.tangent_space import free_acceleration, free_flight, in
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.impulses import constraint_forces
-from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
 from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground

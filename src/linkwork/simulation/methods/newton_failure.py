@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import IterationHistory, changing
-from linkwork.simulation.methods.registry import Method
+from linkwork.simulation.methods.integration_step import IterationHistory, changing
+from linkwork.simulation.methods.method_registry import Method
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.slip import holding, unbounded
-from linkwork.simulation.methods.method import Step
+from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number, maximum

@@ -17,9 +17,9 @@ from linkwork.algorithms.tangent_space import qdot, tangent
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.batch_broadcasting import Shape
-from linkwork.simulation.methods.method import Step, changing
+from linkwork.simulation.methods.integration_step import Step, changing
+from linkwork.simulation.methods.method_registry import METHODS, Method
 from linkwork.simulation.methods.projection import projected
-from linkwork.simulation.methods.registry import METHODS, Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System

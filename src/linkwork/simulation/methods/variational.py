@@ -18,7 +18,7 @@ from linkwork.algorithms.tangent_space import integrate, tangent_rate
 from linkwork.algorithms.variational_step_solver import ConstraintRows
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
-from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.methods.integration_step import IterationHistory, Solution
 from linkwork.simulation.simulated_system import System, with_armature
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, may_be_nonzero, minimum, where

@@ -17,7 +17,7 @@ from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.events.schedule import slips
-from linkwork.simulation.methods.registry import METHODS, RIGID, Method
+from linkwork.simulation.methods.method_registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_tolerances as limits
 from linkwork.simulation.results.report_falls import falls
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
@@ -245,7 +245,7 @@ def _contact_residual(run: RunData) -> Row:
     left = float(np.max(run.final.motion.solver.residual, initial=0.0))
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
-    note = "m/s; largest violation of the contact laws after the last iteration of a step"
+    note = "m/s; largest violation of the contact conditions after the last iteration of a step"
     note += "" if left <= bound else "; use a smaller dt"
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 
@@ -255,7 +255,7 @@ def _symplectic(run: RunData) -> Row:
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
         return Row(name, "unknown", note=why_not, not_checked=why_not)
-    found, note = run_defect(run), f"|A^T W A - W| / |W| of single steps from {STEPS} samples, A their derivative"
+    found, note = run_defect(run), f"|A^T W A - W| / |W| of steps from {STEPS} samples; A: derivative of a step, W: symplectic form"
     if not method.symplectic:
         return Row(name, found, note=note, not_checked="this method is not symplectic")
     return Row(name, found, limits.SYMPLECTIC, verdict(found <= limits.SYMPLECTIC), note)

@@ -42,7 +42,7 @@ def falls(run: RunData) -> Iterator[Row]:
             mine = _contacts_of(run.mechanism, joint)
             touched = np.flatnonzero((run["contact.state"][index][: known[-1] + 1][:, mine] != APART).any(axis=-1))
             since = f"since {run.t[touched[-1]]:g} s" if len(touched) else "from the start"
-            note = f"{member_name(run, number)}{joint.child!r} is below all surfaces that it can touch, apart {since}"
+            note = f"{member_name(run, number)}{joint.child!r} is below all surfaces that it can touch, without contact {since}"
             yield Row("falls", "yes", None, WARNING, note)
             return
 
@@ -77,9 +77,9 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
 def _solids_fallen(
     run: RunData, index: tuple[int, ...], samples: Sequence[int], root: Joint, free: Sequence[Joint]
 ) -> bool:
-    """Return whether the solids of all bodies that the free joint `root` carries have fallen below those of others.
+    """Return whether the solids of all bodies that the free joint `root` carries have fallen below all other solids.
 
-    Solids on other free joints do not count: they may fall too.
+    Solids on other free joints are ignored, because they may fall too.
     """
     m = run.varied(index)
     numbers, others = _solids_of(m, root), set().union(*(_carried(m, one) for one in free))

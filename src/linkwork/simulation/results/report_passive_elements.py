@@ -53,8 +53,8 @@ def passive_elements(run: RunData) -> Iterator[Row]:
 def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent: str) -> Row:
     """Return the report row for the energy (*batch,) [J] that rigid solids added, with a warning for small gains.
 
-    `scale` (*batch,) [J] is the energy exchanged, and `spent` the note. A body at rest exchanges in each step the
-    energy that gravity gives it in this step, from which the contact stops it again.
+    `scale` (*batch,) [J] is the energy exchanged; it is at least the kinetic energy that gravity gives the mechanism in
+    one step, which contacts at rest remove again in every step. `spent` is the note of the row.
     """
     gravity = np.linalg.norm(np.asarray(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1)
     falling = float(run.mechanism.mass) * (gravity * (run.settings.dt or 0.0)) ** 2 / 2.0

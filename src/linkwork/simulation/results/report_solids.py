@@ -31,7 +31,7 @@ MISSED = 0.1  # depth between two samples, relative to half the thickness, from 
 
 
 class Worst(NamedTuple):
-    """The pair of solids that comes closest to a limit: `ratio` to it, value, limit [m], and where."""
+    """The pair of solids with the largest `ratio` of a `value` to its `limit` [m], and its batch member and sample."""
 
     ratio: float = 0.0
     value: float = 0.0
@@ -65,7 +65,7 @@ def solids(run: RunData) -> Iterator[Row]:
     yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
         who, h = _where(run, fastest), run.settings.dt or 0.0
-        note = f"m; {who} they move by this in one step, relative to each other; more than half of their thickness: "
+        note = f"m; {who} they move by this distance relative to each other in one step, more than half of their thickness: "
         note += f"they can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
         yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
 
@@ -75,7 +75,7 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
         note = f"{_where(run, through)} they passed through each other within one step; use a smaller dt"
         return Row(name, "passed through", None, verdict(False), note)
     if not deepest.ratio:
-        return Row(name, 0.0, None, verdict(True), "no solids were in each other at the samples")
+        return Row(name, 0.0, None, verdict(True), "no solids overlapped at the examined samples")
     good, why = deepest.ratio <= 1.0, "is explained by stiffness and load"
     if deepest.limit == _sizes(solid_tables(run.mechanism))[deepest.pair]:
         why = "is their size" + ("" if good else ": they may pass through")
@@ -92,7 +92,7 @@ def _where(run: RunData, one: Worst) -> str:
 
 
 def _pieces(run: RunData) -> Iterator[Array]:
-    """Yield the numbers of the samples that are examined, piece after piece; each begins with the last one before."""
+    """Yield the numbers of the examined samples in pieces; each begins with the last sample of the previous piece."""
     chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
     length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
     for begin in range(0, len(chosen), length):
@@ -108,7 +108,7 @@ def _stride(run: RunData) -> int:
 
 
 def _sizes(tables: SolidTables) -> Array:
-    """Return the depths (n,) [m] of all pairs that are never accepted."""
+    """Return for each pair (n,) the depth [m] that the report rejects whatever its cause."""
     half = tables.half_widths
     return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
 
@@ -128,7 +128,7 @@ def _deepest(run: RunData, motions: SolidMotions) -> Worst:
 
 
 def _limits(run: RunData, motions: SolidMotions) -> Array:
-    """Return the largest depths (s, n) [m] that are explained, for all states of a piece of the run."""
+    """Return the largest depths (s, n) [m] that the contact model explains, for all states of a piece of the run."""
     tables, sizes = motions.tables, _sizes(motions.tables)
     if run.facts.rigid:
         h, first = run.settings.dt or 0.0, motions.samples == 0
@@ -166,10 +166,11 @@ def _compliant_limits(run: RunData) -> Array:
 
 
 def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
-    """Return the pair that moves farthest per step, relative to its thickness, while it may meet, and one that passed.
+    """Return the pair that moves farthest per step relative to its thickness, and a pair that passed through.
 
-    Convex solids only: a plane or ground has no other side. Two solids passed through each other if they overlap
-    between two samples more than at both, and no contact force acted, or if they overlap by more than THROUGH.
+    Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
+    through each other if they overlap between two samples more than at both and no contact force acted, or if they
+    overlap by more than THROUGH.
     """
     h, tables = run.settings.dt or 0.0, motions.tables
     path, thickness = motions.speeds * h, motions.thickness

@@ -16,7 +16,7 @@ from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.dry_friction import has_friction
-from linkwork.simulation.methods.registry import RIGID
+from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
 from linkwork.simulation.state import MemberState

@@ -28,7 +28,7 @@ from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.model_faults import raise_first
 from linkwork.model.solids import POINTS
-from linkwork.simulation.methods.registry import RIGID
+from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
 from linkwork.simulation.results.xarray_dataset import batch_axes, to_xarray

@@ -93,7 +93,10 @@ class SolidMotions:
 
     @cached_property
     def may_meet(self) -> Array:
-        """Whether balls about both solids meet (s, n) on straight paths, from the sample before to the next one."""
+        """Whether the solids of each pair may meet (s, n) between the sample before a state and the sample after it.
+
+        They may meet if the balls that contain them meet on straight paths.
+        """
         _, p = self._placed
         apart, u = p[..., 0, :] - p[..., 1, :], self._relative
         larger = self.tables.radius[:, 1] >= self.tables.radius[:, 0]

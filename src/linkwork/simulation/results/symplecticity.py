@@ -18,7 +18,7 @@ from linkwork.algorithms.rotor_inertia import turns_with_rotor
 from linkwork.algorithms.tangent_space import tangent_rate
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.runners.interactive import Simulator
 from linkwork.spatial.scalar import Array

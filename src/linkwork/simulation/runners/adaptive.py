@@ -12,13 +12,13 @@ import numpy as np
 from linkwork.simulation.events.double_zero_crossings import Dips, count_of, dips_in, first_dip
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_location import first_event
+from linkwork.simulation.events.event_log import event, events_of
+from linkwork.simulation.events.event_sources import apply_events, constraint_number, nan_guard, sources
 from linkwork.simulation.events.impulses import impossible
-from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
-from linkwork.simulation.events.sources import apply_events, constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event

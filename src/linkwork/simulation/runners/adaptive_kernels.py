@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.mimic_reduction import project_state
+from linkwork.simulation.events.event_sources import watch
 from linkwork.simulation.events.slip import holding
-from linkwork.simulation.events.sources import watch
 from linkwork.simulation.runners.compiled_run import MemberProgram, series_name
 from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.state import MemberState, StepState, flatten, unflatten

@@ -13,11 +13,11 @@ import numpy as np
 from linkwork.compiler import Kernel
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.events.energy_attribution import shares
+from linkwork.simulation.events.event_log import Line, write
+from linkwork.simulation.events.event_sources import any_of, constraint_number, sources
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
-from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status
-from linkwork.simulation.events.sources import any_of, constraint_number, sources
-from linkwork.simulation.methods.registry import Method
+from linkwork.simulation.methods.method_registry import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
 from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes

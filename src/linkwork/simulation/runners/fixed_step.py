@@ -10,12 +10,12 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from linkwork.simulation.events.energy_attribution import shares
-from linkwork.simulation.events.log import Line, event, events_of
+from linkwork.simulation.events.event_log import Line, event, events_of
+from linkwork.simulation.events.event_sources import constraint_number, sources
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
-from linkwork.simulation.events.sources import constraint_number, sources
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.methods.contact_stepping import contact_event
-from linkwork.simulation.methods.registry import method_of_order
+from linkwork.simulation.methods.compliant_contact_steps import contact_event
+from linkwork.simulation.methods.method_registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event

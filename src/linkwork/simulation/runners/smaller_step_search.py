@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linkwork.errors import LinkworkError
+from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
-from linkwork.simulation.events.sources import nan_guard
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled

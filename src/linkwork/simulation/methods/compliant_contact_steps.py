@@ -31,8 +31,8 @@ from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids
 from linkwork.algorithms.tangent_space import difference, integrate
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.log import write
-from linkwork.simulation.methods.method import Step
+from linkwork.simulation.events.event_log import write
+from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import EventLog, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where

@@ -15,9 +15,9 @@ from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.double_zero_crossings import dips_of
 from linkwork.simulation.events.energy_attribution import shares
+from linkwork.simulation.events.event_log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
-from linkwork.simulation.events.log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState

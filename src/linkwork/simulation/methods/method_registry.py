@@ -12,7 +12,7 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.step_with_events import with_events
 from linkwork.simulation.methods.composition import composed, composition
-from linkwork.simulation.methods.method import Equations, Step, changing, solving
+from linkwork.simulation.methods.integration_step import Equations, Step, changing, solving
 from linkwork.simulation.methods.projection import projected
 
 
