@@ -94,11 +94,11 @@ def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tu
 
 
 def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
-    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that cancel contact accelerations r.
+    """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that cancel the accelerations of n contacts.
 
-    W (..., 3 n, 3 n) [1/kg] and r (..., 3 n) [m/s^2] are the contact accelerations under unit forces and without
-    friction. The forces also cancel accelerations along the `normals` (..., n, 3), by changes of the normal forces,
-    which the result does not contain. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps
+    The contact accelerations are r (..., 3 n) [m/s^2] without friction, and W (..., 3 n, 3 n) [1/kg] is their change
+    per unit contact force. Normal forces change too, so that accelerations along the `normals` (..., n, 3) also cancel;
+    the result does not contain them. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps
     distribute them to the other contacts.
     """
     force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]

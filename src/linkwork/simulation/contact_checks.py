@@ -257,10 +257,10 @@ def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
 def _deepest_solids(
     problem: Problem, index: tuple[int, ...], poses: Array, most: Array
 ) -> tuple[SolidPair, float, float] | None:
-    """Return the pair of solids with the largest depth [m] that needs a warning, this depth and its force [N], or None.
+    """Return the deepest pair of solids, its depth [m] and its contact force [N]; None if no depth needs a warning.
 
-    The pairs are those of the batch member at `index`. `poses` (nbodies + 1, 4, 4) are the poses of all bodies, and
-    `most` (n,) [m] upper bounds of the depths.
+    The state is that of the batch member at `index` at the start. `poses` (nbodies + 1, 4, 4) are the poses of all
+    bodies, and `most` (n,) [m] upper bounds of the depths.
     """
     now, values = problem.member(index)
     m = problem.system(values).mechanism

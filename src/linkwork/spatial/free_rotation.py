@@ -1,9 +1,10 @@
 """Rotation of a rigid body without torque: steps that conserve the angular momentum and the energy to round-off.
 
 In body axes, the angular momentum L changes at the rate L' = L x w with w = I^-1 L. With B = I^-1 - s 1, w = s L + B L;
-since L x L = 0, only B L changes L: L' = L x B L. A step h turns the body by s h L about its angular momentum, and by h
-x in its own axes, with x = B (L0 + L1) / 2 and L1 = exp(-h x) L0. The angular momentum in the world is then constant.
-The change of L is at right angles to x, and thus the energy is constant, too (Lewis and Simo 1994, with s = 0).
+since L x L = 0, only B L changes L: L' = L x B L. A step h makes two rotations: by s h L about the angular momentum,
+and by h x in body axes, with x = B (L0 + L1) / 2, where L0 and L1 = exp(-h x) L0 are the angular momenta before and
+after the step. The angular momentum in the world is then constant. The energy is constant too, because the change of L
+is perpendicular to x (Lewis and Simo 1994, with s = 0).
 
 The step is symmetric and has order two. With the middle diagonal element of I^-1 as s, it is exact for spheres, and for
 bodies with an axis of symmetry along a coordinate axis. It is exact for all steady rotations.

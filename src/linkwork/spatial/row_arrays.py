@@ -81,7 +81,7 @@ class RowLayout:
         return [x for part in parts for x in np.ravel(np.asarray(part, dtype=object))]
 
     def parts(self, row: Array) -> list[Any]:
-        """Return the arrays in a row; for the shape () it is a number."""
+        """Return the arrays that a row contains; an array of the shape () is returned as a number."""
         places = zip(pairwise(self._ends), self._shapes, strict=True)
         return [row[begin:end].reshape(shape) if shape else row[begin] for (begin, end), shape in places]
 

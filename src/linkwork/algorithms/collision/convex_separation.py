@@ -250,9 +250,11 @@ def _along(a: Solid, b: Solid, n: Array) -> Number:
 
 
 def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array, Array, Array]:
-    """Return separation [m], normal (3,) and nearest points (3,) of A moved by `shift` (3,) [m], and B.
+    """Return separation [m], normal (3,) and nearest points (3,) of two solids, by GJK after A is moved by `shift` (3,)
+    [m].
 
-    The separation is that of the solids before the move. After the move, `start` (3,) must separate the solids.
+    The move must separate the solids along the direction `start` (3,). The separation is that before the move; the
+    nearest points are those after the move.
     """
 
     def corner(n: Array) -> _Corner:

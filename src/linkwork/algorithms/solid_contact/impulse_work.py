@@ -91,8 +91,9 @@ def without_positive_work(
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
     """Return the impulses p (12,) with zeros in place of those that do no positive work.
 
-    u (12,) are the mean speeds. Normal impulses count at points that separate faster than `least` [m/s], with their
-    friction. If `everywhere` is 1, the result is p.
+    u (12,) are the speeds of the points, the means of those before and after the impulses. The normal impulse of a
+    point does positive work if the point separates faster than `least` [m/s]; the friction impulse of such a point is
+    included. If `everywhere` is 1, the result is p.
     """
     found = np.zeros(ROWS, dtype=object)
     for j in range(POINTS):

@@ -111,11 +111,12 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` of the pairs, and velocities `v` of the bodies with them.
+    """State between iterations: impulses `p` of the pairs, and the velocities `v` of the bodies after these impulses.
 
-    `best` are the best impulses, with the root `merit` of the sum of squared violations [m/s] and the largest violation
-    `left` [m/s]. `turn` is the row of SCHEDULE. The rest is for iterations that must reduce `merit`: R, the number
-    `failed` of those that did not in succession, and the number `sweeps` of the next sweeps.
+    `best` are the best impulses so far. For them, `merit` [m/s] is the root of the sum of the squared violations of the
+    contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The
+    other numbers belong to iterations that must reduce `merit`: the stiffness R, the number `failed` of such iterations
+    in succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next.
     """
 
     p: RowArray

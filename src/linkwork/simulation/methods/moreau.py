@@ -216,8 +216,8 @@ def pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first:
 
     The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
     mid-step to the end in free flight, from the velocities v (nv,) after the last pass: three for the force, then
-    spinning and rolling. The drift is zero in the `first` pass. Redundant contacts that stick remain compatible,
-    because the velocities after the first pass satisfy their contact conditions.
+    spinning and rolling. The drift is zero in the `first` pass. The drifts of redundant contacts that stick do not
+    contradict each other, because the velocities after the first pass satisfy their contact conditions.
     """
     position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
     met = contact_rates(m.tree, position, speed, rate, [one.own for one in there])
