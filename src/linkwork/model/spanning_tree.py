@@ -47,7 +47,9 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
     faults = [fault for joint in closing.values() for fault in _faults(joint, loops)]
     if closing and not faults:
         reason = f"joints make cycles; these joints became loop closures: {listed(closing)}"
-        faults = [Fault(reason, "mechanism", "to choose them yourself, add them with `close` instead of `joint`", "warning")]
+        faults = [
+            Fault(reason, "mechanism", "to choose them yourself, add them with `close` instead of `joint`", "warning")
+        ]
     return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 
 

@@ -250,10 +250,9 @@ def _along(a: Solid, b: Solid, n: Array) -> Number:
 
 
 def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array, Array, Array]:
-    """Return separation [m], normal (3,) and nearest points (3,) of two solids, by GJK after A is moved by `shift` (3,)
-    [m].
+    """Return separation [m], normal (3,) and nearest points (3,) of two solids, by GJK after A moves by `shift` (3,).
 
-    The move must separate the solids along the direction `start` (3,). The separation is that before the move; the
+    The move [m] must separate the solids along the direction `start` (3,). The separation is that before the move; the
     nearest points are those after the move.
     """
 

@@ -76,7 +76,7 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
     bias: Any = key(
-        three_numbers, "Motor force without control: constant, per motor length l, per rate l'", default=ZERO, kw_only=True
+        three_numbers, "Force without control: constant, per motor length l, per rate l'", default=ZERO, kw_only=True
     )
     control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
     force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)
@@ -102,8 +102,8 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     efficiency: Any = key(
         efficiencies,
-        "Transmitted fraction of the power, above 0 and at most 1, when the motor drives the joints and when the joints "
-        "drive the motor; one number sets both",
+        "Transmitted fraction of the power, above 0 and at most 1, when the motor drives the joints "
+        "and when the joints drive the motor; one number sets both",
         default=1.0, kw_only=True, parameter=True,
     )  # fmt: skip
     # In the mechanism's independent coordinates l' = gear (row v), and l = gear (row q + offset) over the joints with

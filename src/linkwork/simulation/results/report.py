@@ -255,7 +255,10 @@ def _symplectic(run: RunData) -> Row:
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
         return Row(name, "unknown", note=why_not, not_checked=why_not)
-    found, note = run_defect(run), f"|A^T W A - W| / |W| of steps from {STEPS} samples; A: derivative of a step, W: symplectic form"
+    found, note = (
+        run_defect(run),
+        f"|A^T W A - W| / |W| of steps from {STEPS} samples; A: derivative of a step, W: symplectic form",
+    )
     if not method.symplectic:
         return Row(name, found, note=note, not_checked="this method is not symplectic")
     return Row(name, found, limits.SYMPLECTIC, verdict(found <= limits.SYMPLECTIC), note)
