@@ -42,7 +42,8 @@ def falls(run: RunData) -> Iterator[Row]:
             mine = _contacts_of(run.mechanism, joint)
             touched = np.flatnonzero((run["contact.state"][index][: known[-1] + 1][:, mine] != APART).any(axis=-1))
             since = f"since {run.t[touched[-1]]:g} s" if len(touched) else "from the start"
-            note = f"{member_name(run, number)}{joint.child!r} is below all surfaces that it can touch, without contact {since}"
+            who = f"{member_name(run, number)}{joint.child!r}"
+            note = f"{who} is below all surfaces that it can touch, without contact {since}"
             yield Row("falls", "yes", None, WARNING, note)
             return
 
