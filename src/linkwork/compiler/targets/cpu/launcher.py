@@ -6,7 +6,7 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
 HEADER = struct.Struct("<qq")  # before object code: vector width, and workspace size in doubles
 MIN_BLOCKS_PER_THREAD = 64  # with fewer blocks, starting a thread costs more than it saves
+# A kernel with loop counts, such as a run of many steps, works long on each block: then one block per thread is enough.
+# Blocks of a run may take different times; threads take them in small portions, so that all end at about the same time.
+PORTIONS_PER_THREAD = 4
 MIN_POOL_THREADS = 8  # smallest size of the thread pool, so that a user may use more threads than processors
 
 
@@ -57,11 +60,17 @@ class MachineCode:
             return self._run(start, stop, batch.nstates - 1, workspace.ctypes.data, *tables)
 
         blocks = -(-batch.nstates // self.width)
-        shares = max(1, min(threads or available_threads(), blocks // MIN_BLOCKS_PER_THREAD))
+        shares = max(1, min(threads or available_threads(), blocks // (1 if batch.counts else MIN_BLOCKS_PER_THREAD)))
         if shares == 1:
             return run(0, batch.nstates) == 0.0
-        cuts = [min(batch.nstates, self.width * (blocks * k // shares)) for k in range(shares)] + [batch.nstates]
-        return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+        portions = min(blocks, shares * (PORTIONS_PER_THREAD if batch.counts else 1))
+        cuts = [min(batch.nstates, self.width * (blocks * k // portions)) for k in range(portions)] + [batch.nstates]
+        waiting = iter([*pairwise(cuts)])
+
+        def work(_: int) -> float:
+            return sum((run(start, stop) for start, stop in waiting), 0.0)
+
+        return sum(_pool().map(work, range(shares))) == 0.0
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
         """Return a built-in function that runs the code on one state, with the name and docstring of `call`.
