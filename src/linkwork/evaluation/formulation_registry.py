@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, reactions
 from linkwork.algorithms.constraints.articulated_body_solver import factorize, solve_from_rest
-from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
+from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, propagation, spacedyn
 from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.rotor_inertia import rotor_matrix, rotor_momenta
@@ -34,9 +34,10 @@ class Formulation:
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
     takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
     (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces add; if it is None, they are
-    computed with the formulation's mass matrix. `why_not` returns the reason why the formulation does not apply to a
-    mechanism, or an empty string; the functions raise a LinkworkError with the same reason. `source` cites the
-    equations.
+    computed with the formulation's mass matrix. `closes_loops` is True if the functions apply to mechanisms with mimic
+    joints, loops, clutches and brakes; else they are functions of trees. `why_not` returns the reason why the
+    formulation does not apply to a mechanism, or an empty string; the functions raise a LinkworkError with the same
+    reason. `source` cites the equations.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Formulation:
     mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
     response: constraint_multipliers.Response | None = None
+    closes_loops: bool = False
     why_not: Callable[[Mechanism], str] = _everything
 
     def applies(self, mechanism: Mechanism) -> bool:
@@ -53,7 +55,12 @@ class Formulation:
         return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
-        """Return the formulation extended by Lagrange multipliers to mimic joints, loops, clutches and brakes."""
+        """Return the formulation extended by Lagrange multipliers to mimic joints, loops, clutches and brakes.
+
+        A formulation that closes loops itself is returned unchanged.
+        """
+        if self.closes_loops:
+            return self
         response = self.added_accelerations
         return replace(
             self,
@@ -248,6 +255,16 @@ formulations = Formulations(
                 limb_dynamics.inverse_dynamics,
                 limb_dynamics.mass_matrix,
                 why_not=limb_systems.why_not,
+            ),
+            Formulation(
+                "propagation",
+                "Muir and Neuman (1) and (2)",
+                lambda *state: propagation.forward_dynamics(*state).a,
+                lambda *state: propagation.inverse_dynamics(*state).tau,
+                propagation.mass_matrix,
+                lambda *state: propagation.forward_dynamics(*state).reactions,
+                propagation.response,
+                closes_loops=True,
             ),
         )
     }

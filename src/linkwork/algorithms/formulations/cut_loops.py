@@ -1,0 +1,91 @@
+"""Loops that are cut in their joints: the wrenches in the cuts, and the accelerations that keep the loops closed.
+
+S1 treats chains that touch the environment, whose forces are unknown. Here every loop is cut in its joint: both sides
+of the cut touch an environment, which is the other side. Mimic joints, clutches and brakes are constraint rows too;
+their multipliers act as actuators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
+from linkwork.algorithms.formulations.force_sources import Columns, Source
+from linkwork.algorithms.formulations.instantaneous_motions import FrameMotion, relative_acceleration
+from linkwork.algorithms.formulations.linear_friction import LinearFriction
+from linkwork.model.bodies import Place
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Motion, Transform
+from linkwork.spatial.scalar import Array
+
+
+class CutLoop(NamedTuple):
+    """A cut loop with k constraint rows: frames `at` and `to` on its two bodies, and the pose X of `to` in `at`.
+
+    Multipliers (k,) give the wrench `wrenches` (6, k) times multipliers plus `constant` (6,) [N, N m] on the second
+    body at `to`, with friction. Closed loops satisfy J a + bias = 0, J (k, nv), bias (k,).
+    """
+
+    at: Place
+    to: Place
+    X: Transform
+    wrenches: Array
+    constant: Array
+    J: Array
+    bias: Array
+
+
+def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: LinearFriction) -> list[CutLoop]:
+    """Return all loops of a tree, cut in their joints."""
+    none, found = np.zeros(6), []
+    for one in mechanism.frame_constraints:
+        A, B = motions[one.at.body].moved(one.at.pose, none), motions[one.to.body].moved(one.to.pose, none)
+        X, u, J, bias = relative_acceleration(A, B)
+        W = np.column_stack([row.wrench(X).array for row in one.rows]) * one.engaged
+        rates = np.column_stack([row.wrench_rate(X, Motion.of(u)).array for row in one.rows]) * one.engaged
+        coupling, constant = friction.of_loop(one.name)
+        wrenches = W + coupling @ W
+        found.append(CutLoop(one.at, one.to, X, wrenches, constant * one.engaged, W.T @ J, W.T @ bias + rates.T @ u))
+    return found
+
+
+def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
+    """Yield the wrenches in the cuts of loops: on the second body, and the opposite wrench on the first.
+
+    The ground needs no opposite wrench: every chain that touches it has its own force of the ground.
+    """
+    start = columns.loops.start
+    for one in loops:
+        wrench = columns.affine({start: one.wrenches}, one.constant)
+        start += one.wrenches.shape[1]
+        for place, X, force in ((one.to, Transform.identity(), wrench), (one.at, one.X, -wrench)):
+            if place.body != WORLD:
+                yield Source("environment", place.body, place.pose @ X, force)
+
+
+class ConstraintRows(NamedTuple):
+    """All constraint rows of a tree: accelerations satisfy J a + bias = 0, J (n, nv), bias (n,).
+
+    The rows belong to mimic joints, loops, and clutches, brakes and other velocity constraints. `loops` selects the
+    rows of loops; the multipliers of the others are joint forces J^T times multipliers.
+    """
+
+    J: Array
+    bias: Array
+    loops: slice
+
+
+def constraint_rows(mechanism: Mechanism, loops: Sequence[CutLoop]) -> ConstraintRows:
+    """Return the constraint rows of a mechanism with respect to all joints of its tree."""
+    tree = mechanism.tree
+    mimics = np.zeros((len(mechanism.mimics), tree.nv))
+    for row, mimic in zip(mimics, mechanism.mimics, strict=True):
+        row[tree.joints[mimic.joint].v] = 1.0
+        row[tree.joints[mimic.of].v] -= mimic.multiplier
+    switched = velocity_row_matrix(tree)
+    J = np.concatenate([mimics, *(one.J for one in loops), switched])
+    bias = np.concatenate([np.zeros(len(mimics)), *(one.bias for one in loops), np.zeros(len(switched))])
+    return ConstraintRows(J, bias, slice(len(mimics), len(J) - len(switched)))

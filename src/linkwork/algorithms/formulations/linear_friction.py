@@ -1,0 +1,81 @@
+"""Dry friction of joints as a coupling: friction forces that are linear in the load, for given directions of slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.errors import ShapeError, unknown_name
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+
+class LoopFriction(NamedTuple):
+    """Friction in a loop joint: its wrench is `coupling` (6, 6) times the constraint wrench, plus `constant` (6,).
+
+    Both wrenches [N, N m] act on the loop's second body at its loop frame, in the axes of this frame.
+    """
+
+    coupling: Array
+    constant: Array
+
+
+FRICTIONLESS = LoopFriction(np.zeros((6, 6)), np.zeros(6))
+
+
+@dataclass(frozen=True)
+class LinearFriction:
+    """Dry friction of joints for given directions of slip: linear in the load, plus a constant.
+
+    `coupling` (d, 6) by joint name: the friction forces [N m, N] along the d freedoms of a joint are `coupling` times
+    the reaction wrench of the parent on the child, in the child's frame. The part of this wrench along the freedoms is
+    no load: r and r + T x give the same friction, with the directions T of `actuator_directions`. `constant` (d,) by
+    joint name is added to the friction forces. `loops` has the friction of loop joints by name.
+    """
+
+    coupling: Mapping[str, Array] = field(default_factory=dict)
+    constant: Mapping[str, Array] = field(default_factory=dict)
+    loops: Mapping[str, LoopFriction] = field(default_factory=dict)
+
+    def of(self, name: str, freedoms: int) -> tuple[Array, Array]:
+        """Return the coupling (d, 6) and the constant (d,) [N m, N] of the named joint, which has d freedoms."""
+        coupling = self.coupling.get(name, np.zeros((freedoms, 6)))
+        constant = self.constant.get(name, np.zeros(freedoms))
+        return (
+            _checked(f"friction coupling of joint {name!r}", coupling, (freedoms, 6)),
+            _checked(f"constant friction of joint {name!r}", constant, (freedoms,)),
+        )
+
+    def of_loop(self, name: str) -> LoopFriction:
+        """Return the friction of the named loop joint."""
+        coupling, constant = self.loops.get(name, FRICTIONLESS)
+        return LoopFriction(
+            _checked(f"friction coupling of loop {name!r}", coupling, (6, 6)),
+            _checked(f"constant friction of loop {name!r}", constant, (6,)),
+        )
+
+    def require_names(self, mechanism: Mechanism) -> None:
+        """Raise a NameNotFound error unless the mechanism has all joints and loops that are named here."""
+        _require("joint", [*self.coupling, *self.constant], mechanism.joints.names)
+        _require("loop", self.loops, [one.name for one in mechanism.frame_constraints])
+
+
+NO_FRICTION = LinearFriction()
+
+
+def _checked(what: str, array: Array, shape: tuple[int, ...]) -> Array:
+    """Return `array` as floats; raise a ShapeError that says `what` it is unless it has the given shape."""
+    found = np.asarray(array, dtype=float)
+    if found.shape != shape:
+        raise ShapeError(f"the {what} has shape {found.shape}, expected {shape}")
+    return found
+
+
+def _require(what: str, named: Iterable[str], known: Iterable[str]) -> None:
+    """Raise a NameNotFound error if `named` has a name that `known` has not; `what` says what the names belong to."""
+    for name in named:
+        if name not in known:
+            raise unknown_name(what, name, known)

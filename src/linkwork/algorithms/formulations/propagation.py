@@ -1,0 +1,201 @@
+"""Forward and inverse dynamics by force/torque propagation (S1 section 3).
+
+The equations are those of `propagation_equations`. They are solved together, by linear algebra, for accelerations or
+joint forces and for the forces of the ground and of loops. This formulation checks the others, and it has dry friction
+that depends on the load. It works on floats only and cannot be traced. Deviations from the paper are proved in
+docs/papers/muir-neuman.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraint_ranks import least_squares, row_terms, smallest_multipliers
+from linkwork.algorithms.formulations.propagation_equations import NO_FRICTION, LinearFriction, Propagation, propagation
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.errors import LinkworkError, listed
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+from linkwork.tolerances import RANK_OF_UNIT_ROWS
+
+UNBALANCED = 1e-8  # residual force, relative to the largest force, above which the actuated joints are insufficient
+
+
+class Solution(NamedTuple):
+    """A solution of the equations: accelerations `a` and joint forces `tau` (nv,) of the independent joints.
+
+    `ground` (ntrees, 6) [N, N m] are the forces on the ground, at the place of each root joint. `reactions` (njoints +
+    nloops, 6) are the wrenches through joints and loops: of the parent on the child in the child's frame, of a loop on
+    its second body in the frame of this body or welded part. `multipliers` (n,) are those of mimic joints, loops, and
+    clutches, brakes and other velocity constraints. `friction` (tree.nv,) [N m, N] are the friction forces along the
+    freedoms of all joints of the tree.
+    """
+
+    a: Array
+    tau: Array
+    friction: Array
+    ground: Array
+    reactions: Array
+    multipliers: Array
+
+
+def forward_dynamics(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array | None = None,
+    friction: LinearFriction = NO_FRICTION,
+    main: Iterable[str] = (),
+) -> Solution:
+    """Return accelerations and reactions for joint forces tau (nv,) [N m, N] and wrenches (nbodies, 6) on the bodies.
+
+    `main` names main bodies. Redundant constraint rows have the smallest multipliers; with friction, the accelerations
+    depend on this choice.
+    """
+    equations = propagation(mechanism, q, v, wrenches, friction, main)
+    B, columns, rows, nv = equations.balances, equations.columns, equations.rows, equations.mechanism.nv
+    on_tree = np.zeros(nv)
+    on_tree[independent_velocities(mechanism)] = tau
+    known = B[:, columns.tau] @ on_tree + B[:, columns.one]
+    found = _solved(equations, columns.a, np.column_stack([known, row_forces(equations), B[:, columns.tau]]))
+    free, by_rows, by_forces = np.split(found, [1, 1 + len(rows.J)], axis=1)
+    multipliers = np.zeros(len(rows.J))
+    if len(rows.J):
+        multipliers = -smallest_multipliers(
+            rows.J @ by_rows[:nv],
+            rows.J @ free[:nv, 0] + rows.bias,
+            _terms(mechanism, equations, q),
+            np.abs(by_forces[:nv].diagonal()),
+            RANK_OF_UNIT_ROWS,
+        )
+    x = free[:, 0] + by_rows @ multipliers
+    return _solution(mechanism, equations, x[:nv], on_tree, x[nv:], multipliers)
+
+
+def inverse_dynamics(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    a: Array,
+    wrenches: Array | None = None,
+    friction: LinearFriction = NO_FRICTION,
+    main: Iterable[str] = (),
+) -> Solution:
+    """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with open loops.
+
+    `wrenches` (nbodies, 6) act on the bodies; `main` names main bodies. `actuator_forces` is for closed loops.
+    """
+    equations = propagation(mechanism, q, v, wrenches, friction, main)
+    B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
+    (on_tree,) = to_tree(mechanism, ("a",), (a,))
+    x = _solved(equations, columns.tau, B[:, columns.a] @ on_tree + B[:, columns.one])
+    return _solution(mechanism, equations, on_tree, x[:nv], x[nv:], np.zeros(len(equations.rows.J)))
+
+
+def actuator_forces(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    a: Array,
+    actuated: Iterable[str],
+    wrenches: Array | None = None,
+    friction: LinearFriction = NO_FRICTION,
+) -> Solution:
+    """Return forces of the actuated joints alone, and reactions, for accelerations a (nv,) that keep all loops closed.
+
+    A joint without actuator has no actuator force (S1 section 5). If the joints named `actuated` are more than the
+    motion needs, their forces have the smallest norm, and so have the multipliers of redundant constraint rows for
+    these forces. `wrenches` (nbodies, 6) act on the bodies. A LinkworkError is raised if the joints cannot produce the
+    motion. With friction and redundant rows, `forward_dynamics` may choose other multipliers and accelerations.
+    """
+    names = list(actuated)
+    equations = propagation(mechanism, q, v, wrenches, friction)
+    B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
+    (on_tree,) = to_tree(mechanism, ("a",), (a,))
+    needed = -(B[:, columns.a] @ on_tree + B[:, columns.one])
+    chosen = sorted({k for name in names for k in range(mechanism.nv)[mechanism.joints[name].v]})
+    driven = independent_velocities(mechanism)[chosen]
+    by_rows, mimics = row_forces(equations), len(mechanism.mimics)
+    always = np.column_stack([B[:, columns.ground], by_rows[:, :mimics]])  # independent columns
+    others = _without(always)
+    constraints = others.T @ by_rows[:, mimics:]
+    scale = float(np.abs(constraints).max(initial=0.0))
+    left, sizes, _ = np.linalg.svd(constraints)
+    free = others @ left[:, int((sizes > RANK_OF_UNIT_ROWS * scale).sum()) :]  # balances without constraint forces
+    tau = np.zeros(nv)
+    tau[driven] = least_squares(free.T @ B[:, driven + columns.tau.start], free.T @ needed, 1.0)
+    left_over = needed - B[:, columns.tau] @ tau
+    if np.abs(free.T @ left_over).max(initial=0.0) > UNBALANCED * max(1.0, np.abs(needed).max(initial=0.0)):
+        raise LinkworkError(f"actuating {listed(names) or 'no joint'} cannot produce this motion; actuate more joints")
+    multipliers = least_squares(constraints, others.T @ left_over, scale, RANK_OF_UNIT_ROWS)
+    rest = np.linalg.lstsq(always, left_over - by_rows[:, mimics:] @ multipliers, rcond=None)[0]
+    ground, following = np.split(rest, [columns.ground.stop - columns.ground.start])
+    return _solution(mechanism, equations, on_tree, tau, ground, np.concatenate([following, multipliers]))
+
+
+def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """Return the mass matrix (nv, nv) of the independent joints: the joint forces per unit of acceleration."""
+    equations, G = propagation(mechanism, q, np.zeros(mechanism.nv)), mechanism.spread
+    by_a = equations.balances[:, equations.columns.a] @ G
+    return G.T @ _solved(equations, equations.columns.tau, by_a)[: len(G)]
+
+
+def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
+    """Return the accelerations (nv, k) [rad/s^2, m/s^2] that joint forces (nv, k) [N m, N] add in a tree."""
+    equations = propagation(mechanism, q, np.zeros(mechanism.nv))
+    by_forces = equations.balances[:, equations.columns.tau] @ forces
+    return _solved(equations, equations.columns.a, by_forces)[: mechanism.nv]
+
+
+def independent_velocities(mechanism: Mechanism) -> Array:
+    """Return the indices (nv,) of the velocities of independent joints, not mimic joints, in those of the tree."""
+    slices = [mechanism.tree.joints[joint.name].v for joint in mechanism.leaders]
+    return np.concatenate([np.zeros(0, dtype=int), *(np.r_[one] for one in slices)])
+
+
+def row_forces(equations: Propagation) -> Array:
+    """Return the columns (k, n) of the equations for the multipliers of all n constraint rows (see `rows`)."""
+    B, columns, rows = equations.balances, equations.columns, equations.rows
+    as_joint_forces = B[:, columns.tau] @ rows.J.T
+    as_joint_forces[:, rows.loops] = B[:, columns.loops]
+    return as_joint_forces
+
+
+def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
+    """Return the values of the columns `unknown`, then those of the forces on the ground, that balance the equations.
+
+    `known` (k,) or (k, n) is the part of the equations that does not depend on them.
+    """
+    B, ground = equations.balances, equations.columns.ground
+    return -np.linalg.solve(np.column_stack([B[:, unknown], B[:, ground]]), known)
+
+
+def _without(columns: Array) -> Array:
+    """Return an orthonormal basis (k, k - n) of the vectors orthogonal to the independent columns (k, n)."""
+    return np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
+
+
+def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
+    """Return the squared sizes (n, tree.nv) of the terms of the entries of all constraint rows, which decide ranks."""
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    mimics = equations.rows.J[: len(mechanism.mimics)]
+    return np.concatenate([mimics**2, row_terms(equations.mechanism, position)])
+
+
+def _solution(
+    mechanism: Mechanism, equations: Propagation, a: Array, tau: Array, ground: Array, multipliers: Array
+) -> Solution:
+    """Return the solution with accelerations a and joint forces tau (tree.nv,) of all joints, before multipliers."""
+    rows, own = equations.rows, independent_velocities(mechanism)
+    acting = np.array(multipliers)
+    acting[rows.loops] = 0.0
+    on_loops = multipliers[rows.loops]
+    x = np.concatenate([a, tau + rows.J.T @ acting, ground, on_loops, [1.0]])
+    through = equations.joint_wrenches(x)
+    reactions = np.concatenate([through, equations.loop_wrenches(on_loops)])
+    friction = equations.friction_forces(through)
+    return Solution(a[own], mechanism.spread.T @ tau, friction, ground.reshape(-1, 6), reactions, multipliers)

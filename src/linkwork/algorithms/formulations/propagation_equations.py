@@ -1,0 +1,194 @@
+"""Equations of motion by force/torque propagation: primary equations (1) and secondary equations (2) of S1.
+
+All forces on the bodies of a tree are propagated to the centre of mass of its main body, where their sum is zero: six
+primary equations. At every joint, the forces beyond the joint are in equilibrium along its freedoms with friction: one
+secondary equation for each freedom. Dry friction is a coupling: a joint transmits, along its freedoms, a linear
+function of the load. The equations are linear in accelerations, joint forces, forces of the ground and loop wrenches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.algorithms.formulations.cut_loops import (
+    ConstraintRows,
+    CutLoop,
+    constraint_rows,
+    cut_loops,
+    cut_sources,
+)
+from linkwork.algorithms.formulations.force_sources import (
+    Columns,
+    Source,
+    environment,
+    inertial_and_gravity,
+    joint_sources,
+    principal_frame,
+)
+from linkwork.algorithms.formulations.instantaneous_motions import body_motions
+from linkwork.algorithms.formulations.linear_friction import NO_FRICTION, LinearFriction
+from linkwork.algorithms.formulations.propagation_matrices import (
+    Chains,
+    JointMatrices,
+    actuator_directions,
+    all_chains,
+    coupling_matrix,
+    link_jacobian,
+    propagation_matrices,
+)
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.tree_traversal import outward
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial.scalar import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """Primary and secondary equations of a mechanism in one state.
+
+    Rows of the equations multiply the values (n,) of the unknowns in `columns`; their product, a sum of forces or
+    torques [N, N m], is zero. All joints of the tree are independent. `rows` are the constraint rows of mimic joints,
+    loops and switched elements; `constants` (tree.nv,) the constant friction forces of all joints.
+    """
+
+    mechanism: Mechanism
+    columns: Columns
+    joints: Mapping[int, JointMatrices]
+    chains: list[Chains]
+    sources: list[Source]
+    loops: list[CutLoop]
+    rows: ConstraintRows
+    constants: Array
+
+    @cached_property
+    def matrices(self) -> list[dict[tuple[int, int], Array]]:
+        """The propagation matrices of each tree by (Z, Y): from the frame of body Y to that of body Z."""
+        return [propagation_matrices(one, self.joints) for one in self.chains]
+
+    @cached_property
+    def forces(self) -> dict[int, Array]:
+        """The sum (6, n) of the forces of all sources on each body, in the body's frame, by body number."""
+        total: dict[int, Array] = {}
+        for one in self.sources:
+            propagated = link_jacobian(one.frame).T @ one.force
+            total[one.body] = total[one.body] + propagated if one.body in total else propagated
+        return total
+
+    @cached_property
+    def collected(self) -> dict[int, Array]:
+        """The sum (6, n) of all forces on a body and on the bodies beyond it, in its frame, by body number."""
+        total: dict[int, Array] = {}
+        for chains, P in zip(self.chains, self.matrices, strict=True):
+            for body in chains.order:
+                total[body] = np.zeros((6, self.columns.one + 1))
+                for near in chains.towards_main(body):
+                    total[near] = total[near] + P[near, body] @ self.forces[body]
+        return total
+
+    @cached_property
+    def primary(self) -> Array:
+        """The primary equations (1), six for each tree (6 trees, n): the sum of all forces at its main body."""
+        mains = [chains.main for chains in self.chains]
+        frames = [principal_frame(self.mechanism.bodies[main])[0].inverse() for main in mains]
+        at_centres = [link_jacobian(X).T @ self.collected[main] for X, main in zip(frames, mains, strict=True)]
+        return np.concatenate([np.zeros((0, self.columns.one + 1)), *at_centres])
+
+    @cached_property
+    def transmitted(self) -> dict[int, Array]:
+        """The forces (6, n) beyond each joint, which it transmits towards the main body, by its outboard body.
+
+        They are in the frame of the outboard body.
+        """
+        return {
+            joint.o: self.joints[joint.o].to_joint(joint.o == far) @ self.collected[far]
+            for joint, far in self._far_bodies
+        }
+
+    @property
+    def _far_bodies(self) -> list[tuple[Joint, int]]:
+        """Each joint with the number of its body on the far side from the main body."""
+        return [(chains.joint[far], far) for chains in self.chains for far in chains.order[1:]]
+
+    def secondary(self, body: int) -> Array:
+        """Return the secondary equations (2) (6, n) of the joint with the outboard body `body`, in its frame.
+
+        Their coefficients have the rank d, the number of the joint's freedoms: 6 - d equations are null.
+        """
+        joint = self.joints[body]
+        return (np.eye(6) - joint.C @ joint.C_AB) @ self.transmitted[body]
+
+    @cached_property
+    def balances(self) -> Array:
+        """The primary equations of all trees, then the N_s independent secondary equations of all joints (k, n)."""
+        return np.concatenate([self.primary, *(self.joints[body].S.T @ self.secondary(body) for body in self.joints)])
+
+    def joint_wrenches(self, x: Array) -> Array:
+        """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
+
+        x (n,) are the values of all unknowns. The wrench has reaction, friction, joint force and rotor.
+        """
+        through = {j.o: (-1.0 if j.o == far else 1.0) * self.transmitted[j.o] @ x for j, far in self._far_bodies}
+        for one in self.sources:
+            if one.joint and one.joint == one.body:
+                through[one.body] = through[one.body] + one.force @ x
+        return np.array([through[body] for body in self.joints]).reshape(-1, 6)
+
+    def friction_forces(self, reactions: Array) -> Array:
+        """Return the friction forces (tree.nv,) [N m, N] along the freedoms of all joints for their reactions.
+
+        `reactions` (njoints, 6) are the wrenches of `joint_wrenches`.
+        """
+        loads = zip(self.joints.values(), reactions, strict=True)
+        return np.concatenate([np.zeros(0), *(one.S.T @ (one.C @ load) for one, load in loads)]) + self.constants
+
+    def loop_wrenches(self, multipliers: Array) -> Array:
+        """Return the wrench (nloops, 6) [N, N m] of each loop on its second body, with friction.
+
+        It is in the frame of this body or of the welded part that the loop names. `multipliers` (nc,) are those of all
+        loop rows.
+        """
+        found, start = [], 0
+        for one in self.loops:
+            stop = start + one.wrenches.shape[1]
+            at_loop = one.wrenches @ multipliers[start:stop] + one.constant
+            found.append(link_jacobian(one.to.offset).T @ at_loop)
+            start = stop
+        return np.array(found).reshape(-1, 6)
+
+
+def propagation(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    wrenches: Array | None = None,
+    friction: LinearFriction = NO_FRICTION,
+    main: Iterable[str] = (),
+) -> Propagation:
+    """Return the equations of a mechanism at the state q (nq,), v (nv,), with wrenches (nbodies, 6) on the bodies.
+
+    `main` names the main bodies of trees; the solution does not depend on them.
+    """
+    friction.require_names(mechanism)
+    tree, (q, v) = mechanism.tree, to_tree(mechanism, ("q", "v"), (q, v))
+    motions = body_motions(tree, q, v)
+    joints, constants = {}, np.zeros(tree.nv)
+    for j in outward(tree):
+        S = j.kind.subspace(q[j.q])
+        coupling, constants[j.v] = friction.of(j.name, j.kind.nv)
+        T = actuator_directions(S)
+        X = j.place @ j.kind.transform(q[j.q])
+        joints[j.o] = JointMatrices(S.array, T, coupling_matrix(S.array, T, coupling), X)
+    loops, chains = cut_loops(tree, motions, friction), all_chains(tree, main)
+    columns = Columns.of(tree.nv, len(chains), sum(one.wrenches.shape[1] for one in loops))
+    sources = [
+        *inertial_and_gravity(tree, motions, columns),
+        *joint_sources(tree, joints, columns, constants),
+        *environment(tree, np.zeros((tree.nbodies, 6)) if wrenches is None else wrenches, columns),
+        *cut_sources(loops, columns),
+    ]
+    rows = constraint_rows(mechanism, loops)
+    return Propagation(tree, columns, joints, chains, sources, loops, rows, constants)

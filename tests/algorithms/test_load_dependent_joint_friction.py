@@ -1,0 +1,235 @@
+"""Dry friction that is proportional to the load of a joint: closed forms, power balance and a dense second opinion."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms.constraints.constrained_dynamics import (
+    loop_states,
+    on_bodies,
+    rows_and_bias,
+)
+from linkwork.algorithms.formulations.linear_friction import LinearFriction, LoopFriction
+from linkwork.algorithms.formulations.propagation import actuator_forces, forward_dynamics, inverse_dynamics
+from linkwork.algorithms.kinematics import kinematics
+from linkwork.errors import NameNotFound
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import Array
+from quick_test_selection import mark_slow_except
+from random_loops import CASES, label, looped_tree
+from random_mechanisms import QUICK, TREES, State, relative, state, tree
+from random_spatial_quantities import rate
+
+FEW = range(0, QUICK, 7)  # the others wait: the dense solution takes a state of the open tree for each unknown
+GROUPS = mark_slow_except([FEW, *(range(k, k + 10) for k in range(0, TREES, 10))], [FEW], lambda seeds: f"{seeds}")
+TREE_LOOPS = [case for case in CASES if not case[2]]
+every_loop = pytest.mark.parametrize("case", mark_slow_except(TREE_LOOPS, TREE_LOOPS[:10:2] + TREE_LOOPS[-5:-4], label))
+
+
+def random_friction(m: lw.Mechanism, q: Array, seed: int, size: float = 0.05) -> LinearFriction:
+    """Return random friction of all joints and loops that depends on all constrained directions of each joint."""
+    rng = np.random.default_rng([seed, 21])
+    coupling, constant = {}, {}
+    for j in m.joints:
+        S = j.kind.subspace(q[j.q])
+        zero = np.zeros_like(S.linear)
+        along = np.column_stack([np.concatenate([S.linear, zero]), np.concatenate([zero, S.angular])])
+        left, sizes, _ = np.linalg.svd(along)
+        loads = left[:, int((sizes > 1e-9).sum()) :]  # no force and no torque along an axis of the joint
+        coupling[j.name] = rng.normal(size=(j.kind.nv, loads.shape[1])) @ loads.T * size
+        constant[j.name] = rng.normal(size=j.kind.nv)
+    loops = {one.name: LoopFriction(rng.normal(size=(6, 6)) * size, rng.normal(size=6)) for one in m.frame_constraints}
+    return LinearFriction(coupling, constant, loops)
+
+
+class DenseSolution(NamedTuple):
+    """Accelerations, friction forces of all joints, and reactions of all joints."""
+
+    a: Array
+    friction: Array
+    reactions: Array
+
+
+def dense_solution(m: lw.Mechanism, s: State, friction: LinearFriction) -> DenseSolution:
+    """Return the motion with friction by recursive dynamics of the open tree, which knows no friction.
+
+    The friction forces f and loop multipliers x are unknown. Friction that the reactions cause, and the accelerations
+    of the loop rows, are affine in (f, x): they are found by unit values, and the linear system is solved.
+    """
+    opened = m.keeping(lambda _: False)
+    d = lw.compile(opened, target="numpy")
+    J, gamma = rows_and_bias(m, s.q, s.v)
+    loops = loop_states(m, kinematics(m, s.q, s.v).X)
+
+    def motion(x: Array) -> tuple[Array, Array]:
+        wrenches, start = np.array(s.wrenches), m.nv
+        for one in loops:
+            stop, rubbing = start + len(one.errors), friction.of_loop(one.constraint.name)
+            at_loop = one.wrenches.array @ x[start:stop]
+            total = one._replace(wrenches=Force.of(at_loop + rubbing.coupling @ at_loop + rubbing.constant))
+            for body, wrench in on_bodies(total):
+                if body:
+                    wrenches[body - 1] += wrench.array
+            start = stop
+        state = s.q, s.v, s.tau + x[: m.nv], wrenches
+        return d.forward_dynamics(*state), d.reactions(*state)
+
+    def residual(x: Array) -> Array:
+        a, reactions = motion(x)
+        rubbing = [
+            friction.coupling[j.name] @ r + friction.constant[j.name] for j, r in zip(m.joints, reactions, strict=True)
+        ]
+        return np.concatenate([x[: m.nv] - np.concatenate(rubbing), J @ a + gamma])
+
+    unknowns = m.nv + len(J)
+    known = residual(np.zeros(unknowns))
+    slopes = np.column_stack([residual(unit) - known for unit in np.eye(unknowns)])
+    x = np.linalg.solve(slopes, -known)
+    a, reactions = motion(x)
+    return DenseSolution(a, x[: m.nv], reactions)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_accelerations_match_a_dense_solution_on_trees(group: range) -> None:
+    for seed in group:
+        m = tree(seed)
+        s = state(m, seed)
+        friction = random_friction(m, s.q, seed)
+        found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
+        expected = dense_solution(m, s, friction)
+        for one, other in zip((found.a, found.friction, found.reactions), expected, strict=True):
+            assert relative(one, other) < 1e-10, m.name
+
+
+@every_loop
+def test_accelerations_match_a_dense_solution_with_loops(case: tuple[int, tuple[str, ...], bool]) -> None:
+    m, s = looped_tree(*case)
+    friction = random_friction(m, s.q, case[0])
+    found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
+    expected = dense_solution(m, s, friction)
+    assert relative(found.a, expected.a) < 1e-10
+    assert relative(found.friction, expected.friction) < 1e-10
+    assert relative(found.reactions[: len(m.joints)], expected.reactions) < 1e-10
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_forward_dynamics_inverts_inverse_dynamics(group: range) -> None:
+    for seed in group:
+        m = tree(seed)
+        s = state(m, seed)
+        friction = random_friction(m, s.q, seed)
+        needed = inverse_dynamics(m, s.q, s.v, s.a, s.wrenches, friction)
+        back = forward_dynamics(m, s.q, s.v, needed.tau, s.wrenches, friction)
+        assert relative(back.a, s.a) < 1e-10
+        assert relative(back.reactions, needed.reactions) < 1e-10
+        without = inverse_dynamics(m, s.q, s.v, s.a, s.wrenches)
+        assert relative(needed.tau + needed.friction, without.tau) < 1e-10  # friction replaces a part of the drive
+
+
+@pytest.mark.parametrize("seed", range(0, QUICK, 3))
+def test_solution_does_not_depend_on_the_main_body(seed: int) -> None:
+    """The same coupling matrix serves both directions: action and reaction are opposite, also for friction."""
+    m = tree(seed)
+    s = state(m, seed)
+    friction = random_friction(m, s.q, seed)
+    expected = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
+    for name in np.random.default_rng(seed).choice(m.bodies.names[1:], 3):
+        found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction, main=[str(name)])
+        assert relative(found.a, expected.a) < 1e-10
+        assert relative(found.reactions, expected.reactions) < 1e-10
+
+
+@pytest.mark.parametrize("seed", range(0, QUICK, 3))
+def test_friction_takes_its_power_from_the_energy(seed: int) -> None:
+    m = tree(seed)
+    s = state(m, seed)
+    d = lw.compile(m, target="numpy")
+    found = forward_dynamics(m, s.q, s.v, s.tau, None, random_friction(m, s.q, seed))
+
+    def energy(t: float) -> Array:
+        q = m.integrate(s.q, t * s.v + (0.5 * t * t) * found.a)
+        return np.array(sum(d.energy(q, s.v + t * found.a)))
+
+    power = s.v @ (s.tau + found.friction)
+    assert abs(rate(energy, 1e-4) - power) < 1e-8 * (np.abs(s.v) @ np.abs(s.tau + found.friction))
+
+
+@every_loop
+def test_actuator_forces_of_closed_chains_overcome_friction(case: tuple[int, tuple[str, ...], bool]) -> None:
+    m, s = looped_tree(*case)
+    friction = random_friction(m, s.q, case[0])
+    a = lw.compile(m, target="numpy").forward_dynamics(s.q, s.v, s.tau, s.wrenches)  # any motion with closed loops
+    needed = actuator_forces(m, s.q, s.v, a, m.joints.names, s.wrenches, friction)
+    found = forward_dynamics(m, s.q, s.v, needed.tau, s.wrenches, friction)
+    assert relative(found.a, a) < 1e-9
+    assert relative(found.reactions, needed.reactions) < 1e-9
+
+
+# --- closed forms ---
+
+
+def test_slide_on_an_incline_accelerates_with_the_friction_of_its_weight() -> None:
+    """a = g (sin - mu cos) down the incline."""
+    mu, slope = 0.3, 0.7
+    b = lw.Builder("incline", gravity=(0, 0, -9.81))
+    b.body("slide", 2.0, com=(0.1, 0.0, 0.3), inertia=(0.1, 0.2, 0.3))
+    b.joint("rail", lw.Prismatic((1, 0, 0)), "world", "slide", rpy=(0, slope, 0))  # x points down the incline
+    friction = LinearFriction({"rail": np.array([[0.0, 0.0, -mu, 0.0, 0.0, 0.0]])})
+    found = forward_dynamics(b.build(), np.zeros(1), np.ones(1), np.zeros(1), None, friction)
+    assert found.a[0] == pytest.approx(9.81 * (np.sin(slope) - mu * np.cos(slope)), rel=1e-14)
+    assert found.friction[0] == pytest.approx(-mu * 2.0 * 9.81 * np.cos(slope), rel=1e-14)
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_screw_jack_needs_the_textbook_torque_to_raise_and_lower_a_load(direction: float) -> None:
+    """W r tan(lambda +- phi) for the friction angle phi and the lead angle lambda: pitch = r tan(lambda)."""
+    radius, lead, mu, weight = 0.02, 0.15, 0.2, 500.0
+    b = lw.Builder("jack", gravity=(0, 0, -9.81))
+    b.body("load", weight / 9.81, inertia=(1.0, 1.0, 1.0))
+    b.joint("thread", lw.Screw((0, 0, 1), pitch=radius * np.tan(lead)), "world", "load")
+    # the thread's normal force N balances the axial load: W = N (cos(lead) -+ mu sin(lead)); friction mu N acts along
+    # the helix, whose length per radian is r / cos(lead)
+    per_load = -direction * mu * radius / np.cos(lead) / (np.cos(lead) - direction * mu * np.sin(lead))
+    friction = LinearFriction({"thread": np.array([[0.0, 0.0, per_load, 0.0, 0.0, 0.0]])})
+    found = inverse_dynamics(b.build(), np.zeros(1), np.zeros(1), np.zeros(1), None, friction)
+    assert found.tau[0] == pytest.approx(weight * radius * np.tan(lead + direction * np.arctan(mu)), rel=1e-13)
+
+
+def test_disc_on_a_horizontal_axle_spins_down_with_the_friction_of_its_weight() -> None:
+    """I alpha = -mu r m g for a balanced disc."""
+    mu, radius, mass, inertia = 0.15, 0.03, 4.0, 0.2
+    b = lw.Builder("disc", gravity=(0, 0, -9.81))
+    b.body("disc", mass, inertia=(inertia, 0.11, 0.11))
+    b.joint("axle", lw.Revolute((1, 0, 0)), "world", "disc")
+    friction = LinearFriction({"axle": np.array([[0.0, 0.0, -mu * radius, 0.0, 0.0, 0.0]])})
+    found = forward_dynamics(b.build(), np.zeros(1), np.array([7.0]), np.zeros(1), None, friction)
+    assert found.a[0] == pytest.approx(-mu * radius * mass * 9.81 / inertia, rel=1e-14)
+
+
+def test_faulty_friction_is_explained() -> None:
+    m = lw.example("four_bar")
+    q, rest = m.keyframes["start"].q, np.zeros(m.nv)
+
+    def solve(friction: LinearFriction) -> None:
+        forward_dynamics(m, q, rest, rest, None, friction)
+
+    with pytest.raises(
+        lw.ShapeError, match=r"friction coupling of joint 'crank pin' has shape \(6,\), expected \(1, 6\)"
+    ):
+        solve(LinearFriction({"crank pin": np.zeros(6)}))
+    with pytest.raises(
+        lw.ShapeError, match=r"constant friction of joint 'crank pin' has shape \(2,\), expected \(1,\)"
+    ):
+        solve(LinearFriction(constant={"crank pin": np.zeros(2)}))
+    with pytest.raises(
+        lw.ShapeError, match=r"friction coupling of loop 'closing pin' has shape \(6,\), expected \(6, 6\)"
+    ):
+        solve(LinearFriction(loops={"closing pin": LoopFriction(np.zeros(6), np.zeros(6))}))
+    with pytest.raises(NameNotFound, match=r"there is no joint 'crank'\. Did you mean 'crank pin'"):
+        solve(LinearFriction({"crank": np.zeros((1, 6))}))
+    with pytest.raises(NameNotFound, match="there is no loop 'crank pin'"):
+        solve(LinearFriction(loops={"crank pin": LoopFriction(np.zeros((6, 6)), np.zeros(6))}))
