@@ -18,7 +18,6 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     PairConditions,
     pair_frame,
     stored_compliance,
-    stored_inverse_mass,
 )
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.spatial.row_arrays import row_array, selected_rows
@@ -85,8 +84,7 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
     assert responses.separate is not joints
     ends = [(k + 1, 0) for k in range(bodies)] + [(k + 1, k) for k in range(1, bodies)]
     origins = np.array([np.zeros(3), *rng.normal(size=(bodies, 3)) * 0.3 * lever])
-    frames, inverse_masses, conditions, places, K = [], [], [], [], []
-    store = stored_compliance if responses.separate else stored_inverse_mass
+    frames, compliances, conditions, places, K = [], [], [], [], []
     for number, (a, b) in enumerate(ends):
         normal = np.array([0, 0, 1.0]) + 0.3 * rng.normal(size=3)
         normal /= np.linalg.norm(normal)
@@ -100,7 +98,7 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
         )
         compliance = relative_compliance(responses, (float(a), float(b)), (frame.to_a, frame.to_b))
         frames.append(FRAME.row(*frame))
-        inverse_masses.append(store(frame, compliance))
+        compliances.append(stored_compliance(frame, compliance))
         conditions.append(CONDITIONS.row(*PairConditions(np.full(4, friction), np.full(4, bounce), np.zeros((4, 3)))))
         for j in range(points):
             reach = [frame.to_a + frame.arms[j], frame.to_b + frame.arms[j]]
@@ -113,7 +111,7 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
         selected_rows(rows_of([[1.0]] * len(ends))),
         rows_of(frames),
         rows_of(conditions),
-        rows_of(inverse_masses),
+        rows_of(compliances),
         table[:, :1],
         table[:, 1:],
         responses,

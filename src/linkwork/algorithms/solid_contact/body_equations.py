@@ -1,7 +1,8 @@
-"""Linear equations between separate bodies that touch each other: sparse blocks (6, 6), and their LU factorization.
+"""Linear equations between bodies that touch each other: sparse blocks (6, 6), and their LU factorization.
 
 The equations have one block row for each body that moves and touches something. Block (i, j) couples the velocities of
-the bodies in rows i and j; it is not zero if they touch, or if the elimination of another body fills it.
+the bodies in rows i and j; it is not zero if they touch, if they are in the same component (see `BodyResponses`), or if
+the elimination of another body fills it.
 """
 
 from __future__ import annotations
@@ -10,41 +11,43 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.algorithms.solid_contact.body_responses import BLOCK, BodyResponses
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import RowArray, Selection, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Number, lookup, lu, maximum, minimum
+from linkwork.spatial.scalar import Array, Condition, Number, ldlt, lookup, lu, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
+from linkwork.tolerances import TINY_SIZE
 
-BLOCK = 6
+REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
 
 
 @dataclass(frozen=True, eq=False)
 class BodyEquations:
     """Sparsity pattern of the equations of n bodies: which blocks are not zero.
 
-    `bodies` are the bodies that move and touch something. `coupled` (one row for each pair of bodies) is 1 for blocks
-    (i, j), i < j, that are not zero. Blocks of bodies that do not move are never read.
+    `responses` are those of the bodies. `coupled` (one row for each pair of bodies) is 1 for blocks (i, j), i < j, that
+    are not zero. Blocks of bodies that do not move are never read.
     """
 
-    bodies: Selection
+    responses: BodyResponses
     coupled: RowArray
-    count: int
 
     @staticmethod
     def of(pairs: TouchingPairs) -> BodyEquations:
         """Return the equations of the bodies of touching pairs, with the blocks that their elimination fills."""
-        count = pairs.responses.bodies
-        mobile = pairs.responses.mobile
+        responses, count, mobile = pairs.responses, pairs.responses.bodies, pairs.responses.mobile
 
-        def mark(k: Number, active: RowArray, coupled: RowArray) -> tuple[RowArray, RowArray]:
+        def mark(k: Number, coupled: RowArray) -> tuple[RowArray]:
             a, b = pairs.body_rows(k)
             moves_a, moves_b = (lookup(mobile, row)[0] for row in (a, b))
-            active = active.put(a, [moves_a]).put(b, [moves_b])
             place = minimum(a, b) * count + maximum(a, b)
-            return active, coupled.put(place, [moves_a * moves_b])
+            return (coupled.put(place, [moves_a * moves_b]),)
 
-        active, coupled = pairs.selection.visit(mark, zero_rows(count, 1), zero_rows(count * count, 1))
-        bodies = selected_rows(active)
+        def join(i: Number, coupled: RowArray) -> tuple[RowArray]:
+            def mark(j: Number, coupled: RowArray) -> tuple[RowArray]:
+                return (coupled.put(i * count + j, [1.0], when=responses.together(i, j) & (i < j)),)
+
+            return responses.active.visit(mark, coupled)
 
         def fill(k: Number, coupled: RowArray) -> tuple[RowArray]:
             (own,) = repeat(count, lambda i, own: (own.put(i, coupled.at(k * count + i)),), row_array(count, 1))
@@ -58,24 +61,44 @@ class BodyEquations:
 
             return later.visit(fill_row, coupled)
 
-        (coupled,) = bodies.visit(fill, coupled)
-        return BodyEquations(bodies, coupled, count)
+        (coupled,) = pairs.selection.visit(mark, zero_rows(count * count, 1))
+        if not responses.separate:
+            (coupled,) = responses.active.visit(join, coupled)
+        (coupled,) = responses.active.visit(fill, coupled)
+        return BodyEquations(responses, coupled)
+
+    @property
+    def bodies(self) -> Selection:
+        """The bodies that move and touch something."""
+        return self.responses.active
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return self.responses.bodies
 
     def later(self, k: Number) -> Selection:
         """Return the bodies with numbers above k whose equations the elimination of body k changes."""
         return selected_rows(self.coupled, k * self.count, self.count)
 
-    def cleared(self, blocks: RowArray, diagonal: RowArray) -> RowArray:
-        """Return `blocks` with new diagonal blocks, one row (36,) per body, and off-diagonal blocks set to zero."""
-        zero = np.zeros(BLOCK * BLOCK)
+    def started(self, blocks: RowArray, inertias: RowArray) -> RowArray:
+        """Return `blocks` with the given `inertias` (see `body_inertias`), and zeros where there are none."""
+        responses, count, zero = self.responses, self.count, np.zeros(BLOCK * BLOCK)
 
-        def clear(k: Number, blocks: RowArray) -> tuple[RowArray]:
-            blocks = blocks.put(k * self.count + k, diagonal.at(k))
-            return self.later(k).visit(
-                lambda i, blocks: (blocks.put(k * self.count + i, zero).put(i * self.count + k, zero),), blocks
-            )
+        def beside(k: Number, i: Number) -> Array:
+            if responses.separate:
+                return zero
+            return where(responses.together(k, i), inertias.at(k * count + i), zero)
 
-        (blocks,) = self.bodies.visit(clear, blocks)
+        def start(k: Number, blocks: RowArray) -> tuple[RowArray]:
+            blocks = blocks.put(k * count + k, inertias.at(k if responses.separate else k * count + k))
+
+            def start_beside(i: Number, blocks: RowArray) -> tuple[RowArray]:
+                return (blocks.put(k * count + i, beside(k, i)).put(i * count + k, beside(i, k)),)
+
+            return self.later(k).visit(start_beside, blocks)
+
+        (blocks,) = self.bodies.visit(start, blocks)
         return blocks
 
     def solve(self, blocks: RowArray, x: RowArray) -> RowArray:
@@ -117,3 +140,58 @@ class BodyEquations:
         blocks, x = self.bodies.visit(eliminate, blocks, x)
         (found,) = self.bodies.visit(substitute, zero_rows(count, BLOCK), backward=True)
         return found
+
+
+def body_inertias(responses: BodyResponses) -> RowArray:
+    """Return the inverse of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
+
+    A small part of the compliance of each body is added to it, so that the inverse exists.
+    """
+    count = responses.bodies
+
+    def regular(b: Number) -> Array:
+        C = responses.compliance(b)
+        return C + np.diag([C[i, i] * REGULAR + TINY_SIZE for i in range(BLOCK)])
+
+    if responses.separate:
+        (found,) = responses.active.visit(
+            lambda b, rows: (rows.put(b, ldlt(regular(b)).matrix().reshape(-1)),), row_array(count, BLOCK * BLOCK)
+        )
+        return found
+
+    def block(rows: RowArray, i: Number, j: Number) -> Array:
+        return rows.at(i * count + j).reshape(BLOCK, BLOCK)
+
+    def begin(i: Number, rows: RowArray) -> tuple[RowArray]:
+        (rows,) = responses.active.visit(
+            lambda j, rows: (rows.put(i * count + j, responses.compliances.at(i * count + j)),), rows
+        )
+        return (rows.put(i * count + i, regular(i).reshape(-1)),)
+
+    def eliminate(k: Number, rows: RowArray) -> tuple[RowArray]:
+        """Gauss-Jordan elimination: exchange the velocity of body k with its impulse."""
+        inverse = ldlt(block(rows, k, k)).matrix()
+
+        def other(i: Number) -> Condition:
+            return responses.together(i, k) & ((i < k) | (i > k))
+
+        def divide(j: Number, rows: RowArray) -> tuple[RowArray]:
+            return (rows.put(k * count + j, (inverse @ block(rows, k, j)).reshape(-1), when=other(j)),)
+
+        def subtract(i: Number, rows: RowArray) -> tuple[RowArray]:
+            factor = block(rows, i, k)
+
+            def update(j: Number, rows: RowArray) -> tuple[RowArray]:
+                new = block(rows, i, j) - factor @ block(rows, k, j)
+                return (rows.put(i * count + j, new.reshape(-1), when=other(i) & other(j)),)
+
+            (rows,) = responses.active.visit(update, rows)
+            return (rows.put(i * count + k, -(factor @ inverse).reshape(-1), when=other(i)),)
+
+        (rows,) = responses.active.visit(divide, rows)
+        (rows,) = responses.active.visit(subtract, rows)
+        return (rows.put(k * count + k, inverse.reshape(-1)),)
+
+    (found,) = responses.active.visit(begin, row_array(count * count, BLOCK * BLOCK))
+    (found,) = responses.active.visit(eliminate, found)
+    return found

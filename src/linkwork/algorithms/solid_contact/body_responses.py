@@ -1,13 +1,14 @@
-"""Jacobians of bodies and their responses to impulses, in row arrays that loops over solid pairs read.
+"""Velocities of bodies with solids, and their responses to impulses, in row arrays that loops over solid pairs read.
 
 The velocities of a mechanism are divided into components: an impulse on a body changes only the velocities of its own
-component. Trees that stand apart, such as free bodies, are separate components.
+component. Trees that stand apart, such as free bodies, are separate components. Constraint rows beside solids, such as
+those of brakes, are bodies too: up to six rows have the speeds of one body, and their impulses are its wrench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,133 +16,140 @@ from linkwork.algorithms.mimic_reduction import reduced
 from linkwork.algorithms.tree_traversal import to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Motion, Transform
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
-from linkwork.spatial.scalar import Array, Number, hat, lookup, may_be_nonzero, where
-from linkwork.spatial.traceable_loops import repeat
+from linkwork.spatial.row_arrays import RowArray, Selection, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Condition, Number, hat, lookup, may_be_nonzero, where
+from linkwork.spatial.traceable_loops import iterate, repeat
+
+BLOCK = 6
 
 
-class BodyResponses(NamedTuple):
-    """Jacobians and responses of the bodies with solids, and the components of velocities that they move.
+@dataclass(frozen=True, eq=False)
+class BodyResponses:
+    """Jacobians and compliances of the bodies with solids, and the components of velocities that they move.
 
-    The bodies are `separate` if each component moves at most one of them: then an impulse on a body changes the
-    velocity of no other body. Loops over pairs then work with the velocities of bodies, else with those of components.
+    Row b of `jacobians` is the Jacobian (6, n) of body b: its velocity at its origin and angular velocity, in world
+    axes, are the Jacobian times the n velocities of its component. A compliance (6, 6) is the change of the velocity of
+    one body due to an impulse and angular impulse on another. The bodies are `separate` if each component moves at most
+    one of them: then an impulse on a body changes the velocity of no other body, and row b of `compliances` is the
+    compliance of body b. Else row i n + j is that of body i due to impulses on j, for n bodies.
 
-    Row b of `rows` has the Jacobian (6, n) of body b: its velocity at its origin and angular velocity, in world axes,
-    are the Jacobian times the n velocities of its component. It also has the response (n, 6): the change of these
-    velocities due to a unit impulse at the origin or a unit angular impulse. `component` (nbodies, 1) is the component
-    of each body; fixed bodies have the last one, which has no velocities. `members` are the indices of the velocities
-    of each component. With `beside`, other constraints than solid pairs change velocities too.
+    `component` (n, 1) is the component of each body; fixed bodies have the last one, which has no velocities.
+    `members` are the indices of the velocities of each component. `active` are the bodies that touch something and
+    move; all other moving bodies have undefined compliances and velocities. `response` returns the change of the
+    velocities (nv,) due to a unit impulse along a row (nv,).
     """
 
-    rows: RowArray
+    jacobians: RowArray
+    compliances: RowArray
     component: Array
     members: tuple[tuple[int, ...], ...]
-    beside: bool = False
-
-    @property
-    def layout(self) -> RowLayout:
-        """The layout of a row: Jacobian, response and compliance of a body."""
-        return _layout(self.size)
+    active: Selection
+    separate: bool
+    response: Callable[[Array], Array]
 
     @property
     def size(self) -> int:
         """Number of velocities of the largest component."""
-        return max(1, *map(len, self.members)) if self.members else 1
+        return self.jacobians.size // BLOCK
 
     @property
     def bodies(self) -> int:
-        """Number of bodies with solids."""
-        return self.rows.count
-
-    @property
-    def separate(self) -> bool:
-        """Whether each component moves at most one body with solids, and no other constraint changes velocities."""
-        moved = [k for (k,) in self.component if k < len(self.members)]
-        return not self.beside and len(moved) == len(set(moved))
+        """Number of bodies."""
+        return self.jacobians.count
 
     @property
     def mobile(self) -> Array:
-        """Table (nbodies, 1): 1 for bodies that move, 0 for fixed ones."""
+        """Table (n, 1): 1 for bodies that move, 0 for fixed ones."""
         return np.where(self.component < len(self.members), 1.0, 0.0)
 
-    def of(self, row: Number) -> tuple[Array, Array]:
-        """Return the Jacobian (6, n) and the response (n, 6) of the body in a row."""
-        J, W, _ = self.layout.parts(self.rows.at(row))
-        return J, W
+    def jacobian(self, row: Number) -> Array:
+        """Return the Jacobian (6, n) of the body in a row."""
+        return self.jacobians.at(row).reshape(BLOCK, self.size)
 
     def compliance(self, row: Number) -> Array:
         """Return the change (6, 6) of the velocity of the body in a row due to an impulse on it."""
-        return self.layout.parts(self.rows.at(row))[2]
+        return self.compliances.at(row if self.separate else row * self.bodies + row).reshape(BLOCK, BLOCK)
+
+    def cross_compliance(self, i: Number, j: Number) -> Array:
+        """Return the change (6, 6) of the velocity of body i due to an impulse on another body j of its component."""
+        return self.compliances.at(i * self.bodies + j).reshape(BLOCK, BLOCK)
 
     def component_of(self, row: Number) -> Number:
         """Return the component of the body in a row."""
         return lookup(self.component, row)[0]
 
-    def velocity_rows(self, v: Array) -> RowArray:
-        """Return the velocities v (nv,) as a row array, which `body_velocity` reads.
+    def together(self, i: Number, j: Number) -> Condition:
+        """Return whether two bodies are in the same component."""
+        return self.component_of(i) == self.component_of(j)
 
-        Separate bodies have one row (6,) each: the velocity at the origin and the angular velocity, in world axes.
-        Otherwise each component has one row, filled up with zeros.
+    def fixed_rows(self, rows: RowArray) -> RowArray:
+        """Return a row array in which the rows of fixed bodies are zero."""
+        for b in np.flatnonzero(self.mobile[:, 0] == 0.0):
+            rows = rows.put(float(b), np.zeros(rows.size))
+        return rows
+
+    def velocity_rows(self, v: Array) -> RowArray:
+        """Return the velocities of the bodies at the velocities v (nv,), one row (6,) each.
+
+        A row has the velocity at the origin of the body and its angular velocity, in world axes.
         """
-        rows = self.component_rows(v)
-        if not self.separate:
-            return rows
+        rows = self._component_rows(v)
 
         def of_body(b: Number, found: RowArray) -> tuple[RowArray]:
-            J, _ = self.of(b)
-            return (found.put(b, J @ rows.at(self.component_of(b))),)
+            return (found.put(b, self.jacobian(b) @ rows.at(self.component_of(b))),)
 
-        (found,) = repeat(self.bodies, of_body, row_array(self.bodies, 6))
+        (found,) = self.active.visit(of_body, self.fixed_rows(row_array(self.bodies, BLOCK)))
         return found
 
-    def component_rows(self, v: Array) -> RowArray:
+    def _component_rows(self, v: Array) -> RowArray:
         """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros."""
-        return self.stored(row_array(len(self.members) + 1, self.size), v)
-
-    def stored(self, rows: RowArray, v: Array) -> RowArray:
-        """Return the rows of components after all of them have been replaced by the velocities v (nv,)."""
+        rows = row_array(len(self.members) + 1, self.size)
         for number, members in enumerate((*self.members, ())):
             rows = rows.put(float(number), [*(v[i] for i in members), *[0.0] * (self.size - len(members))])
         return rows
 
-    def body_velocity(self, row: Number, v: RowArray) -> Array:
-        """Return the velocity (6,) of the body in a row, from the rows of `velocity_rows`."""
-        if self.separate:
-            return v.at(row)
-        J, _ = self.of(row)
-        return J @ v.at(self.component_of(row))
-
     def pushed(self, row: Number, wrench: Array, v: RowArray) -> RowArray:
-        """Return the rows v of `velocity_rows` after an impulse and angular impulse (6,) on the body in a row."""
+        """Return the velocities v of the bodies after an impulse and angular impulse (6,) on the body in a row."""
         if self.separate:
             return v.put(row, v.at(row) + self.compliance(row) @ wrench)
-        _, W = self.of(row)
-        place = self.component_of(row)
-        return v.put(place, v.at(place) + W @ wrench)
+
+        def push(b: Number, v: RowArray) -> tuple[RowArray]:
+            return (v.put(b, v.at(b) + self.cross_compliance(b, row) @ wrench, when=self.together(b, row)),)
+
+        (v,) = self.active.visit(push, v)
+        return v
+
+    def changed(self, free: RowArray, wrenches: RowArray, v: RowArray) -> RowArray:
+        """Return the velocities of the bodies after wrenches, one row (6,) for each active body.
+
+        `free` are the velocities before; the result is written to the rows of v.
+        """
+
+        def change(b: Number, v: RowArray) -> tuple[RowArray]:
+            if self.separate:
+                return (v.put(b, free.at(b) + self.compliance(b) @ wrenches.at(b)),)
+
+            def add(j: Number, V: Array) -> tuple[Array]:
+                return (where(self.together(b, j), V + self.cross_compliance(b, j) @ wrenches.at(j), V),)
+
+            return (v.put(b, *self.active.visit(add, free.at(b))),)
+
+        (v,) = self.active.visit(change, v)
+        return v
 
     def after_wrenches(self, v: Array, wrenches: RowArray) -> Array:
         """Return the velocities (nv,) after an impulse and angular impulse on each body, a row (6,) of `wrenches`."""
 
         def push(b: Number, rows: RowArray) -> tuple[RowArray]:
-            _, W = self.of(b)
             place = self.component_of(b)
-            return (rows.put(place, rows.at(place) + W @ wrenches.at(b)),)
+            return (rows.put(place, rows.at(place) + self.jacobian(b).T @ wrenches.at(b)),)
 
-        (rows,) = repeat(self.bodies, push, self.component_rows(v))
-        return self.velocities(rows, v)
-
-    def velocities(self, rows: RowArray, v: Array) -> Array:
-        """Return v (nv,) with the velocities of all components replaced by those in the rows of a row array."""
-        found = list(v)
+        (rows,) = self.active.visit(push, self._component_rows(v * 0.0))
+        found = np.zeros(len(v), dtype=object)
         for number, members in enumerate(self.members):
-            row = rows.at(float(number))
-            for i, x in zip(members, row, strict=False):
+            for i, x in zip(members, rows.at(float(number)), strict=False):
                 found[i] = x
-        return np.array(found)
-
-
-def _layout(size: int) -> RowLayout:
-    return RowLayout((6, size), (size, 6), (6, 6))
+        return v + self.response(found)
 
 
 def body_jacobian(m: Mechanism, poses: Sequence[Transform], S: Sequence[Motion], body: int) -> Array:
@@ -157,31 +165,85 @@ def body_jacobian(m: Mechanism, poses: Sequence[Transform], S: Sequence[Motion],
 
 
 def body_responses(
-    jacobians: Sequence[Array], response: Callable[[Array], Array], others: Sequence[int] = ()
+    jacobians: Sequence[Array], response: Callable[[Array], Array], touching: RowArray | None = None
 ) -> BodyResponses:
     """Return the responses of the bodies with the given Jacobians (6, nv).
 
-    `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). The velocities with
-    the indices `others`, which other constraints change, belong to components too.
+    `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). `touching` has one
+    row for each body, 1 if it touches something; by default all do.
     """
+    members, component = _components(jacobians, response)
     nv = jacobians[0].shape[1]
-    answers = [np.column_stack([response(row) for row in J]) for J in jacobians]
-    moved = [
-        [i for i in range(nv) if any(map(may_be_nonzero, (*J[:, i], *W[i])))]
-        for J, W in zip(jacobians, answers, strict=True)
-    ]
-    members = _merged([*moved, *([i] for i in others)])
-    size = max(1, *map(len, members)) if members else 1
-    component = [next((k for k, one in enumerate(members) if {*own} & {*one}), len(members)) for own in moved]
-    layout = _layout(size)
-    rows = row_array(len(jacobians), layout.size)
-    for b, (J, W, k) in enumerate(zip(jacobians, answers, component, strict=True)):
+    count, size = len(jacobians), max(1, *map(len, members)) if members else 1
+    rows, active = row_array(count, BLOCK * size), row_array(count, 1)
+    for b, (J, k) in enumerate(zip(jacobians, component, strict=True)):
         own = members[k] if k < len(members) else ()
-        pad = size - len(own)
-        columns = np.concatenate([J[:, own], np.zeros((6, pad))], axis=1)
-        changes = np.concatenate([W[own, :], np.zeros((pad, 6))], axis=0)
-        rows = rows.put(float(b), layout.row(columns, changes, J[:, own] @ W[own, :] if own else np.zeros((6, 6))))
-    return BodyResponses(rows, np.array(component, dtype=float)[:, None], members, bool(others))
+        rows = rows.put(float(b), np.concatenate([J[:, own], np.zeros((BLOCK, size - len(own)))], axis=1).reshape(-1))
+        moves = 1.0 if own else 0.0
+        active = active.put(float(b), [moves if touching is None else touching.at(float(b))[0] * moves])
+    moved = [k for k in component if k < len(members)]
+    separate = len(moved) == len(set(moved))
+    table = np.array(component, dtype=float)[:, None]
+    compliances = row_array(count if separate else count * count, BLOCK * BLOCK)
+    found = BodyResponses(rows, compliances, table, members, selected_rows(active), separate, response)
+    for number, several in enumerate((*members, ())):
+        bodies = [b for b in range(count) if component[b] == number]
+        if len(bodies) > 1 and several:
+            found = replace(found, compliances=_coupled_compliances(found, active, bodies, several, nv))
+            continue
+        for b in bodies:
+            J = jacobians[b]
+            C = J @ np.column_stack([response(row) for row in J]) if several else np.zeros((BLOCK, BLOCK))
+            place = float(b if separate else b * count + b)
+            found = replace(found, compliances=found.compliances.put(place, C.reshape(-1)))
+    return found
+
+
+def _components(
+    jacobians: Sequence[Array], response: Callable[[Array], Array]
+) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+    """Return the velocities of each component, and the component of each body."""
+    moved = []
+    for J in jacobians:
+        all_rows = sum((abs(row) for row in J), np.zeros(J.shape[1]))
+        answer = response(all_rows)
+        moved.append([i for i in range(len(answer)) if may_be_nonzero(all_rows[i]) or may_be_nonzero(answer[i])])
+    members = _merged(moved)
+    return members, [next((k for k, one in enumerate(members) if {*own} & {*one}), len(members)) for own in moved]
+
+
+def _coupled_compliances(
+    responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
+) -> RowArray:
+    """Return the compliances with those of all active ones of the `bodies` of a component added.
+
+    `members` are the velocities of the component, of `nv` in all, and `active` has one row for each body.
+    """
+    count, among = responses.bodies, np.zeros((responses.bodies, 1))
+    among[list(bodies)] = 1.0
+    (flags,) = repeat(count, lambda b, flags: (flags.put(b, active.at(b) * lookup(among, b)),), row_array(count, 1))
+    own = selected_rows(flags)
+
+    def of_body(j: Number, compliances: RowArray) -> tuple[RowArray]:
+        changes = []
+        for row in responses.jacobian(j)[:, : len(members)]:
+            force = np.zeros(nv, dtype=object)
+            force[list(members)] = row
+            changes.append(responses.response(force)[list(members)])
+        W = np.array(changes).T
+
+        def with_body(i: Number, compliances: RowArray) -> tuple[RowArray]:
+            def put(compliances: RowArray) -> tuple[tuple[RowArray], Condition]:
+                C = responses.jacobian(i)[:, : len(members)] @ W
+                both = compliances.put(j * count + i, C.T.reshape(-1)).put(i * count + j, C.reshape(-1))
+                return (both,), True
+
+            return iterate(1, put, compliances, start=i <= j)[0]
+
+        return own.visit(with_body, compliances)
+
+    (compliances,) = own.visit(of_body, responses.compliances)
+    return compliances
 
 
 def _merged(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
@@ -197,22 +259,22 @@ def _merged(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], offsets: tuple[Array, Array]) -> Array:
-    """Return the sum (6, 6) of the compliances of two bodies, given by their rows, about a common point.
+    """Return the compliance (6, 6) of two bodies, given by their rows, relative to each other about a common point.
 
-    The point is at `offsets` from the origins of the bodies.
-
-    Multiplied by an impulse and an angular impulse on the first body, whose opposites act on the second body, it gives
-    the change of the relative velocity.
+    The point is at `offsets` from the origins of the bodies. Multiplied by an impulse and an angular impulse on the
+    first body, whose opposites act on the second body, it gives the change of the relative velocity.
     """
-    if responses.separate:  # compliances about the point are congruent to those about the origins
-        each = zip(rows, offsets, strict=True)
-        a, b = (about(about(responses.compliance(row), offset).T, offset) for row, offset in each)
+    each = zip(rows, offsets, strict=True)
+    a, b = (_about_both(responses.compliance(row), offset, offset) for row, offset in each)
+    if responses.separate:
         return a + b
-    (J_a, W_a), (J_b, W_b) = (responses.of(row) for row in rows)
-    J_a, J_b = (about(J, offset) for J, offset in zip((J_a, J_b), offsets, strict=True))
-    W_a, W_b = (about(W.T, offset).T for W, offset in zip((W_a, W_b), offsets, strict=True))
-    same = where(responses.component_of(rows[0]) == responses.component_of(rows[1]), 1.0, 0.0)
-    return J_a @ W_a + J_b @ W_b - (J_a @ W_b + J_b @ W_a) * same
+    cross = _about_both(responses.cross_compliance(*rows), *offsets)
+    return where(responses.together(*rows), a + b - (cross + cross.T), a + b)
+
+
+def _about_both(C: Array, offset: Array, other: Array) -> Array:
+    """Return a compliance (6, 6) about the origins of two bodies as one about points at offsets (3,) from them."""
+    return about(about(C, offset).T, other).T
 
 
 def about(J: Array, offset: Array) -> Array:

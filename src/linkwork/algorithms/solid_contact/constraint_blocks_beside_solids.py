@@ -1,54 +1,60 @@
 """Constraint rows that are solved together with solid pairs: point contacts, clutches, brakes and ratchets.
 
-These rows are blocks of the solver in `constraints.bounded_impulse_solver`. The solver of solid pairs improves the
-pairs and these blocks in turn.
+These rows are blocks of the solver in `constraints.bounded_impulse_solver`. For the solver of solid pairs, groups of up
+to six rows are bodies: the speeds along the rows are the velocity of the body, and their impulses are its wrench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from linkwork.algorithms.constraints.bounded_constraints import Box, trace_of
-from linkwork.algorithms.constraints.bounded_impulse_solver import (
-    Block,
-    FactoredBlock,
-    StickingElimination,
-    improve_block,
-    row_speeds,
-    split_by_block,
-    work,
-)
-from linkwork.spatial.scalar import Array, Number, largest, ldlt, maximum, where
+from linkwork.algorithms.constraints.admissible_sets import clipped, into_ball, length
+from linkwork.algorithms.constraints.bounded_constraints import Ball, Box, trace_of
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, row_speeds, split_by_block, work
+from linkwork.algorithms.rigid_contact import RigidContact
+from linkwork.algorithms.solid_contact.body_responses import BLOCK
+from linkwork.algorithms.solid_contact.linearized_contact import limited_to_cone, linearized
+from linkwork.spatial.row_arrays import RowArray
+from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, maximum, minimum, where
 from linkwork.tolerances import TINY_SIZE
 
 
 class OtherBlocks:
-    """Blocks of constraint rows that are solved together with solid pairs; a `Box`, if there is one, must be the first.
+    """Blocks of constraint rows that are solved together with solid pairs.
 
-    The impulses of all blocks are one array (n,), and velocities are (nv,).
+    The impulses of all n rows are one array (n,), and so are their speeds; velocities are (nv,). In the row arrays of
+    bodies, the groups of rows are the last bodies.
     """
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
-        self.known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
-        self._boxed = StickingElimination(self.known) if blocks and isinstance(blocks[0], Box) else None
+        self._G = [one.inverse_mass for one in blocks]
+        ends = np.cumsum([0, *(len(one.K) for one in blocks)])
+        self._rows = [slice(a, b) for a, b in pairwise(ends)]
+        self.count = int(ends[-1])
+        self._groups = _groups(blocks)
+
+    @property
+    def jacobians(self) -> list[Array]:
+        """Jacobians (6, nv) of the bodies that stand for groups of rows; rows that do not exist are zero."""
+        if not self.blocks:
+            return []
+        K = np.concatenate([one.K for one in self.blocks])
+        return [np.concatenate([K[rows], np.zeros((BLOCK - len(rows), K.shape[1]))]) for rows in self._groups]
 
     def with_bounce(self, share: Number) -> OtherBlocks:
-        """Return the same blocks, with their restitution if `share` is 1, without restitution if it is 0."""
+        """Return the same blocks with the restitution that they have if `share` is 1, or without it if it is 0."""
         return OtherBlocks([one.with_bounce(share) for one in self.blocks])
-
-    def velocities(self, v: Array, p: Array) -> Array:
-        """Return the velocities after the impulses p of all blocks, from the velocities v."""
-        return v + sum((one.W @ x for one, x in self._each(p)), np.zeros(len(v)))
 
     def work(self, p: Array, before: Array, after: Array) -> Number:
         """Return the work [J] of impulses p that change the velocities from `before` to `after`."""
         return work(self.blocks, p, before, after) if self.blocks else 0.0
 
     def fastest(self, v: Array) -> Number:
-        """Return the largest speed [m/s] of an active point contact at the velocities v; 0 if none is active."""
+        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0."""
         found: Number = 0.0
         for one in self.blocks:
             if one.same_units:
@@ -63,33 +69,129 @@ class OtherBlocks:
         square roots of the diagonal of the mass matrix.
         """
         energy = sum((x * x for x in weights * v), 0.0)
-        own = [np.sqrt(trace_of(one.G) * energy) * settled + TINY_SIZE for one in self.known]
+        own = [np.sqrt(trace_of(G) * energy) * settled + TINY_SIZE for G in self._G]
         return [1.0 if one.same_units else enough / x for one, x in zip(self.blocks, own, strict=True)]
 
-    def residual(self, v: Array, p: Array, scales: Sequence[Number]) -> Number:
-        """Return the largest scaled residual of a block with the impulses p at the velocities v."""
-        parts, left = split_by_block(self.blocks, p), 0.0
-        for k in range(len(self.blocks)):
-            left = maximum(left, self._residual(k, v, parts, scales))
-        return left
+    def speeds(self, v: RowArray) -> Array:
+        """Return the speeds (n,) along all rows, with their drifts, from the velocities of the bodies."""
+        found = np.zeros(self.count, dtype=object)
+        for g, rows in enumerate(self._groups):
+            found[rows] = v.at(float(v.count - len(self._groups) + g))[: len(rows)]
+        drifts = [np.broadcast_to(one.drift, len(one.K)) for one in self.blocks]
+        return found + np.concatenate([np.zeros(0), *drifts])
 
-    def improve(self, v: Array, p: Array, scales: Sequence[Number], caution: Number) -> tuple[Array, Array, Number]:
-        """Return velocities and impulses after all blocks were improved in turn, and the largest residual before.
+    def add_wrenches(self, p: Array, wrenches: RowArray) -> RowArray:
+        """Return the wrenches of the bodies, one row (6,) each, with those of the impulses p written to their rows."""
+        for g, rows in enumerate(self._groups):
+            row = float(wrenches.count - len(self._groups) + g)
+            wrenches = wrenches.put(row, np.concatenate([p[rows], np.zeros(BLOCK - len(rows))]))
+        return wrenches
 
-        v are the velocities and p the impulses before; see `Block.improved` for `caution`.
+    def violations(self, p: Array, u: Array, scales: Sequence[Number]) -> list[Number]:
+        """Return the scaled residual of each block with the impulses p and the speeds u (n,)."""
+        parts, found = self._split(p), []
+        for one, G, rows, scale in zip(self.blocks, self._G, self._rows, scales, strict=True):
+            left = one.residual(G, p[rows], u[rows], one.limit(parts))
+            found.append(where(one.acts, left * scale, 0.0))
+        return found
+
+    def linearized(self, p: Array, u: Array, decision: Number, stiffness: Number) -> tuple[Array, list[Array]]:
+        """Return predicted impulses c (n,) for unchanged speeds u (n,), and their derivatives by -u.
+
+        The derivatives are one matrix (6, 6) for each group. See `newton_iteration` for `decision` and `stiffness`,
+        which are the numbers of a row of SCHEDULE.
         """
-        parts, among, left, count = split_by_block(self.blocks, p), self.known, 0.0, len(self.blocks)
-        for k in (*range(count), *reversed(range(count - 1))):
-            left = maximum(left, self._residual(k, v, parts, scales))
-            v = improve_block(among[k], parts, k, v, caution)
-            if k == 0 and self._boxed is not None:
-                among = self._boxed.among(parts[0], caution)
-        return v, np.concatenate(parts), left
+        parts, c, S = self._split(p), np.zeros(self.count, dtype=object), np.zeros((self.count, self.count), object)
+        for one, G, rows in zip(self.blocks, self._G, self._rows, strict=True):
+            if isinstance(one, Box):
+                c[rows], S[rows, rows] = _linearized_box(one, G, p[rows], u[rows], decision, stiffness)
+                continue
+            mass = 1.0 / trace_of(G)
+            r, R = decision * mass, stiffness * mass
+            if isinstance(one, RigidContact):
+                error = u[rows] - np.array([one.bounce, 0.0, 0.0])
+                c[rows], slope = linearized(one.friction, p[rows], error, r, R, one.acts)
+                S[rows, rows] = slope.matrix()
+            elif isinstance(one, Ball):
+                c[rows], S[rows, rows] = _linearized_ball(one, p[rows], u[rows], r, R, one.limit(parts))
+        blocks = [S[np.ix_(rows, rows)] for rows in self._groups]
+        return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
-    def _each(self, p: Array) -> list[tuple[Block, Array]]:
-        return list(zip(self.blocks, split_by_block(self.blocks, p), strict=True)) if self.blocks else []
+    def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
+        """Return the impulses (n,) after changes of the velocities of the bodies, limited to their admissible sets.
 
-    def _residual(self, k: int, v: Array, parts: Sequence[Array], scales: Sequence[Number]) -> Number:
-        one = self.blocks[k]
-        found = one.residual(self.known[k].G, parts[k], row_speeds(one, v), one.limit(parts))
-        return where(one.acts, found * scales[k], 0.0)
+        `constants` and `slopes` are the results of `linearized`.
+        """
+        p = constants.copy()
+        for g, (rows, S) in enumerate(zip(self._groups, slopes, strict=True)):
+            p[rows] = p[rows] - (S @ change.at(float(change.count - len(self._groups) + g)))[: len(rows)]
+        return self._admissible(p)
+
+    def _admissible(self, p: Array) -> Array:
+        found = p.copy()
+        for one, rows in zip(self.blocks, self._rows, strict=True):
+            if isinstance(one, Box):
+                each = zip(p[rows], one.bounds(), strict=True)
+                found[rows] = [clipped(x, *bounds) for x, bounds in each]
+            elif isinstance(one, RigidContact):
+                found[rows] = limited_to_cone(one.friction, p[rows])
+        parts = self._split(found)
+        for one, rows in zip(self.blocks, self._rows, strict=True):
+            if isinstance(one, Ball):
+                found[rows] = into_ball(p[rows], one.limit(parts))
+        return found
+
+    def swept(self, p: Array, v: RowArray, caution: Number) -> Array:
+        """Return the impulses (n,) after a Gauss-Seidel sweep over all blocks; v are the velocities with p."""
+        parts, u = self._split(p), self.speeds(v)
+        for k, (one, G, rows) in enumerate(zip(self.blocks, self._G, self._rows, strict=True)):
+            better = one.improved(G, ldlt(G), parts[k], u[rows], one.limit(parts), caution)
+            change = where(one.acts, better - parts[k], parts[k] * 0.0)
+            parts[k] = parts[k] + change
+            u = u + np.concatenate([other.K @ (one.W @ change) for other in self.blocks])
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _split(self, p: Array) -> list[Array]:
+        return split_by_block(self.blocks, p) if self.blocks else []
+
+
+def _groups(blocks: Sequence[Block]) -> list[list[int]]:
+    """Return the row numbers of each group of at most six rows; only the rows of a box can be in several groups."""
+    groups: list[list[int]] = []
+    first = 0
+    for one in blocks:
+        rows = list(range(first, first + len(one.K)))
+        for piece in [[k] for k in rows] if isinstance(one, Box) else [rows]:
+            if not groups or len(groups[-1]) + len(piece) > BLOCK:
+                groups.append([])
+            groups[-1] += piece
+        first += len(one.K)
+    return groups
+
+
+def _linearized_box(
+    box: Box, G: Array, p: Array, u: Array, decision: Number, stiffness: Number
+) -> tuple[list[Number], Array]:
+    """Return new impulses (k,) of the rows of a box and their derivatives (k, k) by the speeds; see `linearized`."""
+    constants, slopes = [], []
+    for x, w, g, (low, high) in zip(p, u, np.diag(G), box.bounds(), strict=True):
+        y, R = x - w * (decision / g), stiffness / g
+        sticks = (y > low) & (y < high)
+        constants.append(where(sticks, x - R * w, clipped(y, low, high)))
+        slopes.append(where(sticks, R, 0.0))
+    return constants, np.diag(np.array(slopes, dtype=object))
+
+
+def _linearized_ball(ball: Ball, p: Array, u: Array, r: Number, R: Number, limit: Number) -> tuple[Array, Array]:
+    """Return new impulses (d,) of rolling or spinning friction, and their derivatives (d, d); see `linearized`.
+
+    The largest length `limit` of the impulse does not change.
+    """
+    y = p - r * u
+    size = maximum(length(y), TINY_SIZE)
+    slides: Condition = ~(length(y) < limit)
+    e, viscous = y / size, minimum(r * limit / maximum(size - limit, TINY_SIZE), R)
+    across = np.eye(len(p)) - np.outer(e, e)
+    sliding, sticking = limit * e - viscous * (across @ u), p - R * u
+    acts = where(ball.acts, 1.0, 0.0)
+    return where(slides, sliding, sticking) * acts, where(slides, viscous * across, R * np.eye(len(p))) * acts

@@ -84,9 +84,9 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
     Each trial leaves out the points that pulled in the last one.
     """
     basis, free = _directions(pair, u)
-    plain = np.array([[_entry(pair.inverse_mass.G, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
+    plain = np.array([[_entry(pair.inverse_mass, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
     wanted = np.array([basis[j // 3].T[j % 3] @ _rows(pair, p, j // 3) for j in range(ROWS)])
-    reached = largest(pair.inverse_mass.G @ p)
+    reached = largest(pair.inverse_mass @ p)
 
     def attempt(pushing: Array, share: Array, _: Array, good: Number) -> tuple[tuple[Any, ...], Condition]:
         scale = np.array([x for one in share for x in (1.0, one, one)]) * free * np.repeat(pushing, 3)
@@ -98,7 +98,7 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
         parts = (x * scale).reshape(POINTS, 3)
         pulls = np.array([where(part[0] < 0.0, 1.0, 0.0) for part in parts])
         least = np.concatenate([B @ part for B, part in zip(basis, parts, strict=True)])
-        fits = largest(pair.inverse_mass.G @ (p - least)) <= reached * SAME_EFFECT
+        fits = largest(pair.inverse_mass @ (p - least)) <= reached * SAME_EFFECT
         good = where(fits & (largest(pulls) == 0.0) & _within_cones(pair, parts, free), 1.0, 0.0)
         mean = (parts[0][0] + parts[1][0] + parts[2][0] + parts[3][0]) * 0.25 + TINY
         share = np.array([np.sqrt(maximum(part[0] / mean, UNLOADED)) for part in parts])
@@ -130,7 +130,7 @@ def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
 
 def _rows(pair: RigidPair, p: Array, j: int) -> Array:
     """Return the change (3,) of the speeds of point j due to the impulses p (12,)."""
-    return pair.inverse_mass.G[3 * j : 3 * j + 3] @ p
+    return pair.inverse_mass[3 * j : 3 * j + 3] @ p
 
 
 def _within_cones(pair: RigidPair, parts: Array, free: Array) -> Condition:

@@ -1,4 +1,4 @@
-"""Impulses of touching pairs of separate bodies, by a semismooth Newton method with Gauss-Seidel sweeps as safeguard.
+"""Impulses of touching pairs of bodies, by a semismooth Newton method with Gauss-Seidel sweeps as safeguard.
 
 The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - r (u - bounce)),
 where q limits the normal part to positive numbers and the tangential part to the friction coefficient times the normal
@@ -20,13 +20,17 @@ reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import regularized
 from linkwork.algorithms.rigid_contact import RigidContact
-from linkwork.algorithms.solid_contact.body_equations import BLOCK, BodyEquations
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations, body_inertias
+from linkwork.algorithms.solid_contact.body_responses import BLOCK
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
+from linkwork.algorithms.solid_contact.linearized_contact import PointSlope, limited_to_cone, linearized
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at, violations
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
@@ -55,73 +59,25 @@ FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
 PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
 SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
 QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
 # Of each pair: constant parts c of the new impulses, and the distinct entries of S of its points
 LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
 
-class PointSlope(NamedTuple):
-    """Matrix S = -dp/du (3, 3), with the impulse p of a contact point and its speeds u (normal, two tangents).
-
-    Its rows are (n, 0, 0), (c1, t11, t12), (c2, t12, t22).
-    """
-
-    n: Number
-    c1: Number
-    c2: Number
-    t11: Number
-    t12: Number
-    t22: Number
-
-    def of(self, u: Array) -> Array:
-        """Return S u (3,), the decrease of the impulse for a change u (3,) of the speeds."""
-        return np.array(
-            [
-                self.n * u[0],
-                self.c1 * u[0] + self.t11 * u[1] + self.t12 * u[2],
-                self.c2 * u[0] + self.t12 * u[1] + self.t22 * u[2],
-            ]
-        )
-
-    def in_axes(self, D: Array) -> Array:
-        """Return the derivative (3, 3) in the axes in which the columns of D (3, 3) are the axes of the point."""
-        return np.column_stack([D @ self.of(row) for row in D])
-
-
-def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the predicted impulse c (3,) of a point for unchanged speeds u, and its derivative by -u.
-
-    p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
-    that is not along its friction, so that the friction turns against the slip.
-    """
-    y = p - r * u
-    pushes, limit = (y[0] > 0.0) & acts, friction * y[0]
-    along = np.sqrt(y[1] * y[1] + y[2] * y[2])
-    size = maximum(along, TINY_SIZE)
-    slides, (e1, e2) = ~(along < limit), y[1:] / size
-    stiff, viscous = where(pushes, R, 0.0), minimum(r * limit / maximum(size - limit, TINY_SIZE), R)
-    across = where(pushes, where(slides, viscous, R), 0.0)
-    radial, couple = where(slides, across, 0.0), where(slides, friction * stiff, 0.0)
-    slope = PointSlope(
-        stiff, couple * e1, couple * e2, across - radial * e1 * e1, -radial * e1 * e2, across - radial * e2 * e2
-    )
-    normal, turn = p[0] - R * u[0], viscous * (e1 * u[2] - e2 * u[1])
-    sliding = np.array([normal, friction * normal * e1 + turn * e2, friction * normal * e2 - turn * e1])
-    return where(pushes, where(slides, sliding, p - R * u), np.zeros(3)), slope
-
-
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` of the pairs, and the velocities `v` of the bodies after these impulses.
+    """State between iterations: impulses `p` of the pairs and `others` (n,), and velocities `v` after these impulses.
 
-    `best` are the best impulses so far. For them, `merit` [m/s] is the root of the sum of the squared violations of the
-    contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The
-    other numbers belong to iterations that must reduce `merit`: the stiffness R, the number `failed` of such iterations
-    in succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next.
+    `best` and `best_others` are the best impulses so far. For them, `merit` [m/s] is the root of the sum of the squared
+    violations of the contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current
+    row of SCHEDULE. The other numbers belong to iterations that must reduce `merit`: the stiffness R, the number
+    `failed` of such iterations in succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to
+    make next.
     """
 
     p: RowArray
+    others: Array
     v: RowArray
     best: RowArray
+    best_others: Array
     merit: Number
     left: Number
     turn: Number
@@ -130,20 +86,65 @@ class _Newton(NamedTuple):
     sweeps: Number
 
 
-def newton_impulses(
-    pairs: TouchingPairs, free: RowArray, guess: RowArray, enough: Number, drifting: Number, start: Condition
-) -> tuple[RowArray, Number, Number]:
-    """Return impulses of all touching pairs, the largest violation [m/s], and the number of iterations.
+class ContactProblem(NamedTuple):
+    """Touching `pairs` and `others`, other blocks of constraint rows, whose impulses are to be found together.
 
-    `free` are the velocities of the bodies without impulses, `guess` is a first guess of the impulses, and `enough`
-    [m/s] the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each other, so
-    that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the
-    tolerance. If the condition `start` is false, the guess is returned.
+    `free` are the velocities of the bodies without impulses. The residuals of the blocks are multiplied by `scales`.
     """
 
-    def all_iterations(p: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
-        search = _Search(pairs, free)
-        v = pairs.body_velocities(free, p)
+    pairs: TouchingPairs
+    others: OtherBlocks
+    free: RowArray
+    scales: Sequence[Number]
+
+    def velocities(self, p: RowArray, others: Array, v: RowArray | None = None) -> RowArray:
+        """Return the velocities of the bodies with impulses p of the pairs and `others` (n,) of the other blocks.
+
+        They are written to the rows of `v` if it is given.
+        """
+        responses = self.pairs.responses
+        v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
+        return responses.changed(self.free, self.wrenches(p, others), v)
+
+    def wrenches(self, p: RowArray, others: Array) -> RowArray:
+        """Return the wrenches on the bodies, one row (6,) each, of impulses p of the pairs and `others` (n,)."""
+        return self.others.add_wrenches(others, self.pairs.wrenches(p))
+
+    def violation(self, p: RowArray, others: Array, v: RowArray) -> tuple[Number, Number]:
+        """Return the root of the sum of squared violations [m/s] of all conditions, and the largest violation.
+
+        v are the velocities of the bodies with the impulses p of the pairs and `others` (n,).
+        """
+        pairs = self.pairs
+
+        def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
+            frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
+            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
+            for x in violations(frame, conditions, eases, p.at(k), u):
+                total, left = total + x * x, maximum(left, x)
+            return total, left
+
+        total, left = pairs.selection.visit(add, 0.0, 0.0)
+        for x in self.others.violations(others, self.others.speeds(v), self.scales):
+            total, left = total + x * x, maximum(left, x)
+        return np.sqrt(total), left
+
+
+def newton_impulses(
+    problem: ContactProblem, guess: RowArray, others: Array, enough: Number, drifting: Number, start: Condition
+) -> tuple[RowArray, Array, Number, Number]:
+    """Return impulses of all touching pairs and other blocks, the largest violation [m/s], and the iteration count.
+
+    `guess` and `others` (n,) are a first guess of the impulses, and `enough` [m/s] is the tolerance. The drifts of
+    redundant points that begin to stick in this pass can contradict each other, so that no impulses satisfy all
+    conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the tolerance. If the condition `start`
+    is false, the guess is returned.
+    """
+    pairs = problem.pairs
+
+    def all_iterations(p: RowArray, q: Array, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+        search = _Search(problem)
+        v = problem.velocities(p, q)
         best = copied(pairs, p, row_array(pairs.count, ROWS))
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
@@ -151,89 +152,82 @@ def newton_impulses(
             after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
             return tuple(after), after.left <= where(late, maximum(enough, drifting), enough)
 
-        first = _Newton(p, v, best, *violation(pairs, p, v), 0.0, MOST, 0.0, SWEEPS)
+        first = _Newton(p, q, v, best, q, *problem.violation(p, q, v), 0.0, MOST, 0.0, SWEEPS)
         state, count, _ = iterate(ITERATIONS, iteration, *first)
         found = _Newton(*state)
-        return (copied(pairs, found.best, found.p), found.left, count + 0.0), True
+        return (copied(pairs, found.best, found.p), found.best_others, found.left, count + 0.0), True
 
-    (p, left, count), _, _ = iterate(1, all_iterations, guess, 0.0, 0.0, start=start)
-    return p, left, count
-
-
-def violation(pairs: TouchingPairs, p: RowArray, v: RowArray) -> tuple[Number, Number]:
-    """Return the root of the sum of squared violations [m/s] of the conditions of all points, and the largest one."""
-
-    def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
-        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
-        u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-        for x in violations(frame, conditions, eases, p.at(k), u):
-            total, left = total + x * x, maximum(left, x)
-        return total, left
-
-    total, left = pairs.selection.visit(add, 0.0, 0.0)
-    return np.sqrt(total), left
+    found, _, _ = iterate(1, all_iterations, guess, others, 0.0, 0.0, start=start)
+    return found
 
 
 class _Search:
     """The iterations of `newton_impulses`, with the data that are the same in all of them."""
 
-    def __init__(self, pairs: TouchingPairs, free: RowArray):
-        self.pairs, self.free = pairs, free
-        self.equations = BodyEquations.of(pairs)
-        responses = pairs.responses
-
-        def inertia(b: Number, rows: RowArray) -> tuple[RowArray]:
-            C = responses.compliance(b)
-            C = C + np.diag([C[i, i] * REGULAR + TINY_SIZE for i in range(BLOCK)])
-            return (rows.put(b, ldlt(C).matrix().reshape(-1)),)
-
-        (self.inertias,) = self.equations.bodies.visit(inertia, row_array(responses.bodies, BLOCK * BLOCK))
+    def __init__(self, problem: ContactProblem):
+        self.problem, self.pairs, self.others = problem, problem.pairs, problem.others
+        self.equations = BodyEquations.of(self.pairs)
+        self.inertias = body_inertias(self.pairs.responses)
 
     def improved(self, now: _Newton) -> _Newton:
         """Return the state after a Newton iteration, and after sweeps if such iterations failed repeatedly."""
-        pairs = self.pairs
-        stiffness, decision, descent = lookup(SCHEDULE, now.turn)
-        descends, first = descent == 1.0, now.turn == DESCENT
-        R = where(first, stiffness, now.R)
-        linear, blocks, sums = self._linearized(
-            now.p, now.v, where(descends, R, decision), where(descends, R, stiffness)
-        )
-        p = self._step(linear, self.equations.solve(blocks, sums), now.p)
-        v = pairs.body_velocities(self.free, p, now.v)
-        merit, left = violation(pairs, p, v)
+        pairs, problem = self.pairs, self.problem
+        descends, first = lookup(SCHEDULE, now.turn)[2] == 1.0, now.turn == DESCENT
+        p, q = self._newton_step(now, descends)
+        v = problem.velocities(p, q, now.v)
+        merit, left = problem.violation(p, q, v)
         better, turn = merit < now.merit, now.turn + 1.0
         (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
+        best_q = where(better, q, now.best_others)
         factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
+        R = where(first, lookup(SCHEDULE, now.turn)[0], now.R)
         R = where(descends, where(better, minimum(R * factor, MOST), maximum(R * LOWERED, LEAST)), R)
         failed = where(better | ~descends, 0.0, now.failed + 1.0)
         merit, left = where(better, merit, now.merit), where(better, left, now.left)
 
-        def undo(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            p = copied(pairs, best, p)
-            return (p, pairs.body_velocities(self.free, p, v)), True
+        def undo(p: RowArray, q: Array, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            p, q = copied(pairs, best, p), best_q
+            return (p, q, problem.velocities(p, q, v)), True
 
-        def sweep(p: RowArray, v: RowArray, best: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
-            caution = where(now.sweeps > QUICK, 1.0, 0.0)
-
-            def one(p: RowArray, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
-                return (*self._swept(p, v, caution), count + 1.0), count + 1.0 >= now.sweeps
-
-            (p, v, _), _, _ = iterate(MOST_SWEEPS, one, p, v, 0.0)
-            return (p, v, copied(pairs, p, best), *violation(pairs, p, v)), True
-
-        (p, v), _, _ = iterate(1, undo, p, v, start=~better & (descends | (turn == DESCENT)))
+        (p, q, v), _, _ = iterate(1, undo, p, q, v, start=~better & (descends | (turn == DESCENT)))
         sweeping = failed >= PATIENCE
-        (p, v, best, merit, left), _, _ = iterate(1, sweep, p, v, best, merit, left, start=sweeping)
+
+        def sweep(p: RowArray, q: Array, v: RowArray, best: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+            p, q, v = self._swept_often(p, q, v, now.sweeps)
+            return (p, q, v, copied(pairs, p, best), q, *problem.violation(p, q, v)), True
+
+        swept, _, _ = iterate(1, sweep, p, q, v, best, best_q, merit, left, start=sweeping)
+        p, q, v, best, best_q, merit, left = swept
         failed, turn = where(sweeping, 0.0, failed), where(turn == END, AGAIN, turn)
         sweeps = where(sweeping, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
-        return _Newton(p, v, best, merit, left, turn, R, failed, sweeps)
+        return _Newton(p, q, v, best, best_q, merit, left, turn, R, failed, sweeps)
+
+    def _newton_step(self, now: _Newton, descends: Condition) -> tuple[RowArray, Array]:
+        """Return the impulses of all pairs and other blocks after one step of Newton's method."""
+        stiffness, decision, _ = lookup(SCHEDULE, now.turn)
+        R = where(now.turn == DESCENT, stiffness, now.R)
+        given = where(descends, R, decision), where(descends, R, stiffness)
+        linear, blocks, sums = self._linearized(now.p, now.v, *given)
+        constants, slopes = self.others.linearized(now.others, self.others.speeds(now.v), *given)
+        sums = self.others.add_wrenches(constants - now.others, sums)
+        blocks = self._with_others(slopes, blocks)
+        change = self.equations.solve(blocks, sums)
+        return self._step(linear, change, now.p), self.others.stepped(constants, slopes, change)
+
+    def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
+        """Return the blocks of the equations with the derivatives of the other blocks of constraint rows added."""
+        count = self.equations.count
+        for number, S in enumerate(slopes, count - len(slopes)):
+            place = float(number * count + number)
+            blocks = blocks.put(place, blocks.at(place) + S.reshape(-1))
+        return blocks
 
     def _linearized(
         self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
     ) -> tuple[RowArray, RowArray, RowArray]:
         """Return rows of LINEAR for all pairs, linearized at the impulses p, and blocks and right-hand sides."""
         pairs, equations, count = self.pairs, self.equations, self.equations.count
-        blocks = equations.cleared(row_array(count * count, BLOCK * BLOCK), self.inertias)
+        blocks = equations.started(row_array(count * count, BLOCK * BLOCK), self.inertias)
 
         def add(k: Number, linear: RowArray, blocks: RowArray, sums: RowArray) -> tuple[Any, ...]:
             frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
@@ -274,18 +268,25 @@ class _Search:
         def move(k: Number, p: RowArray) -> tuple[RowArray]:
             frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
             constants, slopes = LINEAR.parts(linear.at(k))
-            du, found = pairs.speeds(k, frame, change).reshape(POINTS, 3), []
-            for j in range(POINTS):
-                one = constants[j] - PointSlope(*slopes[j]).of(du[j])
-                normal = maximum(one[0], 0.0)
-                along = np.sqrt(one[1] * one[1] + one[2] * one[2])
-                limit = friction[j] * normal
-                scale = where(along > limit, limit / maximum(along, TINY_SIZE), 1.0)
-                found += [normal, one[1] * scale, one[2] * scale]
-            return (p.put(k, found),)
+            du = pairs.speeds(k, frame, change).reshape(POINTS, 3)
+            each = [constants[j] - PointSlope(*slopes[j]).of(du[j]) for j in range(POINTS)]
+            return (p.put(k, np.concatenate([limited_to_cone(friction[j], each[j]) for j in range(POINTS)])),)
 
         (p,) = pairs.selection.visit(move, p)
         return p
+
+    def _swept_often(self, p: RowArray, q: Array, v: RowArray, sweeps: Number) -> tuple[RowArray, Array, RowArray]:
+        """Return impulses and velocities after Gauss-Seidel sweeps over all points and other blocks."""
+        caution = where(sweeps > QUICK, 1.0, 0.0)
+
+        def one(p: RowArray, q: Array, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
+            p, v = self._swept(p, v, caution)
+            if self.others.blocks:
+                q = self.others.swept(q, self.problem.velocities(p, q, v), caution)
+            return (p, q, self.problem.velocities(p, q, v), count + 1.0), count + 1.0 >= sweeps
+
+        (p, q, v, _), _, _ = iterate(MOST_SWEEPS, one, p, q, v, 0.0)
+        return p, q, v
 
     def _swept(self, p: RowArray, v: RowArray, caution: Number) -> tuple[RowArray, RowArray]:
         """Return the impulses and velocities after a Gauss-Seidel sweep over all points."""
@@ -303,8 +304,7 @@ class _Search:
                 found.append(one)
             return p.put(k, np.concatenate(found)), pairs.pushed_by(k, frame, (total[:3], total[3:]), v)
 
-        p, v = pairs.selection.visit(improve, p, v)
-        return p, pairs.body_velocities(self.free, p, v)
+        return pairs.selection.visit(improve, p, v)
 
 
 def _improved(

@@ -13,13 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, excess, length
-from linkwork.algorithms.constraints.bounded_constraints import EASY, regularized
-from linkwork.algorithms.rigid_contact import RigidContact, axes
+from linkwork.algorithms.rigid_contact import axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout
-from linkwork.spatial.scalar import LDLT, Array, Condition, Number, cross, largest, ldlt, maximum, where
-from linkwork.spatial.traceable_loops import iterate
+from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, where
 from linkwork.tolerances import TINY_SIZE
 
 ROWS = 3 * POINTS
@@ -76,13 +74,6 @@ class PairConditions(NamedTuple):
     drift: Array
 
 
-class PairInverseMass(NamedTuple):
-    """Inverse effective mass G (12, 12) of a pair, and the factors of the regularized G."""
-
-    G: Array
-    factors: LDLT
-
-
 class PairCompliance(NamedTuple):
     """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of inverse effective masses.
 
@@ -93,16 +84,11 @@ class PairCompliance(NamedTuple):
     C: Array
     traces: Array
 
-    def inverse_mass(self, frame: PairFrame) -> PairInverseMass:
-        """Return the inverse effective mass of the points of the pair."""
-        return pair_inverse_mass(frame, self.C)
-
 
 FRAME = RowLayout((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,))
 CONDITIONS = RowLayout((POINTS,), (POINTS,), (POINTS, 3))
 COMPLIANCE = RowLayout((21,), (POINTS,))
 TRIANGLE = np.tril_indices(6)
-INVERSE_MASS = RowLayout((len(LOWER[0]),), (len(STRICT[0]),), (ROWS,))
 
 
 def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Number) -> PairFrame:
@@ -120,8 +106,8 @@ def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Numb
     )
 
 
-def pair_inverse_mass(frame: PairFrame, compliance: Array) -> PairInverseMass:
-    """Return the inverse effective mass of a pair with the `compliance` (6, 6) of its bodies about the first point.
+def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
+    """Return the inverse effective mass (12, 12) of a pair, from the `compliance` (6, 6) about its first point.
 
     Multiplied by an impulse and an angular impulse, the compliance gives the change of the relative velocity. Points
     that do not touch have the identity as inverse effective mass, and no effect on others.
@@ -130,32 +116,12 @@ def pair_inverse_mass(frame: PairFrame, compliance: Array) -> PairInverseMass:
     for D, arm, acts in zip(frame.axes, frame.arms, frame.acts, strict=True):
         columns += [np.concatenate([d, cross(arm, d)]) * acts for d in D.T]
     moved = [compliance @ column for column in columns]
-    trace = sum((columns[i] @ moved[i] for i in range(ROWS)), 0.0)
     G = np.zeros((ROWS, ROWS), dtype=object)
     for i, j in zip(*LOWER, strict=True):
         G[i, j] = G[j, i] = columns[i] @ moved[j]
     for i in range(ROWS):
         G[i, i] = G[i, i] + where(frame.acts[i // 3] > 0.0, 0.0, 1.0)
-    return PairInverseMass(G, ldlt(G + np.diag([trace * EASY + TINY_SIZE] * ROWS)))
-
-
-def stored_inverse_mass(frame: PairFrame, compliance: Array) -> list[Number]:
-    """Return the inverse effective mass of a pair with the `compliance` (6, 6) as a row of INVERSE_MASS."""
-    inverse_mass = pair_inverse_mass(frame, compliance)
-    L = [inverse_mass.factors.L[i][j] for i, j in zip(*STRICT, strict=True)]
-    return INVERSE_MASS.row(inverse_mass.G[LOWER], L, inverse_mass.factors.inverse_D)
-
-
-def read_inverse_mass(rows: RowArray, k: Number) -> PairInverseMass:
-    """Return the inverse effective mass of pair k from its row."""
-    lower, strict, inverse = INVERSE_MASS.parts(rows.at(k))
-    G = np.zeros((ROWS, ROWS), dtype=object)
-    for x, i, j in zip(lower, *LOWER, strict=True):
-        G[i, j] = G[j, i] = x
-    L: list[list[Number]] = [[] for _ in range(ROWS)]
-    for x, i in zip(strict, STRICT[0], strict=True):
-        L[i].append(x)
-    return PairInverseMass(G, LDLT(tuple(map(tuple, L)), tuple(inverse)))
+    return G
 
 
 def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
@@ -177,53 +143,11 @@ def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
 
 
 class RigidPair(NamedTuple):
-    """A solid pair in rigid contact: the geometry, conditions and inverse effective mass of its four contact points."""
+    """A solid pair in rigid contact: the geometry, conditions and inverse effective mass (12, 12) of its points."""
 
     frame: PairFrame
     conditions: PairConditions
-    inverse_mass: PairInverseMass
-
-    def _points(self) -> list[tuple[slice, RigidContact, Array, Condition]]:
-        found = []
-        for j in range(POINTS):
-            rows = slice(3 * j, 3 * j + 3)
-            acts = self.frame.acts[j] > 0.0
-            one = RigidContact(acts, np.zeros((3, 0)), np.zeros((0, 3)), *(x[j] for x in self.conditions[:2]))
-            found.append((rows, one, regularized(self.inverse_mass.G[rows, rows]), acts))
-        return found
-
-    def residual(self, p: Array, u: Array) -> Number:
-        """Return the largest violation [m/s] of a contact condition, for impulses p (12,) and speeds u (12,)."""
-        left: Number = 0.0
-        for rows, one, G, acts in self._points():
-            left = maximum(left, where(acts, one.residual(G, p[rows], u[rows], 0.0), 0.0))
-        return left
-
-    def _sticks(self, p: Array) -> Condition:
-        return all_within_limits(self.frame.acts, self.conditions.friction, p)
-
-    def improved(self, p: Array, u: Array, caution: Number) -> Array:
-        """Return impulses (12,) that satisfy the conditions of the pair, or nearly, with the other pairs fixed.
-
-        The points have the speeds u (12,) at the present impulses p (12,); see `RigidContact.improved` for `caution`.
-        """
-        each = self._points()
-        target = np.array([where(acts, u[rows][0] - one.bounce, 0.0) for rows, one, _, acts in each])
-        error = np.array([where(acts, x, 0.0) for rows, _, _, acts in each for x in u[rows]])
-        error[0::3] = target
-        stuck = p - self.inverse_mass.factors.solve(error)
-        sticks = self._sticks(stuck)
-
-        def sweep(p: Array, u: Array) -> tuple[tuple[Array, Array], Condition]:
-            for rows, one, G, acts in self._points():
-                better = one.improved(G, ldlt(G), p[rows], u[rows], 0.0, caution)
-                change = np.array([where(acts, x, 0.0) for x in better - p[rows]])
-                p = np.concatenate([p[: rows.start], p[rows] + change, p[rows.stop :]])
-                u = u + self.inverse_mass.G[:, rows] @ change
-            return (p, u), False
-
-        (swept, _), _, _ = iterate(SWEEPS, sweep, p, u, start=~sticks)
-        return where(sticks, stuck, swept)
+    inverse_mass: Array
 
 
 def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:

@@ -32,7 +32,7 @@ def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array
         pair, depth, x = pairs.pair(k), depths.at(k), pushes.at(k)
         u, change = pairs.speeds(k, pair.frame, shift)[0::3], np.zeros(POINTS)
         for j in range(POINTS):
-            G = pair.inverse_mass.G[3 * j, 0::3]
+            G = pair.inverse_mass[3 * j, 0::3]
             better = maximum(x[j] + (depth[j] - u[j] - G @ change) / G[j], 0.0)
             step = where(pair.frame.acts[j] > 0.0, better - x[j], 0.0)
             change = np.array([*change[:j], step, *change[j + 1 :]])

@@ -15,8 +15,8 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     PairConditions,
     PairFrame,
     RigidPair,
+    pair_inverse_mass,
     read_compliance,
-    read_inverse_mass,
 )
 from linkwork.spatial.row_arrays import RowArray, Selection, row_array
 from linkwork.spatial.scalar import Array, Number, cross, largest, lookup
@@ -27,16 +27,15 @@ from linkwork.spatial.traceable_loops import repeat
 class TouchingPairs:
     """The touching solid pairs in a step: all that their impulses depend on, in row arrays with one row per pair.
 
-    `selection` are the pairs that touch. `frames` and `conditions` have the layouts FRAME and CONDITIONS;
-    `inverse_masses` has the layout COMPLIANCE if the bodies are separate (see `BodyResponses`), else INVERSE_MASS.
-    `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,) make velocities
-    comparable: the square roots of the diagonal of the mass matrix.
+    `selection` are the pairs that touch. `frames`, `conditions` and `compliances` have the layouts FRAME, CONDITIONS
+    and COMPLIANCE. `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,)
+    make velocities comparable: the square roots of the diagonal of the mass matrix.
     """
 
     selection: Selection
     frames: RowArray
     conditions: RowArray
-    inverse_masses: RowArray
+    compliances: RowArray
     body_a: Array
     body_b: Array
     responses: BodyResponses
@@ -56,18 +55,13 @@ class TouchingPairs:
         return PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
 
     def compliance(self, k: Number) -> PairCompliance:
-        """Return the compliance of pair k; the bodies must be separate."""
-        return read_compliance(self.inverse_masses, k)
+        """Return the compliance of pair k."""
+        return read_compliance(self.compliances, k)
 
     def pair(self, k: Number) -> RigidPair:
         """Return pair k: its geometry, contact conditions, and response to impulses at its points."""
         frame = self.frame(k)
-        inverse_mass = (
-            self.compliance(k).inverse_mass(frame)
-            if self.responses.separate
-            else read_inverse_mass(self.inverse_masses, k)
-        )
-        return RigidPair(frame, self.pair_conditions(k), inverse_mass)
+        return RigidPair(frame, self.pair_conditions(k), pair_inverse_mass(frame, self.compliance(k).C))
 
     def body_rows(self, k: Number) -> tuple[Number, Number]:
         """Return the rows of the two bodies of pair k."""
@@ -80,7 +74,7 @@ class TouchingPairs:
         """
         ends = []
         for row, offset in zip(self.body_rows(k), (frame.to_a, frame.to_b), strict=True):
-            V = self.responses.body_velocity(row, v)
+            V = v.at(row)
             ends.append((V[:3] + cross(V[3:], offset), V[3:]))
         (a, turn_a), (b, turn_b) = ends
         return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
@@ -112,19 +106,6 @@ class TouchingPairs:
             lambda k, rows: (self.add_wrench(k, self.frame(k), p.at(k), rows),),
             rows,
         )
-        return rows
-
-    def body_velocities(self, free: RowArray, p: RowArray, v: RowArray | None = None) -> RowArray:
-        """Return the velocities of separate bodies with the impulses p of all pairs, from those without them.
-
-        They are written to the rows of `v` if it is given.
-        """
-        wrenches = self.wrenches(p)
-
-        def push(b: Number, rows: RowArray) -> tuple[RowArray]:
-            return (rows.put(b, free.at(b) + self.responses.compliance(b) @ wrenches.at(b)),)
-
-        (rows,) = repeat(self.responses.bodies, push, row_array(self.responses.bodies, 6) if v is None else v)
         return rows
 
 

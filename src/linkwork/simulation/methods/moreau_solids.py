@@ -42,7 +42,7 @@ from linkwork.simulation.methods.solids_mid_step import remembered_impulses, sol
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_nonzero, where
+from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
@@ -60,7 +60,7 @@ def moreau_with_solids(
     free = replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
     beside = _rows_beside_solids(system.mechanism, middle, now)
-    solids = solids_at_mid_step(middle, now.solid_memory, NEAR, beside.moved)
+    solids = solids_at_mid_step(middle, now.solid_memory, NEAR, OtherBlocks(beside.blocks))
     bounces = _may_bounce(m)
 
     def once(
@@ -121,13 +121,6 @@ class _RowsBesideSolids(NamedTuple):
     def blocks(self) -> list[Block]:
         """All blocks of rows for the impulse solver."""
         return [*self.boxes, *(block for one in self.points for block in one.blocks)]
-
-    @property
-    def moved(self) -> list[int]:
-        """The indices of all velocities that impulses along the rows change, or that the speeds depend on."""
-        found = [np.concatenate([one.K, one.W.T]) for one in self.blocks]
-        rows = np.concatenate(found) if found else np.zeros((0, 0))
-        return [i for i in range(rows.shape[1]) if any(map(may_be_nonzero, rows[:, i]))]
 
     def impulses(self, p: Array) -> list[Array]:
         """Return the impulses of each block, from those of all blocks (n,)."""

@@ -12,17 +12,16 @@ from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses, relative_compliance
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.detection import BodyMotion, Touching, WorldPatch, body_rows, touching_pairs
 from linkwork.algorithms.solid_contact.pair_tables import BodyRows, PairGroup, groups_of
 from linkwork.algorithms.solid_contact.rigid_pairs import (
     COMPLIANCE,
     CONDITIONS,
     FRAME,
-    INVERSE_MASS,
     ROWS,
     pair_frame,
     stored_compliance,
-    stored_inverse_mass,
 )
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.mechanism import Mechanism
@@ -30,7 +29,7 @@ from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array, selected_rows
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
 from linkwork.spatial.traceable_loops import repeat
 
@@ -97,11 +96,11 @@ class SolidsAtMidStep(NamedTuple):
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 
-def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Sequence[int]) -> SolidsAtMidStep:
+def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: OtherBlocks) -> SolidsAtMidStep:
     """Return the solid pairs in the middle of a step.
 
-    `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are the indices of
-    velocities that other constraints with bounded impulses change.
+    `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are constraints beside
+    solids, with bounded impulses.
     """
     m, q, v = middle.system.mechanism, middle.q, middle.v
     weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
@@ -111,25 +110,24 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
     of = BodyRows(m.solid_pairs)
     bodies, groups = body_rows(of.numbers, poses, motion.twist), groups_of(m.solid_pairs, of)
     touching = touching_pairs(groups, bodies, within)
-    responses = body_responses(
-        [body_jacobian(m, poses, motion.S, body) for body in of.numbers], middle.response, others
-    )
     count, selection = len(m.solid_pairs), selected_rows(touching.flags)
     ends = [_arranged_bodies(groups)[:, column : column + 1] for column in (0, 1)]
+    jacobians = [*(body_jacobian(m, poses, motion.S, body) for body in of.numbers), *others.jacobians]
+    responses = body_responses(
+        jacobians, middle.response, _touching_bodies(selection, ends, len(of.numbers), len(others.jacobians))
+    )
     force_laws, force_law_of = _force_laws(m)
 
-    def prepare(k: Number, frames: RowArray, inverse_masses: RowArray) -> tuple[RowArray, RowArray]:
+    def prepare(k: Number, frames: RowArray, compliances: RowArray) -> tuple[RowArray, RowArray]:
         rows = lookup(ends[0], k)[0], lookup(ends[1], k)[0]
         A, B = (BodyMotion.read(bodies, row).pose for row in rows)
         frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
         compliance = relative_compliance(responses, rows, (frame.to_a, frame.to_b))
-        store = stored_compliance if responses.separate else stored_inverse_mass
-        return frames.put(k, FRAME.row(*frame)), inverse_masses.put(k, store(frame, compliance))
+        return frames.put(k, FRAME.row(*frame)), compliances.put(k, stored_compliance(frame, compliance))
 
-    size = (COMPLIANCE if responses.separate else INVERSE_MASS).size
-    frames, inverse_masses = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, size))
+    frames, compliances = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, COMPLIANCE.size))
     conditions = row_array(count, CONDITIONS.size)
-    pairs = TouchingPairs(selection, frames, conditions, inverse_masses, ends[0], ends[1], responses, weights)
+    pairs = TouchingPairs(selection, frames, conditions, compliances, ends[0], ends[1], responses, weights)
     start = responses.velocity_rows(v)
     (before,) = selection.visit(
         lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)
@@ -139,6 +137,23 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Se
         memory = memory.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
     there = BodiesAtMidStep(of.numbers, poses, bodies)
     return SolidsAtMidStep(pairs, there, groups, touching, memory, before, force_laws, force_law_of, slow)
+
+
+def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, others: int) -> RowArray:
+    """Return a row array with 1 for each body that touches something, and for the bodies of `others`, else 0.
+
+    `ends` are two tables with the rows of the bodies of each pair; the first `solids` bodies have solids.
+    """
+    rows = row_array(solids + others, 1)
+    for b in range(solids + others):
+        rows = rows.put(float(b), [0.0 if b < solids else 1.0])
+
+    def mark(k: Number, rows: RowArray) -> tuple[RowArray]:
+        for table in ends:
+            rows = rows.put(lookup(table, k)[0], [1.0])
+        return (rows,)
+
+    return selection.visit(mark, rows)[0]
 
 
 def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
