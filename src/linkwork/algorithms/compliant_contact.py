@@ -293,7 +293,7 @@ def _mirror(along: Array, vector: Array, acts: Any) -> Array:
 
 
 def _forward(along: Array, vector: Array) -> Number:
-    """Return the length of a vector (3,) if it points ahead, at less than 90 degrees to `along` (3,).
+    """Return the length of a vector (3,) if its angle to `along` (3,) is below 90 degrees.
 
     If it points backward, return the length of its part perpendicular to `along` minus that of its part opposite to
     `along`. The result is continuous.
@@ -349,7 +349,7 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
 
 
 def normal_force(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
-    """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
+    """Return the normal force [N] before clipping at 0, and minus its derivatives with respect to distance and speed.
 
     `distance` [m] is the distance of the contact to the surface, negative inside, and `speed` [m/s] is its rate.
     `damper` is 1 if the damper acts, else 0. `contact` has the parameters of the force law.

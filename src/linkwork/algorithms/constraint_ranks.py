@@ -17,7 +17,7 @@ from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
-    """Return, for each entry (nh, nv) of the constraint matrix at q (nq,), the sum of the squares of its terms.
+    """Return the sum of squares of the terms that make up each entry (nh, nv) of the constraint matrix at q (nq,).
 
     The nh rows belong to loops, then to clutches, brakes and other velocity constraints, all engaged. Terms may
     cancel, so that the entry is only round-off; their size gives the scale to recognize this. The mechanism may have
@@ -42,7 +42,7 @@ def row_scales(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _or_one(sizes: Array) -> Array:
-    """Return the array `sizes` with its zeros replaced by ones, so that one can divide by it."""
+    """Return the array `sizes` with its zeros replaced by ones, for use as divisors."""
     return np.where(sizes > 0.0, sizes, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Anchors of compliant contacts: when a contact stays at its anchor, and how a contact drags its anchor along.
+"""Anchors of compliant contacts: when a contact sticks to its anchor, and how a sliding contact moves its anchor.
 
 The spring between a contact and its anchor never carries more than the friction limit: beyond it, the contact drags the
 anchor along. A sliding contact drags its anchor behind it, with the stretch of the spring at which it began to slip, so
@@ -26,7 +26,7 @@ from linkwork.tolerances import TINY
 
 
 def state_after(contact: ContactLaw, found: ContactForce) -> Number:
-    """Return the state of a contact at the end of a step, from its state and force `found` there.
+    """Return the state of a contact at the end of a step, from the state and force computed there.
 
     A contact whose anchor force exceeds the friction limit still counts as sticking and drags its anchor, unless it
     slips faster than its rest speed.
@@ -44,7 +44,7 @@ def anchor_after(
     first: ContactKinematics,
     last: ContactKinematics,
 ) -> Array:
-    """Return the anchor (3,) [m] of a contact at the end of a step, in which its state changes as in `numbers`.
+    """Return the anchor (3,) [m] of a contact at the end of a step; `numbers` are its states before and after the step.
 
     `anchor` (3,) [m] is the anchor at the start of the step. A rolling ball moves it by `rolled` (3,) [m]. `first` and
     `last` are the kinematics of the contact at the start and the end.

@@ -30,7 +30,9 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class BodyChange(NamedTuple):
-    """Change of velocity u and acceleration w of the bodies outboard of a joint that moves, each (6, nv_j).
+    """Derivatives of velocity u and acceleration w of the bodies outboard of a joint by its motion.
+
+    Each is (6, nv_j), one column for each velocity of the joint.
 
     nv_j is the number of velocities of the joint. Column k is the change per unit of the joint's k-th coordinate or
     velocity.
@@ -126,7 +128,7 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
 def body_changes(
     j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array
 ) -> tuple[BodyChange, BodyChange]:
-    """Return how the motion of the bodies outboard of joint j changes with the joint's coordinates and velocities.
+    """Return the derivatives of the motion of the bodies outboard of joint j by its coordinates and velocities.
 
     The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
     accelerations of all bodies; q, v and a belong to joint j. `motion` has the kinematics of the tree.

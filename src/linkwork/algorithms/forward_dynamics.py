@@ -27,7 +27,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
-    """Return the wrench that each body needs at zero acceleration, in its frame: gyroscopic minus external wrench.
+    """Return the wrench that each body requires at zero acceleration, in its frame: gyroscopic minus external wrench.
 
     `wrenches` (nbodies, 6) are the external wrenches. `motion` has the kinematics of the tree.
     """

@@ -53,7 +53,7 @@ def _reduced_rows(G: Array, J: Array) -> Array:
 
 
 def _unchanged(G: Array, found: Array) -> Array:
-    """Return `found` unchanged: a result, such as an energy, that mimic joints do not change. G is not used."""
+    """Return `found`, a result that mimic joints do not change, such as an energy; the mimic matrix G is not used."""
     return found
 
 

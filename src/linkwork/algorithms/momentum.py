@@ -88,7 +88,7 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """Return a force or momentum about the centre of mass, from its value `total` about the world's origin.
+    """Return a force or momentum about the centre of mass, from its value `total` about the origin of the world.
 
     X are the poses of the bodies in their inboard bodies.
     """

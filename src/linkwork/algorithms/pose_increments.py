@@ -45,7 +45,7 @@ class Increment(NamedTuple):
         return (first * w + cross(v, first)) * 2.0
 
     def seen_after(self, u: Array) -> Array:
-        """Return a vector u (3,), given in the frame's axes at the beginning of the step, in those at its end."""
+        """Return a vector u (3,), given in the axes at the beginning of the step, in the axes at its end."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, u)
         return u + (cross(v, first) - first * w) * 2.0
@@ -61,7 +61,7 @@ class Increment(NamedTuple):
         return np.outer(scaled, v) + hat(scaled * w) + np.eye(3) * (1.0 - dot(scaled, v))
 
     def then(self, other: Increment) -> Increment:
-        """Return the motion by this increment and then by `other`, which is given in the frame where this one ends."""
+        """Return the motion by this increment followed by `other`, which is given in the frame where this one ends."""
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
     def at_fixed_frame(self, X: Transform) -> Increment:
@@ -152,7 +152,7 @@ class RotationRule(ABC):
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
 
         The rotation u (3,) [rad] is in the axes of the pose after the step. It changes v by (w + v^) u / 2 and w by -v
         . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
@@ -179,7 +179,7 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -211,7 +211,7 @@ class MeanVelocity(RotationRule):
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by a rotation after the step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """

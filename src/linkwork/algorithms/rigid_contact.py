@@ -77,7 +77,7 @@ class RigidContact(NamedTuple):
         return regularized(self.K @ self.W)
 
     def with_bounce(self, share: Number) -> RigidContact:
-        """Return the same contact with this share of its restitution; with 0, its impact is perfectly inelastic."""
+        """Return the same contact with its restitution multiplied by `share`; 0 means a perfectly inelastic impact."""
         return self._replace(bounce=self.bounce * share)
 
     def weights(self, G: Array) -> Array:

@@ -65,7 +65,7 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
-    """Return the end of a loop or spring `one` that is fixed to the world, as a list.
+    """Return the end of a loop or spring `one` that is fixed to the world, as a list; empty if there is none.
 
     The list is empty if both ends are fixed to the world, or none is.
     """
@@ -90,7 +90,7 @@ def _touches_world(mechanism: Mechanism) -> bool:
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` that a joint at the world allows without resistance.
+    """Return the twists (6, k) about `centre` along which a joint to the world moves without resistance.
 
     The position of the joint is random, drawn from `rng`.
     """

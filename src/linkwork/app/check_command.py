@@ -108,5 +108,5 @@ def verdict(file: str, errors: int, doubts: int) -> Text:
 
 
 def refusal(error: LinkworkError) -> Text:
-    """Return a linkwork error as the command line prints it."""
+    """Return the text of a LinkworkError as the command line prints it."""
     return labelled("error: ", COLORS["error"], str(error))

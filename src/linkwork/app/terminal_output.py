@@ -20,7 +20,7 @@ INTERRUPTED = 130  # exit code after Ctrl-C: 128 + SIGINT
 
 
 class Terminal(Console):
-    """A console of the package rich for text with user-defined names: no markup, control characters as escapes."""
+    """Console of the package `rich` for user-defined names: no markup, control characters as escapes."""
 
     def __init__(self, stderr: bool = False):
         stream = sys.stderr if stderr else sys.stdout

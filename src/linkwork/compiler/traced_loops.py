@@ -195,7 +195,7 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
 
 
 def inputs(graph: Scope, shape: Shape) -> Any:
-    """Add the inputs for an argument of the given shape to a graph; return them as an object array of traced numbers.
+    """Add the inputs of an argument with the given shape to a graph; return them as an object array of traced numbers.
 
     For shape () the result is one traced number.
     """

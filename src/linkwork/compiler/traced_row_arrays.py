@@ -33,12 +33,12 @@ class TracedRows:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of the row array."""
         return self.region.count
 
     @property
     def size(self) -> int:
-        """Numbers per row."""
+        """Number of columns of the row array."""
         return self.region.size
 
     def at(self, index: Number) -> Array:
@@ -66,7 +66,7 @@ class TracedRows:
         return TracedRows(self._tracer, self.region, Traced(scope, version))
 
     def again(self, version: Number) -> TracedRows:
-        """Return the same array at another version, at the begin or end of a loop."""
+        """Return the same row array with another version number, for the beginning or end of a traced loop."""
         return TracedRows(self._tracer, self.region, version)
 
     def selection(self, first: Number, count: int) -> TracedSelection:
@@ -145,7 +145,7 @@ def is_uniform(scope: Scope, number: int) -> bool:
 
 
 def shape_in_state(value: Any) -> tuple[int, ...]:
-    """Return the shape of the numbers that a value has in the state of a loop: () for the version of a row array."""
+    """Return the shape of a value's numbers in a loop's state: () for a row array, whose state is its version."""
     return () if isinstance(value, TracedRows) else np.shape(value)
 
 

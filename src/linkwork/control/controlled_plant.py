@@ -141,7 +141,7 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduce
 
 
 def refuse_no_mechanism(given: Any) -> None:
-    """Raise a ModelError unless `given` is a Mechanism."""
+    """Raise a ModelError unless the argument `given` is a Mechanism."""
     if not isinstance(given, Mechanism):
         raise ModelError(f"a controller needs a Mechanism as its first argument; got {given!r:.80}")
 

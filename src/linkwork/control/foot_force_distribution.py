@@ -120,7 +120,7 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the symmetric derivative (3, 3) of the projection onto the friction cone, `projected`, by x (3,).
+    """Return the symmetric derivative (3, 3) of `projected`, the projection onto the friction cone, by x (3,).
 
     See `projected` for `normal` and `friction`.
     """

@@ -116,7 +116,7 @@ class Observed(NamedTuple):
 
 
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
-    """Return the motion of all joints, computed from the measured motion of the sensed joints.
+    """Return the motion of all joints of a mechanism with loops, from the measured motion of the sensed joints.
 
     S1 describes the method, for joints without sensors. `d` are the dynamics of the mechanism, and `sensed` names the
     joints with sensors. Their entries in q (nq,), v (nv,) and a (nv,) are measurements. The search for a position with

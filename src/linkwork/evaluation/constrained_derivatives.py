@@ -15,7 +15,7 @@ COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this sm
 
 
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the accelerations of a constrained mechanism by q, v and tau.
+    """Return the derivatives (3, nv, nv) of a constrained mechanism's accelerations with respect to q, v and tau.
 
     The derivative by q is in the tangent space. For traced inputs, the expression graph is differentiated. For floats,
     each column is a complex step, exact to round-off.

@@ -58,7 +58,7 @@ class CrossCheck:
 
     @property
     def worst(self) -> float:
-        """Largest relative difference of all formulations and quantities."""
+        """Largest relative difference between any two formulations, over all quantities."""
         return max((d for row in self.differences.values() for d in row.values()), default=0.0)
 
     def __str__(self) -> str:

@@ -105,7 +105,7 @@ def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
 
 
 def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """Return q moved along dq (nv,) by the first of dq, dq/2, dq/4, ... that reduces the squared closure error.
+    """Return q moved by the first of dq, dq/2, dq/4, ... (nv,) that reduces the squared closure error.
 
     `before` is this error at q. The second result is whether such a step was found; if not, q is returned.
     """

@@ -80,7 +80,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Return the rates of change of the s vanishing row combinations along k directions, as (k, s mobility).
+        """Return the derivatives, along k directions, of the s vanishing combinations of rows, as (k, s * mobility).
 
         The changes are per unit of motion, and only their components along the free directions count. The second result
         is the size above which a change is not round-off.

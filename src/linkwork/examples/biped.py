@@ -53,12 +53,12 @@ def build(name: str = "biped") -> Mechanism:
 
 
 def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the biped `m` with the sampled `controller`, for `duration` [s]."""
+    """Return keyword arguments for `lw.simulate` of the biped `m` with the sampled `controller`, for `duration` [s]."""
     return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(controller, RATE)}
 
 
 def start() -> dict[str, Array]:
-    """Return the coordinates of all joints of the biped at the start of both experiments, by joint name.
+    """Return the joint coordinates of the biped at the start of both experiments, by joint name.
 
     Units are m, rad and unit quaternions.
     """

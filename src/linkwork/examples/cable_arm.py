@@ -41,7 +41,7 @@ def build() -> Mechanism:
 
 
 def moments() -> list[float]:
-    """Return for each link its first moment of mass [kg m] about its joint.
+    """Return, for each link, its first moment of mass [kg m] about its joint.
 
     The masses of all links further out count as a point mass at the end of the link.
     """

@@ -37,7 +37,7 @@ def build(
 
 
 class Loop(NamedTuple):
-    """Solution of L sin(beta) = R sin(alpha): the angle beta [rad], and its first and second derivatives by alpha."""
+    """Solution of L sin(beta) = R sin(alpha): beta [rad], and its first and second derivatives by alpha."""
 
     beta: float
     slope: float
@@ -45,7 +45,7 @@ class Loop(NamedTuple):
 
 
 def loop(R: float, L: float, alpha: float) -> Loop:
-    """Return beta and its derivatives at the angle alpha [rad] of body 1, from the closure of the loop.
+    """Return beta and its derivatives from the closed loop, for the angle alpha [rad] of body 1.
 
     Misprint: the paper has R cos(alpha) for R sin(alpha).
     """

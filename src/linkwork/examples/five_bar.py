@@ -64,7 +64,7 @@ def coordinates(left: float, right: float) -> Array:
 
 
 def tip_jacobian(left: float, right: float) -> Array:
-    """Return the Jacobian (2, 2) [m/rad] of the tip position by the shoulder angles `left` and `right` [rad].
+    """Return the Jacobian (2, 2) [m/rad] of the tip position for the shoulder angles `left` and `right` [rad].
 
     It follows from the constant lengths of the outer links (Gosselin).
     """

@@ -19,7 +19,7 @@ GRAVITY = 9.81
 
 
 class Numbers(NamedTuple):
-    """Masses [kg], inertias [kg m^2] and lengths [m], which the paper does not give.
+    """Masses [kg], inertias [kg m^2] and lengths [m] of the biped, which the paper does not give.
 
     Links 1, 2, 3 are left leg, body and right leg.
     """
@@ -78,7 +78,7 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 def relative(absolute: Array) -> Array:
-    """Return the joint angles (3,) [rad] for the paper's angles `absolute` (3,) [rad].
+    """Return the joint angles (3,) [rad] of the biped for the paper's absolute angles (3,) [rad].
 
     The same map applies to rates and accelerations.
     """
@@ -185,7 +185,7 @@ def coupled(f: Array) -> Array:
 
 
 def torque(u: float) -> Array:
-    """Return a motor torque u [N m] as a planar force (3,) [N, N m]."""
+    """Return a motor torque u [N m] as a planar force vector (3,) [N, N m]."""
     return np.array([0.0, 0.0, u])
 
 

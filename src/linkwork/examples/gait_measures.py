@@ -11,7 +11,7 @@ BRIEF = 5  # samples; shorter contacts do not count as stance
 
 
 def slips(run: Run, since: float = 0.0) -> Array:
-    """Return for each stance phase after `since` [s] the largest distance [m] of the foot from its touchdown point.
+    """Return, for each stance phase after `since` [s], the largest distance [m] of the foot from its touchdown point.
 
     The result has shape (phases,). Distances are in the world's x, y plane and include the deflection of compliant
     contacts. The run should be sampled densely.

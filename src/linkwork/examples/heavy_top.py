@@ -22,7 +22,7 @@ def build() -> Mechanism:
 
 
 def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Array]:
-    """Return q (4,), v (3,) [rad/s] and dv/dt (3,) of the top in steady precession.
+    """Return q (4,), v (3,) [rad/s] and dv/dt (3,) [rad/s^2] of the top in steady precession.
 
     The precession rate is `precession` [rad/s], the tilt from the vertical `tilt` [rad]. With A the transverse and C
     the axial moment of inertia about the fixed point, the spin rate s satisfies C s p = m g l + (A - C) p^2 cos(tilt)

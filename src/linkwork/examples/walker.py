@@ -71,7 +71,7 @@ def printed() -> dict[str, Array]:
 
 
 def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
-    """Return a matrix of blocks side by side; each block starts at its given row, with zeros above and below."""
+    """Return a matrix of blocks side by side, each at its given first row, with zeros above and below."""
     return np.hstack([np.pad(block, ((above, rows - above - len(block)), (0, 0))) for above, block in blocks])
 
 

@@ -213,7 +213,7 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
-    """Return the schedule of the gait cycle number `cycle`, after which the walker leans back, or `forward` again.
+    """Return the schedule of gait cycle number `cycle`, after which the walker leans back, or `forward` again.
 
     The clutches of the back legs of a frame are reversed (section 3.1.4 of the paper) while its femurs move down in
     swing, from the highest point on, for the fraction `part` of the motion: front femurs sink and back femurs rise. To

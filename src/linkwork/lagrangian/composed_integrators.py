@@ -53,7 +53,7 @@ class Composed(Integrator):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return integrator, state and step size of the first substep that has no solution.
+        """Return the integrator, state and step size of the first substep that has no solution.
 
         If all other substeps are solved, the result belongs to the last substep.
         """

@@ -46,7 +46,7 @@ class Programs:
         self.kernel = cache(self._kernel)
 
     def integrator(self, values: Sequence[Value]) -> Integrator:
-        """Return the integrator of the discrete system for given values of its gains."""
+        """Return the integrator of a discrete system with the given values of its gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
@@ -72,7 +72,7 @@ class Programs:
         return *integrator.start(0.0, x, xdot), *inspected
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """Return the initial velocity (n,) at x (n,) from which a first step h [s] of the system leads to y (n,).
+        """Return the velocity (n,) at x (n,) from which a first step of length h [s] leads to the coordinates y (n,).
 
         `values` are the values of the gains, in the order of `self.gains`.
         """
@@ -141,7 +141,7 @@ class Programs:
         return done, going, *last, *series
 
     def _sample(self, integrator: Integrator, now: State, multipliers: Array, iterations: Number) -> Leaves:
-        """Return one sample of the motion: the recorded values in the order of SERIES."""
+        """Return one sample of a motion: the recorded values in the order of SERIES."""
         energy, momenta = integrator.system.energy(now.x, now.xdot), integrator.system.momenta(now.x, now.p)
         return now.t, now.x, now.xdot, now.p, multipliers, energy, momenta, iterations
 

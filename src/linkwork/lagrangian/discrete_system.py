@@ -236,7 +236,7 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """Return the initial state, at t = 0 and the coordinates x0 (..., n).
+        """Return the initial state of the discrete system, at t = 0 and the coordinates x0 (..., n).
 
         Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` has the
         values of the gains (further named arguments of the user's functions) by name.
@@ -271,7 +271,7 @@ class Discrete:
 
     @renamed(h="dt")
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
-        """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution.
+        """Return the state after a step dt [s] of the system; raise NotConverged if a member has no solution.
 
         `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
@@ -285,7 +285,7 @@ class Discrete:
 
     @renamed(h="dt")
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it.
+        """Return the derivative (..., 2n, 2n) of (x, p) after a step of length dt [s] with respect to (x, p) before it.
 
         `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
@@ -339,7 +339,7 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Return the derivatives (..., 2n, 2n) of steps of size h [s] from the states `now`, for (x, p).
+        """Return the derivatives (..., 2n, 2n) of (x, p) in steps of size h [s] from the states `now`.
 
         Two further results are the matrices of `LagrangianSystem.tangents` at these states. `values` are the values of
         the gains in order, and `batch` is the batch shape.
@@ -372,7 +372,7 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the solution x (n,) of least norm of rows @ x = right, for `rows` (m, n) that may be dependent."""
+    """Return the solution x (n,) of least norm of rows @ x = right; `rows` (m, n) may be dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]

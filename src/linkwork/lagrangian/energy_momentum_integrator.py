@@ -38,7 +38,7 @@ class EnergyMomentum(ImplicitIntegrator):
     quadratic_constraints: bool = False
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Return the change of momentum (n,) in a step with mean velocity d (n,) minus the impulse of the forces.
+        """Return the change of momentum (n,) in a step with mean velocity d (n,), minus the impulse of the forces.
 
         The momentum before the step is p; that at its end is 2 M d - p. Constraint impulses must balance the result.
         """

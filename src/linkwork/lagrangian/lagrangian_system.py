@@ -38,7 +38,7 @@ class LagrangianSystem:
     linear_momentum: bool = False  # whether the momentum is known to be linear in the velocity
 
     def point(self, x: Array) -> Array:
-        """Return the point (N,), the argument of the Lagrangian: chart(x), or x without a chart."""
+        """Return the point (N,) at which the Lagrangian is evaluated: chart(x), or x without a chart."""
         return x if self.chart is None else self.chart(x)
 
     def clock_rate(self, x: Array) -> Number:

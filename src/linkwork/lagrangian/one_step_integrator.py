@@ -132,7 +132,7 @@ class ImplicitIntegrator(Integrator):
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the Newton corrections of the mean velocity d (n,) and of the impulses (m + l,) of a step.
+        """Return the Newton corrections of the mean velocity d (n,) and of the constraint impulses (m + l,) of a step.
 
         d and `impulses` are the present iterates, for m constraints and l nonholonomic rows. The matrix is given by
         equation (2.43) of S4.

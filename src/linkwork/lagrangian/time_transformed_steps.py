@@ -22,7 +22,7 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Integrator):
-    """Integrator with a position-dependent step size, for a system with a clock and without forces.
+    """Integrator with a position-dependent step size, for a system with a clock function and without forces.
 
     `rule` is the quadrature of the action. A step of length h in the clock's time s takes h times the mean value of the
     clock in physical time [s].
@@ -43,7 +43,7 @@ class Clocked(Integrator):
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return the integrator, state and step size of a step that has no solution, all in the clock's time."""
+        """Return the integrator, state and step size of a step without solution, all in the clock's time variable."""
         return self._transformed(now), self._in_clock_time(now), h
 
     def _clock(self, point: Array) -> Number:
@@ -63,7 +63,7 @@ class Clocked(Integrator):
         return now._replace(xdot=now.xdot * self.system.clock_rate(now.x))
 
     def _duration(self, x: Array, y: Array, h: Number) -> Number:
-        """Return the physical duration [s] of a step of length h in the clock's time from x (n,) to y (n,).
+        """Return the physical duration [s] of a step of length h in the clock's time variable from x (n,) to y (n,).
 
         The duration is h times the mean of the clock by the quadrature of the action.
         """

@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Properties of a system with a constant mass matrix: are its potential and its constraints quadratic in x?
+    """Whether the potential and the constraints of a system with a constant mass matrix are quadratic in x.
 
     The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (equation (2.29) of S4), with the potential V and the
     mass matrix M.

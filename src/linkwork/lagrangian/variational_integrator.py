@@ -62,7 +62,7 @@ class Variational(ImplicitIntegrator):
     rule: Quadrature = MIDPOINT
 
     def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
-        """Return the velocity (n,) at x (n,) from which a step h [s] from time t [s] leads to y (n,).
+        """Return the velocity (n,) at x (n,) from which a step h [s] from time t [s] leads to the coordinates y (n,).
 
         It starts a motion from two given points, as in S4.
         """

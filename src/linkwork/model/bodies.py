@@ -112,7 +112,7 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return an attachment frame with the pose `offset` in the part that the user named.
+        """Return an attachment frame whose pose in the part that the user named is `offset`.
 
         Its body number and its pose in the body are set later by `on`, when the bodies have numbers.
         """

@@ -21,7 +21,7 @@ Acceptance = Callable[[Array], Array]  # whether each of some numbers is accepta
 
 
 def anything(array: Array) -> Array:
-    """Return an array of True: accept all numbers here, because `build()` checks them later."""
+    """Return an array of True for any numbers: they are accepted here, because `build()` checks them later."""
     return np.full(array.shape, True)
 
 

@@ -41,7 +41,7 @@ def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tu
 
 
 class Near(NamedTuple):
-    """Distance and normal of a point relative to a shape.
+    """Distance [m] and unit normal (3,) of a point relative to a shape.
 
     `distance` [m] is signed, negative inside; `normal` (3,) is the outward unit normal; `bend` (3, 3) [1/m] is the
     derivative of the normal with respect to the point.

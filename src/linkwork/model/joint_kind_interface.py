@@ -28,7 +28,7 @@ Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit lengt
 
 
 def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
-    """Return the vector `axis` normalized to unit length, as three floats; entries near 0 and +-1 are made exact.
+    """Return `axis` normalized to unit length, as three floats; entries that nearly equal 0 or +-1 are made exact.
 
     Raise a ModelError if the axis has no direction. `what` is its name in the message.
     """
@@ -172,7 +172,7 @@ class JointKind(ClosingKind):
 
 @dataclass(frozen=True)
 class AxisKind(JointKind):
-    """Base class of joint kinds with one axis: its components are the same in the joint frame and the child's."""
+    """Base class of joint kinds with one axis, whose components are equal in the joint frame and the child's frame."""
 
     axis: Axis = (0.0, 0.0, 1.0)
 

@@ -123,12 +123,12 @@ class Mechanism(ElementViews, ParameterViews):
 
     @property
     def closed(self) -> Mechanism:
-        """The mechanism with all loops closed, also those that are open now."""
+        """A copy of the mechanism in which all loops are closed, also those that are now open."""
         changed = self._with_each(lambda one: one.closed_now() if isinstance(one, FrameConstraint) else one)
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """Return a copy of the mechanism that has only the constraints for which `keep` returns True."""
+        """Return a copy of the mechanism with only those constraints for which `keep` returns True."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])

@@ -114,7 +114,7 @@ class ElementViews:
 
     @property
     def contact_bodies(self) -> Iterator[tuple[str, int, int]]:
-        """The label of each contact, and the numbers of the two bodies that can touch."""
+        """The label of each contact, and the numbers of the two bodies that it lets touch."""
         for contact, surface in self.contact_pairs:
             yield contact.label, contact.at.body, surface.place.body
         for pair in self.solid_pairs:
@@ -122,7 +122,7 @@ class ElementViews:
 
     @property
     def touches(self) -> bool:
-        """Whether the mechanism has contacts."""
+        """Whether the mechanism has contacts of points or solids."""
         return bool(self.contact_pairs or self.solid_pairs)
 
     def constraint_of_row(self, row: int) -> str:

@@ -1,4 +1,4 @@
-"""Ordered collections whose items are found by number or name."""
+"""Ordered collections whose items are found by index or name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=HasName)
 
 
 class Named(Sequence[T], Generic[T]):
-    """A tuple whose items are indexed by number or name.
+    """A tuple whose items are found by index or name.
 
     An unknown name raises an error that lists the valid names. `what` is the word for one item in this error, and
     `elsewhere` has hints for names that exist in another collection.

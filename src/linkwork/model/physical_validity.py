@@ -134,10 +134,7 @@ def _moments(inertia: Array) -> tuple[float, float, float]:
 
 
 def _of_point(body: Body) -> Array:
-    """Return the inertia (3, 3) [kg m^2] of a point mass at the body's centre of mass, with the body's mass.
-
-    The inertia is about the origin of the body's frame.
-    """
+    """Return the inertia (3, 3) [kg m^2] about the body's origin if its whole mass were at its centre of mass."""
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
 

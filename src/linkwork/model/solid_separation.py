@@ -141,7 +141,7 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest gap [m] and its direction, of the directions n (k, 3) and the gap `best` along `former`."""
+    """Return the largest of the gaps along n (k, 3) and the gap `best` along `former` [m], and its direction."""
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
     return (float(gaps[k]), n[k]) if gaps[k] > best else (best, former)

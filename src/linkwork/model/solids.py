@@ -113,7 +113,7 @@ def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, 
 
 
 def _identity(solid: Solid) -> tuple[object, ...]:
-    """Return a key that identifies a solid among all solids of its mechanism."""
+    """Return a key that identifies a solid uniquely in its mechanism."""
     return solid.body, solid.names, id(solid.shape), solid.pose.R.tobytes(), solid.pose.p.tobytes()
 
 

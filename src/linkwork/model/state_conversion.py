@@ -27,7 +27,7 @@ State = tuple[Array, Array]
 
 
 class JointLayout(NamedTuple):
-    """How another tool stores the coordinates and velocities of one joint kind.
+    """Layout in which another tool stores the coordinates and velocities of one joint kind.
 
     `nq` is the number of coordinates in that tool; `write` converts q and v from linkwork's layout, and `read` converts
     them back.
@@ -43,7 +43,7 @@ def _same(nq: int) -> JointLayout:
 
 
 def _ordered(order: Sequence[int]) -> JointLayout:
-    """Return the layout of a joint whose coordinates in the other tool are linkwork's in another order.
+    """Return the layout of a joint whose coordinates another tool stores in another order than linkwork.
 
     The velocities are the same in both tools.
     """

@@ -79,7 +79,7 @@ class Matrix(NamedTuple):
         return "{} x {}".format(*self.found.shape)
 
     def text(self) -> str:
-        """Return the matrix as text, with dots for zeros."""
+        """Return the matrix as text, with dots in place of zeros."""
         return "\n".join(" ".join(f"{x:2g}" if x else " ." for x in row) for row in self.found)
 
 
@@ -124,7 +124,7 @@ def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
 
 
 def _drawing(m: lw.Mechanism, drawn: bool) -> str:
-    """Return the HTML of a drawing of the walker `m`: faint at the start, and with motor angles TURNED."""
+    """Return the HTML of a drawing of the walker `m`: faint at the start, and with the motor angles TURNED."""
     if not drawn:
         return NO_FIGURES
     start, stream = m.keyframes["start"].q, io.BytesIO()

@@ -163,7 +163,7 @@ def _draw_walker(axes: Axes, run: lw.Run, sample: int, along: tuple[int, int]) -
         shapes += [(solid.points @ pose[:3, :3].T + pose[:3, 3], solid.color) for solid in solids_of(body)]
 
     def near(shape: tuple[Array, Any]) -> float:
-        """Return the mean coordinate [m] of a shape towards the viewer."""
+        """Return the mean coordinate [m] of a shape along the direction towards the viewer."""
         return float(shape[0][:, 2].mean() if along == (0, 1) else -shape[0][:, 1].mean())
 
     for points, color in sorted(shapes, key=near):

@@ -107,7 +107,7 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 
 
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
-    """Return the map of throws of the block from which the biped recovers, by `speeds` [m/s] and lateral `places` [m].
+    """Return the map of block throws from which the biped recovers, by `speeds` [m/s] and lateral `places` [m].
 
     All blocks hit the back at the same height. The throws are one batch for each controller.
     """

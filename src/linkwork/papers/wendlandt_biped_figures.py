@@ -111,7 +111,7 @@ def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: b
 
 
 def _snapshot(one: BipedRun) -> Figure:
-    """Draw the biped on its toes, and faintly at 0 s."""
+    """Draw the biped while it stands on its toes, and faintly at 0 s."""
     sample = int(np.argmin(np.abs(one.run.t - SNAPSHOT)))
     return draw(one.run.mechanism, one.run.q[[0, sample]])
 
@@ -133,7 +133,7 @@ def _map(found: Map) -> Figure:
 
 
 def _edges(middles: Array) -> Array:
-    """Return the edges (n + 1,) of adjacent map cells whose centres are `middles` (n,)."""
+    """Return the borders (n + 1,) of adjacent map cells whose centres are `middles` (n,)."""
     inner = middles[1:] - 0.5 * np.diff(middles)
     return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
 

@@ -30,7 +30,7 @@ class Drawn(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The beginning of the caption: "Figure" and its number, or "Not in the paper"."""
+        """The beginning of a figure's caption: "Figure" and its number, or "Not in the paper"."""
         return f"Figure {self.number}" if self.number else "Not in the paper"
 
 

@@ -67,7 +67,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
 
 
 def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
-    """Return the mass matrix, the contact Jacobian, accelerations, and eight numbers (n, 8) of each of n contacts.
+    """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers for each of n contacts (n, 8).
 
     The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The numbers of
     a contact are the static friction limit [N], which is 0 if the contact moves or does not touch, the tangential

@@ -70,7 +70,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
-    """Return the rates of a solid pair, as if the solids touched in four points at their ends.
+    """Return the rates [1/s] of a solid pair's springs and dampers, as if four points at their ends touched.
 
     `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the weight of the
     mechanism.
@@ -89,7 +89,7 @@ def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weigh
 
 
 def _point_rates(m: Mechanism, M: Array, position: Array, weight: float) -> Rates:
-    """Return the rates of all point contacts together, with the arguments of `_solid_rates`."""
+    """Return the rates [1/s] of all point contacts together; the arguments are those of `_solid_rates`."""
     there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
     for pair, at in zip(m.contact_pairs, there, strict=True):

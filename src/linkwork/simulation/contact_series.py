@@ -33,7 +33,7 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Kinematics of all contact pairs, such as distance and normal, and world poses of all bodies, in one sample."""
+    """Kinematics of all contact pairs (distance, normal, ...) and world poses of all bodies, in one sample."""
 
     kinematics: list[ContactKinematics]
     poses: list[Transform]
@@ -111,7 +111,7 @@ def _points_of_solids(now: Sample) -> list[list[Any]]:
 
 
 def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return a vector for each contact (n, 3): `points` of the contact pairs, then entry `part` of points of solids."""
+    """Return a vector for each contact (n, 3): `points` for contact pairs, then `part` of the points of solids."""
     return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
 
 
@@ -140,7 +140,7 @@ def _slip(now: Sample) -> Array:
 
 
 def _point(now: Sample) -> Array:
-    """Return the contact point (n, 3) [m] of each of n contacts in the sample `now`, in world axes; zero if apart."""
+    """Return the position (n, 3) [m] of each of n contact points in the sample `now`, in the world; zero if apart."""
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
     points = [
         where(number > APART, at.pose.point(at.point), np.zeros(3)) for number, at in zip(states, there, strict=True)

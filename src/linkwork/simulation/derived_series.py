@@ -138,7 +138,7 @@ def _smooth_forces(run: Run) -> Array:
 
 
 def _slip_forces(run: Run) -> Array:
-    """Return the forces (*batch, T, k) [N m or N] of clutches and brakes while they slip."""
+    """Return the forces (*batch, T, k) [N m or N] of k clutches and brakes while they slip, else zero."""
     slip = np.moveaxis(run.recorded["slip"], -1, 0)
     return np.stack(
         [np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip), run.along_time())], axis=-1

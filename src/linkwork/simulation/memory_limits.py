@@ -16,7 +16,7 @@ COPIES = 4  # least number of copies of the state of all members that a run hold
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
-    """Raise a LinkworkError if `what`, such as "the recording", needs more bytes than the computer can provide.
+    """Raise a LinkworkError if `what`, such as "the recording", needs more memory than the computer can provide.
 
     `needed` is the number of bytes, and `remedy` the end of the message.
     """

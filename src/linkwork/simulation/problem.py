@@ -94,11 +94,11 @@ class Problem:
         )
 
     def without_ledger(self) -> Problem:
-        """Return the problem without a work ledger, whose entries adaptive methods do not sum."""
+        """Return the problem without a work ledger, because adaptive methods do not sum ledger entries."""
         return replace(self, start=self.start.moved(ledger=np.zeros((*self.batch, 0))))
 
     def system(self, values: Values) -> System:
-        """Return the mechanism with its forces for one batch member, whose parameters and gains are `values`."""
+        """Return the mechanism with its forces for one batch member, which has the parameters and gains `values`."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -140,7 +140,7 @@ class Problem:
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
     def _possible(self, name: str, mode: Number) -> Number:
-        """Return the commanded value `mode` of the parameter `name`, rounded to a value that its element allows.
+        """Return the commanded value `mode` of the parameter `name`, rounded to a value that the element accepts.
 
         For example, the gear of a transmission is rounded down to a whole number.
         """
@@ -157,7 +157,7 @@ class Problem:
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """Return the controller for one batch member, with that member's parameters of the drives.
+        """Return the controller for one batch member, which knows that member's parameters of the drives.
 
         `values` are the parameters and gains of the member.
         """
@@ -198,7 +198,7 @@ class Problem:
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """Yield the results of all compiled user functions, such as the controller, for one batch member at t [s].
+        """Yield the results at t [s] of all compiled user functions, such as the controller, for one batch member.
 
         `now` is the state of the member, and `values` are its parameters and gains.
         """

@@ -389,7 +389,7 @@ def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
 
 
 def start_of(m: Mechanism) -> Keyframe:
-    """Return the keyframe "start", or the neutral position at rest if there is none."""
+    """Return the keyframe "start", or the neutral position at rest if there is no such keyframe."""
     return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
 
 

@@ -61,7 +61,7 @@ def unregister(name: str) -> None:
 
 
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
-    """Yield all recordable series of a run if `recorded` is true, else all derived ones.
+    """Yield all recordable series of a run if `recorded` is true, else all series that are derived.
 
     They include the members of families such as "pose.FRAME".
     """

@@ -128,7 +128,7 @@ class Sample:
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """Return an intermediate result `formula(self)`, cached for all series that use it."""
+        """Return the intermediate result `formula(self)`, cached for all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]

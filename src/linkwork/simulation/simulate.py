@@ -80,7 +80,7 @@ class Integration(NamedTuple):
         )
 
     def continuing(self, run: Run) -> Integration:
-        """Return a copy in which arguments that were not given have the values of the continued run."""
+        """Return a copy in which omitted arguments have the values of the continued run."""
         auto, made = self.method == "auto", run.settings
         return self._replace(
             method=run.method if auto else self.method,

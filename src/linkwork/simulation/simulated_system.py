@@ -159,7 +159,7 @@ class System:
 
     @property
     def force_laws(self) -> list[ForceLaw]:
-        """Functions of the state that return joint forces (nv,) [N m or N], which implicit steps differentiate.
+        """Functions of the state that return joint forces (nv,) [N m or N], for implicit steps to differentiate.
 
         These are the forces of the controller, joint stops and force elements. The mechanism itself provides the
         derivatives of all other forces.
@@ -169,7 +169,7 @@ class System:
 
     @property
     def element_law(self) -> ForceLaw | None:
-        """The joint forces (nv,) [N m or N] of force elements as a function of the state; None if there are none.
+        """Joint forces (nv,) [N m or N] of all force elements as a function of the state; None without elements.
 
         `joint_forces` includes these forces.
         """
@@ -177,7 +177,7 @@ class System:
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
-        """Return the system for a step that begins at t [s], with the memory of its compliant contacts.
+        """Return the system for a step that begins at t [s], with the contact memory at that time.
 
         `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact pair.
         `solid_memory` (4n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m] instead
@@ -234,7 +234,7 @@ class System:
         return for_mimic_joints("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """Return the derivative (nv, nv) of the contact impulses of a step h [s] by the velocities at its end.
+        """Return the derivative (nv, nv) of the contact impulses in a step h [s] by the velocities at its end.
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
         `touching` are the contact loads at mid-step.
@@ -285,7 +285,7 @@ class System:
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), by inverse dynamics.
+        """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
 
         The external wrenches of `loads` act too; its joint forces do not.
         """
@@ -309,7 +309,7 @@ class System:
         return self.powers(q, v, loads).total
 
     def powers(self, q: Array, v: Array, loads: Loads) -> Powers:
-        """Return the power [W] of all forces that store no energy, with its parts; `loads` are those in the state."""
+        """Return the power [W] of all forces that store no energy, and its parts; `loads` are the external loads."""
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 

@@ -152,7 +152,7 @@ def _gaps(c: Array, R: Array, apart: Array, n: Array) -> Array:
 
 
 def _extent(c: Array, n: Array) -> Array:
-    """Return extents (...) [m] along unit vectors n (..., 3) in the frames of solids with the numbers c (..., 5)."""
+    """Return extents (...) [m] of solids of the sizes c (..., 5) along unit vectors n (..., 3) in their frames."""
     round_ = np.sqrt(n[..., 0] ** 2 + n[..., 1] ** 2)
     return (c[..., :3] * abs(n)).sum(axis=-1) + c[..., 3] * round_ + c[..., 4]
 
@@ -200,7 +200,7 @@ def _kind(solid: Solid) -> int:
 
 
 def _top(solid: Solid) -> float:
-    """Return the largest height [m] of a solid that is a height field; zero for other solids, inf for a function."""
+    """Return the largest height [m] of a height field; zero for other solids, inf for ground given by a function."""
     if _kind(solid) != GROUND:
         return 0.0
     return float(np.max(solid.shape.heights)) if isinstance(solid.shape, HeightField) else np.inf

@@ -64,7 +64,7 @@ def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
 
 
 def _memory(batch: Shape, count: int, size: int) -> Array:
-    """Return the memory (*batch, count, size) of contacts that are apart."""
+    """Return the contact memory (*batch, count, size) of contacts that are apart."""
     found = np.zeros((*batch, count, size))
     found[..., 0] = APART
     return found

@@ -31,7 +31,7 @@ class EventLog(NamedTuple):
 
 
 class SolverState(NamedTuple):
-    """Solver statistics of a batch member: iterations, and the largest corrections and residuals so far.
+    """Solver statistics of a batch member: iterations, and the largest corrections and residuals of the run.
 
     `iterations` is the number of iterations of the last step. `projection` [m or rad] is the largest change of a
     coordinate by a projection onto loops so far, and `residual` [m/s] the largest violation of the contact conditions
@@ -115,7 +115,7 @@ class MemberState(NamedTuple):
         return self.motion.v
 
     def at(self, step: Number, q: Array, v: Array, work: Number) -> MemberState:
-        """Return the state with another step count, coordinates, velocities and work, in less time than `moved`."""
+        """Return the state with another step count, coordinates, velocities and work; a faster form of `moved`."""
         return MemberState(step, self.status, StepState(q, v, work, *self.motion[3:]), *self[3:])
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:

@@ -58,7 +58,7 @@ class Search(NamedTuple):
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """Return the search state after an iteration.
+        """Return the search state after one fixed-point iteration with Anderson acceleration.
 
         `end` (k,) is the result, `move` (j,) its scaled change from the start, and `left` the residual.
         """

@@ -27,7 +27,7 @@ Entries = dict[int, Number]  # entries of a column by row number, without those 
 
 
 class Reflection(NamedTuple):
-    """Householder reflection of one column x of a matrix, whose first entry, the pivot, is DAMPING.
+    """Householder reflection of a matrix column x whose first entry, the pivot, is DAMPING.
 
     `below` are the entries of x below the pivot, `over_length` is 1 / |x|, and `over_square` is 1 / (|x| (|x| +
     DAMPING)).

@@ -32,12 +32,12 @@ class RowArray(Protocol):
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of the array."""
         ...
 
     @property
     def size(self) -> int:
-        """Numbers per row."""
+        """Number of columns of the array."""
         ...
 
     def at(self, index: Number, /) -> Array:
@@ -69,7 +69,7 @@ class RowLayout:
 
     @property
     def size(self) -> int:
-        """Numbers per row."""
+        """Number of columns of the row."""
         return self._ends[-1]
 
     def first(self, part: int) -> int:

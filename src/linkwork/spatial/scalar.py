@@ -145,7 +145,7 @@ def congruence(R: Array, A: Array) -> Array:
 
 
 def own_copy(value: Any) -> Any:
-    """Return a copy of an array, or a float as NumPy's float64, to pass to a user's function.
+    """Return a copy of an array, or a float as NumPy's float64, to be passed to a user's function.
 
     The user's function may then write into the array without effect on the caller. Dividing the float64 by zero gives
     inf or NaN instead of ZeroDivisionError.
@@ -170,7 +170,7 @@ class LDLT(NamedTuple):
     inverse_D: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """Return A^-1 b for the factored matrix A (d, d), with b of shape (d,) or (d, k)."""
+        """Return A^-1 b for the factored matrix A = L D L^T (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse_D)
         x = [y * inverse for y, inverse in zip(_substituted(self.L, b), self.inverse_D, strict=True)]
         for i in reversed(range(d - 1)):
@@ -216,7 +216,7 @@ class LU(NamedTuple):
     inverse: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """Return A^-1 b for the factored matrix A (d, d), with b of shape (d,) or (d, k)."""
+        """Return A^-1 b for the factored matrix A = L U (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse)
         x = _substituted(self.L, b)
         for i in reversed(range(d)):

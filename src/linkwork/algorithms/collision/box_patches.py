@@ -32,7 +32,10 @@ class _Face(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The product of two edges along which the boxes penetrate least: separation [m], unit vectors (3,) in B."""
+    """The edge pair of two boxes along whose cross product they penetrate least.
+
+    `separation` is in [m]; the unit vectors (3,) are in B.
+    """
 
     separation: Number
     normal: Array
@@ -41,7 +44,7 @@ class _Edges(NamedTuple):
 
 
 def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
+    """Return the contact patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
 
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
     exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
@@ -71,7 +74,10 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
-    """Return the face normal of box B along which box A, at p (3,) [m] with axes R (3, 3), is farthest from B."""
+    """Return the face normal of box B along which its separation from box A is largest.
+
+    A is at p (3,) [m] with axes R (3, 3).
+    """
     best, selector = -FAR, axis(2)
     for i in (2, 0, 1):
         value = abs(p[i]) - b[i] - sum(a[j] * abs(R[i][j]) for j in range(3))
@@ -81,7 +87,7 @@ def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
 
 
 def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
-    """Return the product of an edge of A and an edge of B along which the boxes are farthest apart."""
+    """Return the cross product of an edge of A and an edge of B along which the separation of the boxes is largest."""
     R, p = X.R, X.p
     best = _Edges(-FAR, axis(2), axis(0), axis(1))
     for i in range(3):
@@ -125,7 +131,7 @@ def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
 def _face_patch(
     a: Array, b: Array, X: Transform, p_a: Array, from_a: Condition, selector: Array, separation: Number
 ) -> tuple[Array, Array, Array]:
-    """Return the points, distances and normals of the patch on a face of A or B, in the frame of B.
+    """Return the points, distances and normals of a contact patch on a face of box A or B, in the frame of B.
 
     `selector` (3,) is 1 for the axis of the face's normal, else 0. In the frame of the reference box, the coordinates
     are permuted so that the normal is along z.
@@ -135,12 +141,12 @@ def _face_patch(
     x_face, z_face = selector[0] > 0.5, selector[2] > 0.5
 
     def permuted(v: Array) -> Array:
-        """Return v with its entry along the normal last, by a cyclic exchange."""
+        """Return v with its components permuted cyclically, so that the component along the normal is last."""
         rows = where(x_face, np.array([v[1], v[2], v[0]]), np.array([v[2], v[0], v[1]]))
         return where(z_face, np.array([v[0], v[1], v[2]]), rows)
 
     def restored(v: Array) -> Array:
-        """Return the permuted vector v in its original order."""
+        """Undo `permuted`: return the vector v with its components in their original order."""
         rows = where(x_face, np.array([v[2], v[0], v[1]]), np.array([v[1], v[2], v[0]]))
         return where(z_face, np.array([v[0], v[1], v[2]]), rows)
 

@@ -46,7 +46,7 @@ class Touch(NamedTuple):
     normal: Array
 
     def if_(self, exists: Condition) -> Touch:
-        """Return this contact point if it `exists`, else the same point at the distance FAR."""
+        """Return this contact point if it `exists`, else the same point at the distance FAR: no contact."""
         return Touch(self.point, where(exists, self.distance, FAR), self.normal)
 
 
@@ -60,7 +60,7 @@ def touch_of_ball(centre: Array, radius: Number, distance: Number, normal: Array
 
 
 def patch_of(touches: Sequence[Touch]) -> ContactPatch:
-    """Return the patch of one to four contact points; unused places repeat the first point at the distance FAR.
+    """Return the contact patch of one to four contact points; unused places repeat the first point at the distance FAR.
 
     The patch has points (4, 3) [m], distances (4,) [m] and normals (4, 3).
     """

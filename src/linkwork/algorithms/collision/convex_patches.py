@@ -27,11 +27,11 @@ class RoundedSolid(Solid, Protocol):
 
     @property
     def radius(self) -> Number:
-        """Return the radius [m]."""
+        """Return the radius [m] by which the solid is rounded."""
         ...
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return four points (3,) [m] of the surface near the support point along n (3,), in cyclic order.
+        """Return four points (3,) [m] of the solid's surface near its support point along n (3,), in cyclic order.
 
         Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n. `other`
         (3,) [m] is the centre of the other solid.
@@ -40,7 +40,11 @@ class RoundedSolid(Solid, Protocol):
 
 
 class _Polygon(NamedTuple):
-    """Four corners in cyclic order, each x, y and height [m]; slopes of the plane, and its height [m] at x = y = 0."""
+    """Quadrilateral in space, seen along z.
+
+    It has four corners in cyclic order, each x, y and height [m], the slopes of its plane, and the height [m] of
+    the plane at x = y = 0.
+    """
 
     corners: list[Array]
     slopes: tuple[Number, Number]
@@ -52,7 +56,7 @@ class _Polygon(NamedTuple):
 
 
 def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
-    """Return the patch of two convex solids A and B in one frame.
+    """Return the contact patch of two convex solids A and B that are given in the same frame.
 
     The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
     normal is exact, but near edges and corners the normal may be a local minimum of the depth instead of the global
@@ -87,7 +91,7 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
 
 
 def _polygon(corners: list[Array]) -> _Polygon:
-    """Return the polygon of four points (3,) [m] with the plane that fits them best."""
+    """Return the quadrilateral of four points (3,) [m] with the plane that fits them best."""
     mean = (corners[0] + corners[1] + corners[2] + corners[3]) * 0.25
     apart = [corner - mean for corner in corners]
     xx, xy, yy = (sum(r[i] * r[j] for r in apart) for i, j in ((0, 0), (0, 1), (1, 1)))
@@ -100,7 +104,7 @@ def _polygon(corners: list[Array]) -> _Polygon:
 
 
 def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number) -> list[Corner]:
-    """Return the corners of the overlap of two polygons A and B: their heights [m] on B and distances [m] from A.
+    """Return the corners of the overlap of quadrilaterals A and B: heights [m] on B and distances [m] from A.
 
     `top` [m] is the height of the highest point of B, and the lowest point of A is `least` [m] above it.
     """
@@ -115,7 +119,7 @@ def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number
 
 
 def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Number, Number, Number]]:
-    """Return the ends of the parts of A's edges that are above polygon B: x, y, height [m], whether they exist."""
+    """Return the ends of A's edges after clipping by polygon B: x, y, height [m], and whether each end exists."""
     beyond = [_beyond(b, corner, slack) for corner in a.corners]
     ends = []
     for k in range(4):

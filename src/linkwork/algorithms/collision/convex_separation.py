@@ -32,7 +32,10 @@ STEEP = 0.6  # component of a normal along x above which its tangents begin with
 
 
 class Faces(NamedTuple):
-    """Faces of a hull: their number, the largest number of all hulls, and a function for the normal (3,) of face k."""
+    """The faces of a convex hull.
+
+    Their number, the largest number in any hull, and a function that returns the normal (3,) of face k.
+    """
 
     count: Number
     most: int
@@ -58,7 +61,7 @@ class Solid(Protocol):
 
     @property
     def faces(self) -> Faces | None:
-        """Return the faces of a hull; None for other solids, whose `axes` and `lines` suffice."""
+        """Return the faces of a convex hull, or None for other solids, for which `axes` and `lines` suffice."""
         ...
 
     @property
@@ -85,14 +88,20 @@ class Separation(NamedTuple):
 
 
 class _Corner(NamedTuple):
-    """A point of the difference A - B: the points (3,) [m] of the two solids, and their difference after the shift."""
+    """Point of the Minkowski difference A - B of two solids.
+
+    The points (3,) [m] of the two solids, and their difference after the shift of A.
+    """
 
     w: Array
     on_a: Array
 
 
 class _Nearest(NamedTuple):
-    """The point nearest to the origin on an edge or triangle at the new corner: squared distance [m^2], weights."""
+    """Nearest point to the origin on an edge or triangle at the newest vertex of a simplex.
+
+    Squared distance [m^2] to the origin, and weights of the vertices.
+    """
 
     squared: Number
     s: Number
@@ -112,7 +121,7 @@ def separation(a: Solid, b: Solid) -> Separation:
         value, normal = where(better, found, value), where(better, start, normal)
 
     def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
-        """Move the solids apart along the normal and find their nearest points; done if the value does not grow.
+        """Move the solids apart along the normal, and find their nearest points; stop if the separation stops growing.
 
         If the solids penetrate deeply, begin once more at the face of a hull with the largest separation.
         """
@@ -154,7 +163,7 @@ def _scanned(
     count = where(scans, faces.count, 0.0)
 
     def visit(k: Number, value: Number, normal: Array) -> tuple[tuple[Number, Number, Array], Condition]:
-        """Compare the separation along face number k with the best one."""
+        """Compare the separation along the normal of face k with the largest separation found so far."""
         n = faces.normal(k) * side
         found = where(count > 0.0, _along(a, b, n), value)
         better = found > value
@@ -165,7 +174,7 @@ def _scanned(
 
 
 def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
-    """Return directions (3,) of which one is near the best normal, except for solids that penetrate deeply.
+    """Return start directions (3,); one is near the normal of largest separation unless the solids penetrate deeply.
 
     The directions are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of
     one or both solids.
@@ -180,7 +189,7 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 
 
 def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
-    """Return unit vectors (3,) near n (3,) of which one is the best normal to round-off.
+    """Return unit vectors (3,) near n (3,), one of which is the normal of largest separation to round-off.
 
     Some of them solve the equations for the contact of two vertices or rims, or of a line with a rim, by Newton's
     method. The others are normals of faces, and vector products of lines of both solids.
@@ -201,7 +210,7 @@ def _newton(a: Solid, b: Solid, start: Array, line: Array | None) -> Array:
     """
 
     def step(_: Number, n: Array) -> tuple[Array]:
-        """Return the normal after one step; the second derivatives are those of a vertex or a rim."""
+        """Return the normal (3,) after one Newton step, with the second derivatives of vertices or rims."""
         w = a.support(-n) - b.support(n)
         curves, value = (a.bend(-n), b.bend(n)), dot(n, w)
         first, second = tangents(n)
@@ -245,7 +254,7 @@ def perpendicular(d: Array, n: Array, otherwise: Array) -> Array:
 
 
 def _along(a: Solid, b: Solid, n: Array) -> Number:
-    """Return the separation [m] along a unit normal n (3,) from B to A."""
+    """Return the separation [m] of two solids along a unit normal n (3,) from B to A."""
     return dot(n, a.support(-n) - b.support(n))
 
 
@@ -264,7 +273,10 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
     v = first.w
 
     def step(v: Array, witness: Array, best: Number, normal: Array, *old: Array) -> tuple[tuple[Array, ...], Condition]:
-        """Add the support point along the nearest point v of the simplex; return the state and whether v is final."""
+        """Make one GJK iteration: add the support point along the nearest point v of the simplex.
+
+        Return the state, and whether v is final.
+        """
         length = np.sqrt(dot(v, v) + TINY)
         n = v / length
         new = corner(n)
@@ -289,7 +301,7 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
 
 
 def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
-    """Return the nearest point to the origin on the edges and triangles of a tetrahedron that meet at its new corner.
+    """Return the nearest point to the origin on the edges and triangles at a tetrahedron's newest vertex.
 
     The point is new + s (second - new) + t (third - new).
     """

@@ -33,12 +33,12 @@ class Point:
 
     @property
     def centre(self) -> Array:
-        """Return the point (3,) [m]."""
+        """Return the point itself (3,) [m] as the centre of the ball."""
         return self.X.p
 
     @property
     def size(self) -> Number:
-        """Return the radius [m]."""
+        """Return the radius [m] of the ball as its size."""
         return self.radius
 
     def support(self, n: Array) -> Array:
@@ -47,21 +47,21 @@ class Point:
 
     @property
     def faces(self) -> Faces | None:
-        """Return None: only hulls have faces to visit."""
+        """Return None, because only convex hulls have faces to visit."""
         return None
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return no directions (3,)."""
+        """Return no directions (3,), because a point has no straight lines on its surface."""
         return ()
 
     def bend(self, n: Array) -> Array:
-        """Return zeros (3,): the support point is a corner."""
+        """Return zeros (3,), because the support point does not move when the direction n changes."""
         del n
         return np.zeros(3)
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return no normals (3,): a point has no smooth part."""
+        """Return no normals (3,), because a point has no smooth surface."""
         del n
         return ()
 
@@ -73,7 +73,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The line segment of a capsule, along z."""
+    """The line segment along z that is the core of a capsule."""
 
     X: Transform
     radius: Number
@@ -81,31 +81,31 @@ class Segment:
 
     @property
     def centre(self) -> Array:
-        """Return the middle (3,) [m]."""
+        """Return the midpoint (3,) [m] of the segment."""
         return self.X.p
 
     @property
     def size(self) -> Number:
-        """Return the sum of radius and half length [m]."""
+        """Return the sum of the capsule's radius and half length [m] as its size."""
         return self.radius + self.half
 
     def support(self, n: Array) -> Array:
-        """Return the end (3,) [m] that is farthest along n (3,)."""
+        """Return the end (3,) [m] of the segment that is farthest along n (3,)."""
         d = self.X.R[:, 2]
         return self.X.p + d * (sign(dot(d, n)) * self.half)
 
     @property
     def faces(self) -> Faces | None:
-        """Return None: only hulls have faces to visit."""
+        """Return None, because only convex hulls have faces to visit."""
         return None
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the direction (3,) of the axis, z."""
+        """Return the direction (3,) of the capsule's axis, z."""
         return (self.X.R[:, 2],)
 
     def bend(self, n: Array) -> Array:
-        """Return zeros (3,): the support point is a corner."""
+        """Return zeros (3,), because the support point, an end, does not move when the direction n changes slightly."""
         del n
         return np.zeros(3)
 
@@ -114,7 +114,7 @@ class Segment:
         return (perpendicular(self.X.R[:, 2], n, self.X.R[:, 0]),)
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the two ends (3,) [m], each twice."""
+        """Return the two ends (3,) [m] of the segment, each twice."""
         del n, directions, other
         along = self.X.R[:, 2] * self.half
         return [self.X.p + along, self.X.p + along, self.X.p - along, self.X.p - along]
@@ -130,41 +130,41 @@ class SolidBox:
 
     @property
     def centre(self) -> Array:
-        """Return the centre (3,) [m]."""
+        """Return the centre (3,) [m] of the box."""
         return self.X.p
 
     @property
     def size(self) -> Number:
-        """Return the sum of the half extents [m]."""
+        """Return the sum of the half extents [m] of the box as its size."""
         return self.half[0] + self.half[1] + self.half[2]
 
     def support(self, n: Array) -> Array:
-        """Return the corner (3,) [m] that is farthest along n (3,)."""
+        """Return the corner (3,) [m] of the box that is farthest along n (3,)."""
         own = self.X.R.T @ n
         return self.X.point(np.array([sign(x) * h for x, h in zip(own, self.half, strict=True)]))
 
     @property
     def faces(self) -> Faces | None:
-        """Return None: only hulls have faces to visit."""
+        """Return None, because only convex hulls have faces to visit."""
         return None
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the directions (3,) of the edges."""
+        """Return the directions (3,) of the edges of the box."""
         return tuple(self.X.R.T)
 
     def bend(self, n: Array) -> Array:
-        """Return zeros (3,): the support point is a corner."""
+        """Return zeros (3,), because the support point, a corner, does not move when n changes slightly."""
         del n
         return np.zeros(3)
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return the normals (3,) of the three faces on the side of n (3,)."""
+        """Return the outward normals (3,) of the three faces of the box on the side of n (3,)."""
         own = self.X.R.T @ n
         return tuple(self.X.R[:, k] * sign(own[k]) for k in (2, 0, 1))
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the corners (3,) [m] of the face whose normal is nearest to n (3,)."""
+        """Return the corners (3,) [m] of the face of the box whose normal is nearest to n (3,)."""
         del directions, other
         centre, first, second = facing_face(self.half, self.X.R, self.X.p, -(self.X.R.T @ n))
         return [centre + first + second, centre - first + second, centre - first - second, centre + first - second]
@@ -181,16 +181,16 @@ class SolidCylinder:
 
     @property
     def centre(self) -> Array:
-        """Return the centre (3,) [m]."""
+        """Return the centre (3,) [m] of the cylinder."""
         return self.X.p
 
     @property
     def size(self) -> Number:
-        """Return the sum of radius and half length [m]."""
+        """Return the sum of the cylinder's radius and half length [m] as its size."""
         return self.round + self.half
 
     def support(self, n: Array) -> Array:
-        """Return the point (3,) [m] of a rim that is farthest along n (3,)."""
+        """Return the point (3,) [m] on the rims of the cylinder that is farthest along n (3,)."""
         x, y, z = self.X.R.T @ n
         squared = x * x + y * y
         aside = squared > TINY
@@ -200,12 +200,12 @@ class SolidCylinder:
 
     @property
     def faces(self) -> Faces | None:
-        """Return None: only hulls have faces to visit."""
+        """Return None, because only convex hulls have faces to visit."""
         return None
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the direction (3,) of the axis, z."""
+        """Return the direction (3,) of the cylinder's axis, z."""
         return (self.X.R[:, 2],)
 
     def bend(self, n: Array) -> Array:
@@ -224,7 +224,7 @@ class SolidCylinder:
         return d * sign(dot(d, n)), perpendicular(d, n, self.X.R[:, 0])
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return four points (3,) [m] of the rim, or the ends of a line on the lateral surface, each twice.
+        """Return four points (3,) [m] of the cylinder's rim, or the ends of a line on its lateral surface, each twice.
 
         The first point of the rim is the point farthest along n. If the end face is perpendicular to n within
         round-off, it is the point nearest to `other` (3,) [m], which may be beside the face.
@@ -253,7 +253,7 @@ class SolidCylinder:
 
 
 class HullRows(NamedTuple):
-    """Vertices or normals of a hull: `count` rows of a constant `table` (n, 3), from the row `first` on.
+    """Vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), from row `first` on.
 
     `most` is the largest `count` of all hulls in the table.
     """
@@ -264,7 +264,7 @@ class HullRows(NamedTuple):
     count: Number
 
     def row(self, k: Number) -> Array:
-        """Return row number k (3,), in the table's unit."""
+        """Return vertex or normal number k (3,), in the unit of the table."""
         return lookup(self.table, self.first + k)
 
 
@@ -298,30 +298,30 @@ class SolidHull:
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return no directions (3,)."""
+        """Return no directions (3,), because the faces of the hull suffice."""
         return ()
 
     def bend(self, n: Array) -> Array:
-        """Return zeros (3,): the support point is a corner."""
+        """Return zeros (3,), because the support point, a vertex, does not move when n changes slightly."""
         del n
         return np.zeros(3)
 
     def axes(self, n: Array) -> Sequence[Array]:
-        """Return no normals (3,)."""
+        """Return no normals (3,), because the faces of the hull suffice."""
         del n
         return ()
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the vertices (3,) [m] that are extreme along n (3,), tilted in four directions (3,)."""
+        """Return the vertices (3,) [m] of the hull that are extreme along four directions (3,) tilted from n (3,)."""
         del other
         return self._extreme([n + d * TILT for d in directions])
 
     def _extreme(self, normals: Sequence[Array]) -> list[Array]:
-        """Return for each of several directions (3,) the vertex (3,) [m] that is farthest along it."""
+        """Return, for each of several directions (3,), the vertex (3,) [m] of the hull that is farthest along it."""
         own = [self.X.R.T @ n for n in normals]
 
         def visit(k: Number, *best: Number) -> tuple[tuple[Number, ...], bool]:
-            """Compare vertex number k with the best vertex along each direction."""
+            """Compare vertex number k with the farthest vertex found so far along each direction."""
             vertex = self.vertices.row(k)
             state = []
             for j, n in enumerate(own):

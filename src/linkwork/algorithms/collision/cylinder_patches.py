@@ -14,7 +14,9 @@ HERE = Transform.identity()
 
 
 def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a sphere A, size (1,) [m], and a cylinder B, size (2,) [m], one point; X is the pose of A.
+    """Return the one-point contact patch of a sphere A, radius (1,) [m], and a cylinder B, size (2,) [m].
+
+    X is the pose of A in B.
 
     Inside the cylinder, the normal is that of the nearest face.
     """
@@ -33,15 +35,21 @@ def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a capsule A and a cylinder B, sizes (2,) [m]: radius and half length; X is the pose of A."""
+    """Return the contact patch of a capsule A and a cylinder B, sizes (2,) [m]: radius and half length.
+
+    X is the pose of A in B.
+    """
     return convex_patch(Segment(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
 
 
 def cylinder_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of two cylinders of sizes (2,) [m]: radius and half length; X is the pose of A in B."""
+    """Return the contact patch of two cylinders of sizes (2,) [m]: radius and half length; X is the pose of A in B."""
     return convex_patch(SolidCylinder(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
 
 
 def cylinder_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a cylinder A, size (2,) [m], and a box B, half extents (3,) [m]; X is the pose of A in B."""
+    """Return the contact patch of a cylinder A, size (2,) [m], and a box B, half extents (3,) [m].
+
+    X is the pose of A in B.
+    """
     return convex_patch(SolidCylinder(X, a[0], a[1]), SolidBox(HERE, b))

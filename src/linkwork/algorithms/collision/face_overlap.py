@@ -18,7 +18,7 @@ DIRECTIONS = ((COSINE, SINE), (-SINE, COSINE), (-COSINE, -SINE), (SINE, -COSINE)
 
 
 class Corner(NamedTuple):
-    """A point of the overlap: x, y and height [m], and distance [m], which is FAR if the point does not exist."""
+    """Corner of an overlap: x, y and height [m], and distance [m], which is FAR if the corner does not exist."""
 
     x: Number
     y: Number
@@ -26,7 +26,7 @@ class Corner(NamedTuple):
     distance: Number
 
     def if_(self, exists: Condition) -> Corner:
-        """Return this point if it `exists`, else the same point at the distance FAR."""
+        """Return this corner if it `exists`, else the same corner at the distance FAR."""
         return self._replace(distance=where(exists, self.distance, FAR))
 
 
@@ -76,7 +76,7 @@ def _chosen(condition: Condition, yes: Corner, no: Corner) -> Corner:
 
 
 def _extreme(corners: list[Corner], direction: tuple[float, float]) -> Corner:
-    """Return the corner that is farthest along a direction (2,), among those that exist."""
+    """Return the existing corner of the overlap that is farthest along a direction (2,)."""
     best, found = -FAR, corners[0]
     for corner in corners:
         along = where(corner.distance < FAR, direction[0] * corner.x + direction[1] * corner.y, -FAR)
@@ -95,7 +95,7 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 
 
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
-    """Return the ends of the parts of the parallelogram's edges that are within the rectangle.
+    """Return the ends of the parallelogram's edges after clipping by the rectangle.
 
     Edges that are outside by at most the slack [m] count as inside.
     """

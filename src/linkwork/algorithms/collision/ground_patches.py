@@ -44,12 +44,12 @@ class GroundPairs:
             self.kinds["hull", "ground"] = lambda a, _, X: self._patch(hulls.solid(a, X), 0.0, lowest=True)
 
     def _touch(self, p: Array, radius: Number) -> Touch:
-        """Return the contact point of a ball at p (3,) [m]; a point of A has the radius 0."""
+        """Return the contact point of a ball at p (3,) [m] with the ground; points of A are balls of radius 0."""
         near = self.ground.near(p, self.radius) if isinstance(self.ground, HeightField) else self.ground.near(p)
         return touch_of_ball(p, radius, near.distance, near.normal)
 
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
-        """Return the patch of the points of a solid that face the ground below its centre.
+        """Return the contact patch of the points of a solid that face the ground below its centre.
 
         If `lowest` is true, the vertex that is lowest along the normal of the ground there replaces the point nearest
         to it.
@@ -62,7 +62,7 @@ class GroundPairs:
         found = np.zeros((4, 7)) + 0.0 * below[0]
 
         def visit(k: Number, found: Array) -> tuple[Array]:
-            """Store point, distance and normal of point number k."""
+            """Store the position, distance and normal of contact point number k."""
             p = where(k < 1.5, where(k < 0.5, points[0], points[1]), where(k < 2.5, points[2], points[3]))
             point, distance, normal = self._touch(p, radius)
             row = [*point, distance, *normal]

@@ -48,13 +48,15 @@ class HullPairs:
         }
 
     def solid(self, size: Array, X: Transform) -> SolidHull:
-        """Return the hull with a size (8,) at the pose X."""
+        """Return the convex hull that `size` (8,) describes, at the pose X."""
         vertices = HullRows(self.table, self.most, size[0], size[1])
         faces = HullRows(self.face_table, self.most_faces, size[2], size[3])
         return SolidHull(X, vertices, faces, size[4:7], size[7])
 
     def hull_plane(self, a: Array, b: Array, X: Transform) -> ContactPatch:
-        """Return the patch of a hull A, size (8,), on a plane B, size (0,): its lowest vertices; X is the pose of A.
+        """Return the contact patch of a hull A, size (8,), on a plane B, size (0,): the lowest vertices of A.
+
+        X is the pose of A in B.
 
         The points are the lowest vertex, and vertices that are extreme along downward directions tilted by a small
         angle.
@@ -72,14 +74,14 @@ class HullPairs:
         """Return the contact function for pairs of a solid A and a hull B; `solid` makes A from its size and pose."""
 
         def patch(a: Array, b: Array, X: Transform) -> ContactPatch:
-            """Return the patch of a solid A and a hull B, size (8,); X is the pose of A in the frame of B."""
+            """Return the contact patch of a solid A and a hull B, size (8,); X is the pose of A in the frame of B."""
             return convex_patch(solid(a, X), self.solid(b, HERE))
 
         return patch
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return the first row and the number of rows (k, 2) of each of k arrays in the table that stacks them."""
+    """Return the first row and the number of rows of each of k arrays in the table that stacks them, as (k, 2)."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 
@@ -91,5 +93,5 @@ def _inside(vertices: Array) -> list[float]:
 
 
 def _above(corner: Corner) -> Touch:
-    """Return the contact point of a vertex of A with the plane."""
+    """Return the contact point of a vertex of hull A with the plane."""
     return Touch(np.array([corner.x, corner.y, 0.5 * corner.height]), corner.distance, axis(2))

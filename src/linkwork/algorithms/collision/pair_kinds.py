@@ -70,7 +70,9 @@ ORDER = ("sphere", "capsule", "cylinder", "box", "hull", "plane", "ground")  # A
 
 
 def ordered(a: str, b: str) -> tuple[tuple[str, str], bool] | None:
-    """Return the kinds of A and B in the order of ORDER, and whether this exchanges them; None if they cannot touch.
+    """Return the shape kinds of A and B in the order of ORDER, and whether they are exchanged.
+
+    Return None if the two kinds cannot touch.
 
     Planes and grounds do not touch each other.
     """

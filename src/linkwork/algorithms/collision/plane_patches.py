@@ -12,13 +12,16 @@ UPRIGHT = 1e-8  # angle [rad] below which the rim points of a standing cylinder 
 
 
 def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a sphere A, size (1,) [m], on a plane B, size (0,), one point; X is the pose of A in B."""
+    """Return the one-point contact patch of a sphere A, radius (1,) [m], on a plane B, size (0,).
+
+    X is the pose of A in B.
+    """
     del b
     return patch_of([_above(X.p - axis(2) * a[0])])
 
 
 def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a capsule A, size (2,) [m], on a plane B, size (0,): the lowest points of its two ends.
+    """Return the contact patch of a capsule A, size (2,) [m], on a plane B: the lowest points of its two ends.
 
     X is the pose of A in the frame of B.
     """
@@ -28,7 +31,7 @@ def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a box A, half extents (3,) [m], on a plane B, size (0,): the corners of its lowest face.
+    """Return the contact patch of a box A, half extents (3,) [m], on a plane B: the corners of its lowest face.
 
     X is the pose of A in the frame of B.
     """
@@ -39,7 +42,7 @@ def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a cylinder A, size (2,) [m], on a plane B, size (0,): points of its rims.
+    """Return the contact patch of a cylinder A, size (2,) [m], on a plane B, size (0,): points of its rims.
 
     The points are the lowest point of each rim and two points beside that of the lower rim; a cylinder that stands
     rather than lies has the opposite point of the lower rim instead of a point of the upper one. X is the pose of A in
@@ -61,7 +64,7 @@ def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, Array, Array]:
-    """Return the face of a box whose outward normal is most opposite to a direction: its middle and half edges.
+    """Return the face of a box whose outward normal points most against a direction: its midpoint and half edges.
 
     The box has the half extents `half` (3,) [m], the axes R (3, 3) and its centre at p (3,) [m]; `along` (3,) are the
     components of the direction along its axes. The three results are (3,) [m]. Within round-off, z is preferred.

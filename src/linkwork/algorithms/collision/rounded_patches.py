@@ -42,22 +42,25 @@ class Rod(NamedTuple):
     half: Number
 
     def at(self, t: Number) -> Array:
-        """Return the point (3,) [m] at the position t [m] from the middle."""
+        """Return the point (3,) [m] of the rod at the distance t [m] from its midpoint."""
         return self.middle + self.direction * t
 
 
 def sphere_sphere(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of two spheres, one point; a, b (1,) [m] are the radii and X is the pose of A in B."""
+    """Return the contact patch of two spheres, one point; a, b (1,) [m] are the radii and X is the pose of A in B."""
     return patch_of([_ball_ball(X.p, a[0], np.zeros(3), b[0], axis(2))])
 
 
 def sphere_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a sphere A, size (1,) [m], and a capsule B, size (2,) [m], one point; X is the pose of A."""
+    """Return the one-point contact patch of a sphere A, radius (1,) [m], and a capsule B, size (2,) [m].
+
+    X is the pose of A in B.
+    """
     return patch_of([_ball_ball(X.p, a[0], axis(2) * clamp(X.p[2], -b[1], b[1]), b[0], axis(0))])
 
 
 def sphere_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a sphere A, size (1,) [m], and a box B, half extents (3,) [m], one point.
+    """Return the contact patch of a sphere A, size (1,) [m], and a box B, half extents (3,) [m], one point.
 
     X is the pose of A in the frame of B. Inside the box, the normal is that of the nearest face.
     """
@@ -66,7 +69,7 @@ def sphere_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of two capsules of sizes (2,) [m]: radius and half length; X is the pose of A in B.
+    """Return the contact patch of two capsules of sizes (2,) [m]: radius and half length; X is the pose of A in B.
 
     The points are the ends of the part of A beside B, and the nearest point if it is nearer than both.
     """
@@ -85,7 +88,9 @@ def capsule_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the patch of a capsule A, size (2,) [m], and a box B, half extents (3,) [m]; X is the pose of A in B.
+    """Return the contact patch of a capsule A, size (2,) [m], and a box B, half extents (3,) [m].
+
+    X is the pose of A in B.
 
     The points are the ends of the part of A above a face, and the nearest point if it is nearer than both. If the axis
     of the capsule enters the box, the normal is that of least penetration.
@@ -128,7 +133,7 @@ def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Arr
 
 
 def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, Array]:
-    """Return signed distance [m] and normal (3,) of a point p (3,) [m] to a box; inside, those of the nearest face."""
+    """Return the signed distance [m] and normal (3,) from a point p (3,) [m] to a box; inside, to the nearest face."""
     core = np.array([clamp(x, -h, h) for x, h in zip(p, half, strict=True)])
     apart, length = unit(p - core, axis(2))
     over = [abs(x) - h for x, h in zip(p, half, strict=True)]
@@ -147,7 +152,9 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
 
 
 def _nearest(rod: Rod, half: Array, axes: Sequence[int]) -> Number:
-    """Return the position [m] on a rod that is nearest to a box, with half extents (3,) [m] along `axes` and 0 else.
+    """Return the position [m] on a rod that is nearest to a box.
+
+    Along `axes` the box has its half extents (3,) [m], else zero extents.
 
     The derivative of half the squared distance increases along the rod. It is linear between the positions at which
     the rod passes the planes of the faces. Where it is zero along an interval, the middle is returned.
@@ -207,7 +214,7 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
 def _rod_patch(
     rod: Rod, nearest: Number, half: Array, axes: Sequence[int], ball: Callable[[Number], Touch], size: Number
 ) -> ContactPatch:
-    """Return the patch of a rod: the ends of its part beside the other solid, and its point at `nearest` [m].
+    """Return the contact patch of a rod: the ends of its part beside the other solid, and its point at `nearest` [m].
 
     The part of the rod beside the other solid is where its coordinates along `axes` are at most `half` (3,) [m] in
     magnitude, or at most those of the nearest point. The nearest point is left out if it is not nearer than the ends.

@@ -37,7 +37,7 @@ RowNumbers = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class OpenRows:
-    """Constraint rows that pass through a body and whose multipliers are not yet eliminated there.
+    """Constraint rows that act through a body and whose multipliers are not yet eliminated at this body.
 
     For k rows with multipliers lambda (k,): E lambda is the rows' wrench on the body, with E (6, k). W lambda, with W
     (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body.

@@ -50,14 +50,14 @@ class Box:
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return factors (k,) that make impulses of different rows comparable: the square roots of the diagonal of G.
+        """Return factors (k,) that make impulses of rows comparable: roots of the diagonal of `inverse_mass`.
 
         G (k, k) is the inverse effective mass: the change of the slip speeds per unit impulse.
         """
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (k,) of the impulse that would stop each row alone, clipped to the row's interval.
+        """Return the magnitude (k,) of the impulse that would stop the slip of each row alone, clipped to its interval.
 
         The rows have the inverse effective mass G (k, k) and the slip speeds u (k,).
         """
@@ -192,7 +192,7 @@ class Ball:
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return improved impulses (d,): those that make the rows stick, or else those after a projected-gradient step.
+        """Return improved impulses (d,): sticking ones if admissible, else those after a projected-gradient step.
 
         p and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
         `limit` the largest admissible length of the impulse. `caution` is not used.

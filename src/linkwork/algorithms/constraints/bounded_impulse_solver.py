@@ -78,7 +78,7 @@ class Block(Protocol):
 
     @property
     def same_units(self) -> bool:
-        """Whether the convergence tolerance is shared by all blocks that have this flag.
+        """Whether the block shares one convergence tolerance with all other blocks that have this flag.
 
         The shared tolerance is relative to the largest speed of these blocks; that of another block to its own speeds.
         """
@@ -93,7 +93,7 @@ class Block(Protocol):
         ...
 
     def with_bounce(self, share: Number, /) -> Block:
-        """Return the same block with this share of its restitution; with 0, its impact is perfectly inelastic."""
+        """Return the same block with its restitution multiplied by `share`; 0 means a perfectly inelastic impact."""
         ...
 
     def weights(self, G: Array, /) -> Array:
@@ -115,7 +115,7 @@ class Block(Protocol):
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
-        """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition.
+        """Return the speed by which the block violates its complementarity condition at impulses p and speeds u (d,).
 
         G (d, d) is the inverse effective mass of the block, and `limit` the bound on the impulse that `Block.limit`
         returns.
@@ -123,7 +123,9 @@ class Block(Protocol):
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return impulses (d,) that satisfy this block's condition, at least nearly, with the other blocks fixed.
+        """Return impulses (d,) that satisfy this block's complementarity condition, at least nearly.
+
+        The impulses of the other blocks are fixed.
 
         p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the inverse effective mass with its
         `factors`. With `caution` 1, the update never increases the distance from a solution. `limit` is the bound on
@@ -203,7 +205,7 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tol
 
 
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
-    """Return, for each block of constraint rows, the largest speed that impulses of other blocks may cause in it.
+    """Return, for each constraint block, the largest speed that the impulses of all others may cause in it.
 
     An impulse acts on a block directly, or through further blocks. Effects between two blocks that both have
     `same_units` are left out. `known` are all blocks with their factors, and v (nv,) the velocities.

@@ -1,4 +1,4 @@
-"""Loops that are cut in their joints: the wrenches in the cuts, and the accelerations that keep the loops closed.
+"""Loops cut open at their loop joints: the wrenches at the cuts, and the accelerations at which the loops stay closed.
 
 S1 treats chains that touch the environment, whose forces are unknown. Here every loop is cut in its joint: both sides
 of the cut touch an environment, which is the other side. Mimic joints, clutches and brakes are constraint rows too;

@@ -23,7 +23,10 @@ from linkwork.spatial.scalar import Array, cross
 
 
 class Columns(NamedTuple):
-    """Columns of the unknowns: accelerations, joint forces, ground forces, loop multipliers, and the constant terms."""
+    """Column numbers of the unknowns in the balance equations.
+
+    Accelerations, joint forces, ground forces, loop multipliers, and the constant terms.
+    """
 
     a: slice
     tau: slice
@@ -33,12 +36,14 @@ class Columns(NamedTuple):
 
     @staticmethod
     def of(nv: int, trees: int, nc: int) -> Columns:
-        """Return the columns for nv velocities, a number of trees with one ground force each, and nc loop rows."""
+        """Return the column numbers for nv velocities, one ground force for each tree, and nc loop rows."""
         ends = np.cumsum([nv, nv, 6 * trees, nc]).tolist()
         return Columns(slice(0, nv), slice(nv, ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3]), ends[3])
 
     def affine(self, linear: Mapping[int, Array], constant: Array) -> Array:
-        """Return a six-vector (6, n) of all n unknowns: `linear` has matrices (6, k) by the first of their k columns.
+        """Return a six-vector as an affine function (6, n) of all n unknowns.
+
+        `linear` maps the first of k columns to a matrix (6, k).
 
         `constant` (6,) is the part that does not depend on the unknowns.
         """

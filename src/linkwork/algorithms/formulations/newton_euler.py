@@ -45,7 +45,7 @@ class NewtonEuler(NamedTuple):
 
     @property
     def E_C(self) -> Array:
-        """Matrix E - C (6p, 6p) of p bodies, where E is the identity and C maps the motion of the inboard bodies."""
+        """Matrix E - C (6p, 6p) of p bodies, with the identity E; C maps motions of inboard to outboard bodies."""
         return np.eye(len(self.C)) - self.C
 
     @property
@@ -58,7 +58,7 @@ class NewtonEuler(NamedTuple):
 
     @property
     def Q_bar(self) -> Array:
-        """Global distribution matrix (6p, 6p - f), equation (15).
+        """Global distribution matrix (6p, 6p - f), equation (15): it maps the reactions to wrenches on p bodies.
 
         It maps the generalized reactions to wrenches on the p bodies.
         """

@@ -158,7 +158,7 @@ def independent_velocities(mechanism: Mechanism) -> Array:
 
 
 def row_forces(equations: Propagation) -> Array:
-    """Return the columns (k, n) of the equations for the multipliers of all n constraint rows (see `rows`)."""
+    """Return the columns (k, n) of the multipliers of all n constraint rows (see `rows`) in the balance equations."""
     B, columns, rows = equations.balances, equations.columns, equations.rows
     as_joint_forces = B[:, columns.tau] @ rows.J.T
     as_joint_forces[:, rows.loops] = B[:, columns.loops]
@@ -166,7 +166,7 @@ def row_forces(equations: Propagation) -> Array:
 
 
 def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
-    """Return the values of the columns `unknown`, then those of the forces on the ground, that balance the equations.
+    """Return the solution of the balance equations: the unknowns in the columns `unknown`, then ground forces.
 
     `known` (k,) or (k, n) is the part of the equations that does not depend on them.
     """
@@ -180,7 +180,7 @@ def _without(columns: Array) -> Array:
 
 
 def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
-    """Return the squared sizes (n, tree.nv) of the terms of the entries of all constraint rows, which decide ranks."""
+    """Return the sums of squares (n, tree.nv) of the terms of all constraint row entries, to decide ranks."""
     (position,) = to_tree(mechanism, ("q",), (q,))
     mimics = equations.rows.J[: len(mechanism.mimics)]
     return np.concatenate([mimics**2, row_terms(equations.mechanism, position)])

@@ -80,7 +80,10 @@ class Propagation:
 
     @cached_property
     def collected(self) -> dict[int, Array]:
-        """The sum (6, n) of all forces on a body and on the bodies beyond it, in its frame, by body number."""
+        """The sum (6, n) of all forces on each body and on the bodies beyond it, by body number.
+
+        "Beyond" is seen from the main body of the tree.
+        """
         total: dict[int, Array] = {}
         for chains, P in zip(self.chains, self.matrices, strict=True):
             for body in chains.order:

@@ -69,12 +69,12 @@ class BodyEquations:
 
     @property
     def bodies(self) -> Selection:
-        """The bodies that move and touch something."""
+        """Numbers of the bodies that can move and that touch another solid."""
         return self.responses.active
 
     @property
     def count(self) -> int:
-        """Number of bodies."""
+        """Number of bodies with solids."""
         return self.responses.bodies
 
     def later(self, k: Number) -> Selection:
@@ -82,7 +82,7 @@ class BodyEquations:
         return selected_rows(self.coupled, k * self.count, self.count)
 
     def started(self, blocks: RowArray, inertias: RowArray) -> RowArray:
-        """Return `blocks` with the given `inertias` (see `body_inertias`), and zeros where there are none."""
+        """Return `blocks` with the given `inertias` of bodies (see `body_inertias`), and zeros in all other blocks."""
         responses, count, zero = self.responses, self.count, np.zeros(BLOCK * BLOCK)
 
         def beside(k: Number, i: Number) -> Array:

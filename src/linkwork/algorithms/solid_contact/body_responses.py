@@ -25,7 +25,7 @@ BLOCK = 6
 
 @dataclass(frozen=True, eq=False)
 class BodyResponses:
-    """Jacobians and compliances of the bodies with solids, and the components of velocities that they move.
+    """Jacobians and compliances of the bodies with solids, by connected component of the mechanism's velocities.
 
     Row b of `jacobians` is the Jacobian (6, n) of body b: its velocity at its origin and angular velocity, in world
     axes, are the Jacobian times the n velocities of its component. A compliance (6, 6) is the change of the velocity of
@@ -49,12 +49,12 @@ class BodyResponses:
 
     @property
     def size(self) -> int:
-        """Number of velocities of the largest component."""
+        """Number of velocities of the largest connected component."""
         return self.jacobians.size // BLOCK
 
     @property
     def bodies(self) -> int:
-        """Number of bodies."""
+        """Number of bodies with solids."""
         return self.jacobians.count
 
     @property
@@ -75,11 +75,11 @@ class BodyResponses:
         return self.compliances.at(i * self.bodies + j).reshape(BLOCK, BLOCK)
 
     def component_of(self, row: Number) -> Number:
-        """Return the component of the body in a row."""
+        """Return the number of the connected component to which the body in a row belongs."""
         return lookup(self.component, row)[0]
 
     def together(self, i: Number, j: Number) -> Condition:
-        """Return whether two bodies are in the same component."""
+        """Return whether two bodies belong to the same connected component."""
         return self.component_of(i) == self.component_of(j)
 
     def fixed_rows(self, rows: RowArray) -> RowArray:
@@ -202,7 +202,7 @@ def body_responses(
 def _components(
     jacobians: Sequence[Array], response: Callable[[Array], Array]
 ) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-    """Return the velocities of each component, and the component of each body."""
+    """Return the velocities of each connected component, and the component to which each body belongs."""
     moved = []
     for J in jacobians:
         all_rows = sum((abs(row) for row in J), np.zeros(J.shape[1]))
@@ -278,5 +278,5 @@ def _about_both(C: Array, offset: Array, other: Array) -> Array:
 
 
 def about(J: Array, offset: Array) -> Array:
-    """Return the Jacobian (6, n) of the point at `offset` (3,) [m] from a body's origin, whose Jacobian is J."""
+    """Return the Jacobian (6, n) of a point at `offset` (3,) [m] from the origin of a body whose Jacobian is J."""
     return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])

@@ -52,7 +52,7 @@ class SolidLaw(NamedTuple):
     dissipation: Number
 
     def normal(self, distance: Number, speed: Number) -> tuple[Number, Number]:
-        """Return the normal force [N] and elastic energy [J] of a point, from distance [m] and normal speed [m/s]."""
+        """Return the normal force [N] and elastic energy [J] of a contact point at a distance [m] and normal speed."""
         depth = maximum(-distance, 0.0)
         damped = -(self.stiffness * distance + self.damping * speed)
         spring = self.stiffness * depth * np.sqrt(depth)

@@ -23,7 +23,7 @@ from linkwork.tolerances import TINY_SIZE
 
 
 class OtherBlocks:
-    """Blocks of constraint rows that are solved together with solid pairs.
+    """Blocks of constraint rows (point contacts, clutches, brakes, ratchets) that are solved together with solid pairs.
 
     The impulses of all n rows are one array (n,), and so are their speeds; velocities are (nv,). In the row arrays of
     bodies, the groups of rows are the last bodies.
@@ -39,7 +39,7 @@ class OtherBlocks:
 
     @property
     def jacobians(self) -> list[Array]:
-        """Jacobians (6, nv) of the bodies that stand for groups of rows; rows that do not exist are zero."""
+        """Jacobians (6, nv) of virtual bodies, one for each group of up to six rows; absent rows are zero."""
         if not self.blocks:
             return []
         K = np.concatenate([one.K for one in self.blocks])
@@ -54,7 +54,7 @@ class OtherBlocks:
         return work(self.blocks, p, before, after) if self.blocks else 0.0
 
     def fastest(self, v: Array) -> Number:
-        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0."""
+        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0 if none is active."""
         found: Number = 0.0
         for one in self.blocks:
             if one.same_units:
@@ -81,7 +81,7 @@ class OtherBlocks:
         return found + np.concatenate([np.zeros(0), *drifts])
 
     def add_wrenches(self, p: Array, wrenches: RowArray) -> RowArray:
-        """Return the wrenches of the bodies, one row (6,) each, with those of the impulses p written to their rows."""
+        """Return the wrenches of all bodies, with the impulses p written to the rows (6,) of the virtual bodies."""
         for g, rows in enumerate(self._groups):
             row = float(wrenches.count - len(self._groups) + g)
             wrenches = wrenches.put(row, np.concatenate([p[rows], np.zeros(BLOCK - len(rows))]))
@@ -96,7 +96,7 @@ class OtherBlocks:
         return found
 
     def linearized(self, p: Array, u: Array, decision: Number, stiffness: Number) -> tuple[Array, list[Array]]:
-        """Return predicted impulses c (n,) for unchanged speeds u (n,), and their derivatives by -u.
+        """Return the impulses c (n,) predicted for unchanged speeds u (n,), and minus their derivatives by u.
 
         The derivatives are one matrix (6, 6) for each group. See `newton_iteration` for `decision` and `stiffness`,
         which are the numbers of a row of SCHEDULE.
@@ -142,7 +142,7 @@ class OtherBlocks:
         return found
 
     def swept(self, p: Array, v: RowArray, caution: Number) -> Array:
-        """Return the impulses (n,) after a Gauss-Seidel sweep over all blocks; v are the velocities with p."""
+        """Return the impulses (n,) after a Gauss-Seidel sweep over all blocks; v are the velocities before."""
         parts, u = self._split(p), self.speeds(v)
         for k, (one, G, rows) in enumerate(zip(self.blocks, self._G, self._rows, strict=True)):
             better = one.improved(G, ldlt(G), parts[k], u[rows], one.limit(parts), caution)
@@ -172,7 +172,7 @@ def _groups(blocks: Sequence[Block]) -> list[list[int]]:
 def _linearized_box(
     box: Box, G: Array, p: Array, u: Array, decision: Number, stiffness: Number
 ) -> tuple[list[Number], Array]:
-    """Return new impulses (k,) of the rows of a box and their derivatives (k, k) by the speeds; see `linearized`."""
+    """Return new impulses (k,) of the rows of a box, and minus their derivatives (k, k) with respect to the speeds."""
     constants, slopes = [], []
     for x, w, g, (low, high) in zip(p, u, np.diag(G), box.bounds(), strict=True):
         y, R = x - w * (decision / g), stiffness / g

@@ -48,7 +48,7 @@ class BodyRates(NamedTuple):
         return BodyRates(*RATES.parts(rows.at(row)))
 
     def at(self, arm: Array) -> tuple[Array, Array]:
-        """Return velocity (3,) and acceleration (3,) of the material at a point `arm` (3,) [m] from the origin."""
+        """Return velocity (3,) and acceleration (3,) of the material point at `arm` (3,) [m] from the origin."""
         v = cross(self.angular, arm)
         return self.linear + v, self.acceleration + cross(self.angular_acceleration, arm) + cross(self.angular, v)
 

@@ -53,7 +53,7 @@ class WorldPatch(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The touching solid pairs: `flags` (one row per pair) is 1 for them, `patches` has their contact points."""
+    """Touching solid pairs: `flags` is 1 for them (one row per pair), `patches` has their contact points."""
 
     flags: RowArray
     patches: RowArray

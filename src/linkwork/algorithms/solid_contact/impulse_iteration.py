@@ -58,7 +58,7 @@ def solve_pairs(
 
 
 def _speeds(problem: ContactProblem) -> tuple[Number, Number, Number]:
-    """Return the largest speeds [m/s] without impulses: in contact conditions, of bodies at points, and of drifts."""
+    """Return the largest speeds [m/s] before impulses: in contact conditions, of bodies at points, and of drifts."""
     pairs = problem.pairs
 
     def look(k: Number, fastest: Number, moved: Number, drifting: Number) -> tuple[Number, ...]:
@@ -72,7 +72,7 @@ def _speeds(problem: ContactProblem) -> tuple[Number, Number, Number]:
 
 
 def _violation_without_impulses(problem: ContactProblem) -> Number:
-    """Return the largest violation [m/s] if there are no impulses."""
+    """Return the largest violation [m/s] of the contact conditions if all impulses are zero."""
     pairs, others = problem.pairs, problem.others
 
     def look(k: Number, left: Number) -> tuple[Number]:

@@ -29,7 +29,7 @@ ROUNDED = 1e-13  # positive work that counts as none, relative to the works of t
 def without_positive_work(
     pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks, slow: Number
 ) -> tuple[PairImpulses, Number]:
-    """Return the impulses `found`, made smaller if they would do positive work, and the work [J] of all impulses.
+    """Return the impulses `found`, reduced if they would do positive work, and the total work [J] of all impulses.
 
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
     `slow` [m/s] is the speed that gravity adds in the step, from which the size of rounding errors follows. The
@@ -52,7 +52,7 @@ def without_positive_work(
         mean = pairs.responses.velocity_rows((before + v) * 0.5)
 
         def part(k: Number, p: Array) -> Array:
-            """Return the impulses p (12,) of pair k, with zeros in place of those that are not to be reduced."""
+            """Return the impulses p (12,) of pair k, with zeros for those that do no positive work."""
             return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:

@@ -110,7 +110,7 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
 
 
 def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
-    """Return the directions of the impulses of each point, as columns (3, 3), and 1 for free ones (12,), else 0."""
+    """Return the directions of each point's impulses, columns (3, 3), and flags (12,): 1 if an impulse is free."""
     basis, free = [], []
     for j, friction in enumerate(pair.conditions.friction):
         normal, along = u[3 * j], u[3 * j + 1 : 3 * j + 3]
@@ -129,7 +129,7 @@ def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
 
 
 def _rows(pair: RigidPair, p: Array, j: int) -> Array:
-    """Return the change (3,) of the speeds of point j due to the impulses p (12,)."""
+    """Return the change (3,) of the speeds of contact point j due to the impulses p (12,)."""
     return pair.inverse_mass[3 * j : 3 * j + 3] @ p
 
 

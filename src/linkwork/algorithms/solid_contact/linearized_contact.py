@@ -43,7 +43,7 @@ class PointSlope(NamedTuple):
 
 
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the predicted impulse c (3,) of a point for unchanged speeds u, and its derivative by -u.
+    """Return the impulse c (3,) of a point predicted for unchanged speeds u, and minus its derivative by u.
 
     p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
     that is not along its friction, so that the friction turns against the slip.
@@ -65,7 +65,7 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 def limited_to_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse p (3,) without its pull, and with its tangential part limited to the friction cone."""
+    """Return the impulse p (3,) limited to the friction cone, with a normal component of at least 0."""
     normal = maximum(p[0], 0.0)
     along = np.sqrt(p[1] * p[1] + p[2] * p[2])
     limit = friction * normal

@@ -64,7 +64,7 @@ LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 
 
 class _Newton(NamedTuple):
-    """State between iterations: impulses `p` of the pairs and `others` (n,), and velocities `v` after these impulses.
+    """State of the Newton iteration: impulses `p` of the pairs and `others` (n,), and the velocities `v` after them.
 
     `best` and `best_others` are the best impulses so far. For them, `merit` [m/s] is the root of the sum of the squared
     violations of the contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current
@@ -162,7 +162,7 @@ def newton_impulses(
 
 
 class _Search:
-    """The iterations of `newton_impulses`, with the data that are the same in all of them."""
+    """The Newton iterations of `newton_impulses`, with the data that are the same in all iterations."""
 
     def __init__(self, problem: ContactProblem):
         self.problem, self.pairs, self.others = problem, problem.pairs, problem.others
@@ -225,7 +225,10 @@ class _Search:
     def _linearized(
         self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
     ) -> tuple[RowArray, RowArray, RowArray]:
-        """Return rows of LINEAR for all pairs, linearized at the impulses p, and blocks and right-hand sides."""
+        """Return the linearized contact conditions of all pairs (rows of LINEAR), and the equations for the velocities.
+
+        The equations are their blocks and right-hand sides.
+        """
         pairs, equations, count = self.pairs, self.equations, self.equations.count
         blocks = equations.started(row_array(count * count, BLOCK * BLOCK), self.inertias)
 
@@ -250,7 +253,7 @@ class _Search:
         return linear, blocks, sums
 
     def _coupled(self, k: Number, frame: PairFrame, S: Array, blocks: RowArray) -> RowArray:
-        """Return the blocks after the contribution of pair k is added: its matrix S (6, 6) about its first point."""
+        """Return the blocks of the equations after adding the matrix S (6, 6) of pair k about its first point."""
         count, rows = self.equations.count, self.pairs.body_rows(k)
         ends = list(zip(rows, (frame.to_a, frame.to_b), strict=True))
         for column, offset in ends:
@@ -276,7 +279,7 @@ class _Search:
         return p
 
     def _swept_often(self, p: RowArray, q: Array, v: RowArray, sweeps: Number) -> tuple[RowArray, Array, RowArray]:
-        """Return impulses and velocities after Gauss-Seidel sweeps over all points and other blocks."""
+        """Return impulses and velocities after several Gauss-Seidel sweeps over all contact points and other blocks."""
         caution = where(sweeps > QUICK, 1.0, 0.0)
 
         def one(p: RowArray, q: Array, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
@@ -289,7 +292,7 @@ class _Search:
         return p, q, v
 
     def _swept(self, p: RowArray, v: RowArray, caution: Number) -> tuple[RowArray, RowArray]:
-        """Return the impulses and velocities after a Gauss-Seidel sweep over all points."""
+        """Return impulses and velocities after one Gauss-Seidel sweep over all contact points."""
         pairs = self.pairs
 
         def improve(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
@@ -310,7 +313,7 @@ class _Search:
 def _improved(
     frame: PairFrame, conditions: PairConditions, C: Array, j: int, p: Array, V: Array, caution: Number
 ) -> tuple[Array, Array]:
-    """Return the impulse (3,) of point j with the others fixed, and the impulse and angular impulse (6,) of its change.
+    """Return the new impulse (3,) of contact point j for fixed others, and the resultant (6,) of its change.
 
     V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance.
     """

@@ -102,7 +102,7 @@ def solve_pairs_with_restitution(
 
 
 def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
-    """Return the speeds (12,) of the points of pair k at the mean of the velocities a and b."""
+    """Return the speeds (12,) of the contact points of pair k at the mean of two velocities a and b."""
     frame = pairs.frame(k)
     return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5
 

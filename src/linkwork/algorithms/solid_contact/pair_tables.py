@@ -68,7 +68,7 @@ class BodyRows:
         self.numbers = sorted({solid.body for pair in pairs for solid in (pair.first, pair.second)})
 
     def row(self, body: int) -> int:
-        """Return the row of a body."""
+        """Return the row number of a body in row arrays."""
         return self.numbers.index(body)
 
 

@@ -134,7 +134,7 @@ def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
 
 
 def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
-    """Return the compliance of pair k from its row."""
+    """Return the compliance (6, 6) of pair k, read from its row."""
     lower, traces = COMPLIANCE.parts(rows.at(k))
     C = np.zeros((6, 6), dtype=object)
     for x, i, j in zip(lower, *TRIANGLE, strict=True):

@@ -64,7 +64,7 @@ class TouchingPairs:
         return RigidPair(frame, self.pair_conditions(k), pair_inverse_mass(frame, self.compliance(k).C))
 
     def body_rows(self, k: Number) -> tuple[Number, Number]:
-        """Return the rows of the two bodies of pair k."""
+        """Return the row numbers of the two bodies of pair k."""
         return lookup(self.body_a, k)[0], lookup(self.body_b, k)[0]
 
     def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
@@ -84,11 +84,14 @@ class TouchingPairs:
         return frame.speeds(*self.relative_velocity(k, frame, v)[:2])
 
     def pushed(self, k: Number, frame: PairFrame, p: Array, v: RowArray) -> RowArray:
-        """Return the velocities after the impulses p (12,) of the points of pair k, from the velocities v."""
+        """Return the velocities of the bodies, v before, after the impulses p (12,) at the contact points of pair k."""
         return self.pushed_by(k, frame, frame.wrench(p), v)
 
     def pushed_by(self, k: Number, frame: PairFrame, wrench: tuple[Array, Array], v: RowArray) -> RowArray:
-        """Return the velocities after an impulse and angular impulse about the first point of pair k, on its body A."""
+        """Return the velocities after an impulse and angular impulse about the first point of pair k.
+
+        The impulse acts on body A, the opposite one on body B.
+        """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*wrench), strict=True):
             v = self.responses.pushed(row, one, v)
         return v

@@ -44,7 +44,7 @@ class Place(Protocol):
 
     @property
     def line(self) -> int | None:
-        """The line number in the file, from 1."""
+        """The line number of the location in the file, from 1."""
         ...
 
 

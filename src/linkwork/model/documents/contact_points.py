@@ -25,7 +25,7 @@ APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the l
 
 
 class ContactPoints(NamedTuple):
-    """Points `at` (k, 3) [m] of a shape, in its frame, each the centre of a ball of `radius` [m], which may be 0.
+    """Contact points of a shape: centres `at` (k, 3) [m] of balls of `radius` [m] in its frame; 0 means points.
 
     `error` [m] is the largest distance of the shape from the convex hull of the points and balls.
     """

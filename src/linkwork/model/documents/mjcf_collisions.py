@@ -19,7 +19,7 @@ DYNAMIC = -1  # in place of the number of a <pair>: the pair of geoms collides b
 
 
 class Collision(NamedTuple):
-    """Two geoms that can collide: their numbers, and the number of the `<pair>` that names them; else DYNAMIC."""
+    """Two geoms that can collide: their numbers, and the number of their `<pair>` element, or DYNAMIC without one."""
 
     first: int
     second: int

@@ -68,7 +68,7 @@ class MjcfText:
         self.text = "".join(self._written(root))
 
     def find(self, *tags: str, **attributes: str) -> Element:
-        """Return the first XML element with one of these tags and these attributes, or the root if there is none.
+        """Return the first XML element with one of these tags and all these attributes, or the root if there is none.
 
         The attribute value "" matches any value.
         """
@@ -204,7 +204,7 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
 
 
 def _numbers(element: Element, key: str) -> list[float]:
-    """Return the numbers in the attribute `key` of an XML element.
+    """Return the numbers in the attribute `key` of an XML element as a list.
 
     Words that are not numbers are skipped; MuJoCo reports them as errors.
     """

@@ -51,7 +51,7 @@ class PointContacts(ContactCollector):
 
     @property
     def used(self) -> list[int]:
-        """The numbers of the static geoms that are touched."""
+        """The numbers of the static geoms that contact points can touch."""
         return sorted({surface for _, against in self.groups.values() for surface in against})
 
     def read(self) -> Touches:

@@ -82,7 +82,7 @@ class SolidContacts(ContactCollector):
         return shape
 
     def read(self) -> SolidsRead:
-        """Return the collision shapes, surfaces and collisions of all pairs that were added."""
+        """Return the collision shapes, surfaces and collisions for the Builder of all pairs that were added."""
         pairs = [pair for _, several in self.groups.values() for pair in several]
         used = sorted({g for pair in pairs for g in pair})
         names = self.own_names(used)
@@ -99,7 +99,7 @@ class SolidContacts(ContactCollector):
         return SolidsRead(shapes, surfaces, collisions)
 
     def own_names(self, used: list[int]) -> dict[int, str]:
-        """Return for each of the geoms `used` a name that no body and no other solid has.
+        """Return, for each of the geoms `used`, a name that no body and no other solid has.
 
         A collision may also name a solid by its body, or by its body and a number.
         """

@@ -48,7 +48,7 @@ Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags a
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
-    """Yield (reason, remedy, XML tags, XML attributes) for each unsupported force on bodies or joints of an MJCF model.
+    """Yield each unsupported force on bodies or joints of an MJCF model as (reason, remedy, XML tags, XML attributes).
 
     Tags and attributes identify the XML element with the force. `c` is the model that MuJoCo compiled.
     """
@@ -90,7 +90,7 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Yield (reason, remedy, XML tags, XML attributes) for each unsupported equality constraint.
+    """Yield each unsupported equality constraint as (reason, remedy, XML tags, XML attributes).
 
     Linear joint couplings and loop closures are supported. `c` is the model that MuJoCo compiled; `mimic` is the option
     of `load`.

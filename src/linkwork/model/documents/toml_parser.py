@@ -83,7 +83,7 @@ class Source:
 
     @property
     def top(self) -> Key:
-        """The location of the whole document, for messages about the document itself."""
+        """The location of the whole TOML document, for messages about the document itself."""
         return Key((), self)
 
     @cached_property

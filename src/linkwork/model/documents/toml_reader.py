@@ -184,7 +184,7 @@ class _DocumentReader(Reader):
         return choices[value]
 
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
-        """Return a table's values with degrees converted to radians and rotations to matrices (3, 3).
+        """Return the values of a TOML table with degrees converted to radians and rotations to matrices (3, 3).
 
         `given` are the values of the table by key, and `at` is its location in the document. Keys that are given twice,
         such as in degrees and in radians, are recorded as faults, and so are degrees for a joint of the kind `kind`

@@ -28,7 +28,7 @@ Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """Return the msgspec type `type_` of a TOML value, annotated with texts for error messages and editors.
+    """Return the msgspec type of a TOML value, `type_` annotated with texts for error messages and editors.
 
     `wanted` describes the expected value, such as "a number", and `about` its meaning. `more` are further arguments of
     msgspec's Meta, such as bounds.

@@ -340,7 +340,7 @@ class _UrdfReader(Reader):
         self.follow(node, name, type_)
 
     def end_of(self, joint: Element, role: str) -> str | None:
-        """Return the Builder's name of the parent or child link of a joint; `role` is "parent" or "child"."""
+        """Return the Builder's name of a joint's parent or child link; `role` is "parent" or "child"."""
         node = self.required(joint, role)
         link = self.attribute(node, "link")
         if node is not None and link == "world" and link not in self.link_names:

@@ -58,7 +58,7 @@ class Element:
 
 
 def shown(text: str, most: int = SHOWN) -> str:
-    """Return `text` as error messages show it: shortened to `most` characters, with unprintable characters escaped."""
+    """Return `text` for an error message: shortened to `most` characters, with unprintable characters escaped."""
     cut = text if len(text) <= most else text[:most] + "..."
     return visible(cut).replace("\n", "\\n")
 

@@ -42,11 +42,11 @@ class Actuator(Element):
         raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force [N m or N] for the control u at the state q, v, before gears and losses."""
+        """Return the motor's force [N m or N] for the control u in the state q, v, before gear ratio and losses."""
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
+        """Return the output force [N m or N] of the drive, after gear ratio and losses, for the motor force f.
 
         v (nv,) are the velocities of the mechanism. The force on velocity k is row[k] times the output force.
         """

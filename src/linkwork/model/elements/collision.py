@@ -63,7 +63,7 @@ class Collision(Element, section="collisions"):
     radius = rolling = spinning = 0.0  # a solid touches in points; `compliant_contact.ContactLaw` has these too
 
     def checked(self) -> Self:
-        """Return the collision with all fields checked; raise a ModelError for an invalid value.
+        """Return the collision with all its values checked; raise a ModelError for an invalid value.
 
         `completed` has replaced the omitted stiffness and damping of rigid contacts by zeros. If such a collision is
         checked again, they count as omitted.
@@ -103,7 +103,7 @@ class Collision(Element, section="collisions"):
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the normal stiffness [N/m] and damping [N s/m] of a point, linearized at the force `load` [N]."""
+        """Return the normal stiffness [N/m] and damping [N s/m] of one point, linearized at the force `load` [N]."""
         return force_law.slopes(self, load)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:

@@ -64,7 +64,7 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,) of the line on which the constraint holds the origin of the frame `to`, in the frame `at`.
+        """The direction (3,), in `at`, of the line on which the constraint holds the origin of the frame `to`.
 
         None for constraints without such a line.
         """

@@ -78,13 +78,13 @@ class Contact(Element, section="contacts"):
     acts_in_motion_only = True
 
     def several(self) -> Iterable[Self]:
-        """Return one contact for each point if `at` is an array (k, 3) of points, else the contact itself."""
+        """Return one contact for each point if `at` is an array (k, 3) of points, else this contact alone."""
         if not (isinstance(self.at, np.ndarray) and self.at.ndim == 2):
             return (self,)
         return [replace(self, name=f"{self.name} {number}", at=at) for number, at in enumerate(self.at, start=1)]
 
     def checked(self) -> Self:
-        """Return the contact with all fields checked; raise a ModelError for an invalid value.
+        """Return the contact with all its values checked; raise a ModelError for an invalid value.
 
         `completed` has replaced the omitted stiffness and damping of a rigid contact by zeros. If such a contact is
         checked again, they count as omitted.

@@ -35,7 +35,7 @@ def damping() -> Any:
 
 
 def tangential_stiffness() -> Any:
-    """Return the definition of the key `tangential_stiffness` [N/m], between a sticking contact and its anchor."""
+    """Return the definition of the key `tangential_stiffness` [N/m] of the spring between a contact and its anchor."""
     about = "Stiffness along the surface; by default equal to `stiffness`"
     kind = finite("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, same_as="stiffness")
@@ -54,19 +54,19 @@ def friction() -> Any:
 
 
 def rest_speed() -> Any:
-    """Return the definition of the key `rest_speed` [m/s]."""
+    """Return the definition of the key `rest_speed` [m/s], the slip speed below which a contact sticks."""
     about = "Sliding speed below which the contact sticks"
     return key(positive("m/s").with_rules(NOT_NEGATIVE), about, default=REST_SPEED, kw_only=True, parameter=True)
 
 
 def restitution() -> Any:
-    """Return the definition of the key `restitution`, from 0 to 1."""
+    """Return the definition of the key `restitution`, the coefficient of restitution from 0 to 1."""
     about = "Normal speed after an impact divided by the speed before it, from 0 to 1; for rigid contacts only"
     return key(fraction(), about, default=0.0, kw_only=True, parameter=True)
 
 
 def dissipation() -> Any:
-    """Return the definition of the key `dissipation` [s/m]."""
+    """Return the definition of the key `dissipation` [s/m], Hunt and Crossley's damping factor."""
     about = "Dissipation of the Hunt-Crossley normal force; the stiffness is then in N/m^1.5"
     return key(not_negative("s/m"), about, default=None, kw_only=True)
 

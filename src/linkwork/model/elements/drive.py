@@ -137,7 +137,7 @@ class Drive(Actuator, section="drives"):
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force f [N m or N] for the control u at the state q, v, before gears and losses.
+        """Return the motor's force f [N m or N] for the control u in the state q, v, before gear ratio and losses.
 
         Terms with zero coefficients are left out, so that they add no operations to a traced graph.
         """
@@ -153,14 +153,14 @@ class Drive(Actuator, section="drives"):
         return _clipped(f, self.force_limits)
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the output force [N m or N] of the drive, after gears and losses, for the motor force f.
+        """Return the output force [N m or N] of the drive, after gear ratio and losses, for the motor force f.
 
         v (nv,) are the velocities of the mechanism. The force on velocity k is row[k] times the output force.
         """
         return self._after_losses(f, v) * self.gear
 
     def _after_losses(self, f: Number, v: Array) -> Number:
-        """Return the motor force f [N m or N] after losses, before the gear multiplies it.
+        """Return the motor force f [N m or N] after losses, before the gear ratio multiplies it.
 
         The losses reduce the power that the driven side receives. Near rest they fade to zero, as dry friction does, so
         that forces stay continuous. Losses are never negative.

@@ -107,7 +107,7 @@ class Element:
         return any(type(one).__module__.partition(".")[0] != PACKAGE for one in (self, *own))
 
     def lacks(self, required: str) -> LinkworkError:
-        """Return the error to raise if a user's element class does not define the method or property `required`."""
+        """Return the error for a user's element class that does not define the method or property `required`."""
         return LinkworkError(
             f"{self.label}: its class {type(self).__name__!r} must define {required!r}; "
             "see docs/contributing.md for examples"
@@ -130,7 +130,7 @@ class Element:
         return self._with(found).completed()
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        """Return a copy of the element with new values of some fields, or the same object if nothing changes."""
+        """Return a copy of the element with new values of some fields, or the element itself if nothing changes."""
         new = {name: value for name, value in values.items() if value is not getattr(self, name)}
         return replace(self, **new) if new else self
 
@@ -229,7 +229,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits `value` of the field `one`, because an omitted field gets this value."""
+        """Return whether a TOML document omits `value` of the field `one`, because readers assume this value."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:

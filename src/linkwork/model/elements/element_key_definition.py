@@ -46,7 +46,7 @@ class Kind(ABC):
 
     @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the value `value` of a user in the form that the element stores; raise a ModelError if it is invalid.
+        """Return the user's value `value` in the form that the element stores; raise a ModelError if it is invalid.
 
         Messages call the field `key` and the element `element`.
         """

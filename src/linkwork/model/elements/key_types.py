@@ -227,7 +227,7 @@ gear_ratios = _Numbers(list[float], "a list of numbers", python="sequence of flo
 
 
 class _ByJoint(Kind):
-    """Kind of field with one number for each velocity of several joints, stored as (joint name, array (nv,)) pairs."""
+    """Kind of field with numbers for the velocities of several joints, stored as (joint name, array (nv,)) pairs."""
 
     def checked(self, value: Any, key: str, element: str) -> tuple[tuple[str, Array], ...]:
         given = dict(value) if isinstance(value, tuple) and all(map(_is_pair, value)) else value

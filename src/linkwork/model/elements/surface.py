@@ -32,7 +32,7 @@ _SHAPE = ClassKind(
 
 
 class Surface(Element, section="surfaces"):
-    """A surface that contacts can touch: a `shape` fixed to `body` (a body, a welded part or the world) at `place`."""
+    """A surface that contacts can touch: a `shape` at the pose `place` on a body, a welded part or the world."""
 
     shape: SurfaceShape = key(_SHAPE, "Shape of the surface")
     body: str = key(body_name(), 'Body that the surface is fixed to: a body, a welded part or "world"', default="world")

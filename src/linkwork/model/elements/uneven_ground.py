@@ -38,7 +38,7 @@ RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; th
 
 
 class _Newton(NamedTuple):
-    """Newton's matrix for the foot point (nearest point) on a surface of height h(x, y), and its inverse.
+    """Newton's matrix H (2, 2) for the nearest point (foot point) on a surface of height h(x, y), and its inverse.
 
     Half the squared distance of a point at `above` [m] over the surface has the second derivatives
     H = I + s s^T - above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, as
@@ -52,7 +52,7 @@ class _Newton(NamedTuple):
 
     @staticmethod
     def of(above: Number, slopes: Array, curvature: Array) -> _Newton:
-        """Return the matrix for a point at `above` [m] over a surface with `slopes` (2,) and `curvature` (2, 2)."""
+        """Return Newton's matrix of a point at `above` [m] over a surface with `slopes` (2,), `curvature` (2, 2)."""
         (p, q), K = slopes, curvature
         flat = (1.0 + p * p, p * q, 1.0 + q * q)
         full = (flat[0] - above * K[0][0], flat[1] - above * K[0][1], flat[2] - above * K[1][1])
@@ -63,12 +63,12 @@ class _Newton(NamedTuple):
         return _Newton(full, (yy / det, -xy / det, xx / det), convex)
 
     def solve(self, x: Number, y: Number) -> Array:
-        """Return H^-1 (x, y), of shape (2,)."""
+        """Return the solution H^-1 (x, y) (2,) of Newton's equations."""
         xx, xy, yy = self.inverse
         return np.array([xx * x + xy * y, xy * x + yy * y])
 
     def step(self, x: Number, y: Number, size: Number) -> Array:
-        """Return Newton's step (2,) [m] towards the foot point.
+        """Return Newton's step (2,) [m] towards the foot point, the nearest point of the surface.
 
         (x, y) [m] is minus the gradient of half the squared distance. If H is not positive definite, the gradient may
         be zero on a ridge between two foot points. The step then has a further part along the eigenvector of the
@@ -152,12 +152,12 @@ class HeightField:
 
     @cached_property
     def cell(self) -> Array:
-        """Size (2,) [m] of a cell of the grid along x and y."""
+        """Size (2,) [m] of a cell of the height field's grid along x and y."""
         return np.array(self.size) / (np.array(self._table.shape) - 1)
 
     @cached_property
     def lean(self) -> Array:
-        """Largest sine (2,) of the angle between normals and the z axis in the planes xz and yz.
+        """Largest sine (2,) of the angle between surface normals and the z axis, in the planes xz and yz.
 
         A foot point at the distance d is not farther than d times these numbers along x and y. The slope of a bilinear
         cell is largest on its edges.
@@ -177,7 +177,7 @@ class HeightField:
         return self._patch(i, j).height(ax - i, ay - j)
 
     def near(self, p: Array, radius: float = 0.0) -> Near:
-        """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
+        """Return the distance [m] of the point p (3,) [m] to the ground, and normal and curvature at its foot point.
 
         The foot point is the nearest point in the cell below p and in its neighbours: one on each side, or more if the
         foot point of a ball of the given `radius` [m] can be farther away. Distances larger than the radius, inside or
@@ -214,7 +214,7 @@ class HeightField:
         return (x + 0.5 * sx) / wx, (y + 0.5 * sy) / wy
 
     def _patch(self, i: Number, j: Number) -> _Patch:
-        """Return the cell between the grid points i, i + 1 and j, j + 1.
+        """Return the cell of the height field between the grid points i, i + 1 and j, j + 1.
 
         Outside the grid, the heights are those of the edge.
         """
@@ -237,11 +237,11 @@ class _Patch(NamedTuple):
     twist: Number
 
     def height(self, s: Number, t: Number) -> Number:
-        """Return the height [m] at s and t."""
+        """Return the height [m] of the cell at the coordinates s and t."""
         return self.corner + self.along_x * s + (self.along_y + self.twist * s) * t
 
     def foot(self, x: Number, y: Number, z: Number) -> tuple[Number, Number, Number]:
-        """Return s and t of the foot point of a point x, y, z [m], and the squared distance between both [m^2].
+        """Return s and t of the foot point (nearest point) of a point x, y, z [m], and the squared distance [m^2].
 
         For a given s, the foot point on the straight line along t has a closed form. The squared distance to it, as a
         function of s, is minimized by Newton's method. It can have two minima in a cell with a large twist, so the
@@ -268,22 +268,22 @@ class _Patch(NamedTuple):
         return s, self._along(s, y, z), self._squared(s, x, y, z)
 
     def _squared(self, s: Number, x: Number, y: Number, z: Number) -> Number:
-        """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s."""
+        """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s on the cell."""
         apart = self._apart(s, self._along(s, y, z), x, y, z)
         return dot(apart, apart)
 
     def _along(self, s: Number, y: Number, z: Number) -> Number:
-        """Return t of the foot point on the line of constant s, for a point at y and z [m]."""
+        """Return t of the foot point on the cell's line of constant s, for a point at y and z [m]."""
         wy, rise = self.width[1], self.along_y + self.twist * s
         t = (y * wy + (z - (self.corner + self.along_x * s)) * rise) / (wy * wy + rise * rise)
         return minimum(maximum(t, 0.0), 1.0)
 
     def _apart(self, s: Number, t: Number, x: Number, y: Number, z: Number) -> Array:
-        """Return the vector (3,) [m] from the point of the cell at s and t to the point x, y, z [m]."""
+        """Return the vector (3,) [m] from the cell's point at s and t to the point x, y, z [m]."""
         return np.array([x - s * self.width[0], y - t * self.width[1], z - self.height(s, t)])
 
     def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
-        """Return distance and normal of the point x, y, z [m], which has the foot point s, t.
+        """Return distance [m] and normal (3,) of the point x, y, z [m], whose foot point on the cell is s, t.
 
         If the foot point is on an edge or a corner of the cell and the line to it is not along the normal of the cell,
         the distance is that to the edge or corner. The point is at `above` [m] over the ground; `round_off` [m] is the
@@ -344,7 +344,7 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the distance [m] of the point p (3,) [m] to the ground, the normal at its foot point and its bend.
+        """Return the distance [m] of the point p (3,) [m] to the ground, and normal and curvature at its foot point.
 
         Newton's method minimizes the squared distance, with the step halved while the distance does not decrease. It
         starts at the nearest of five points: the vertical projection, and four others for narrow valleys.
@@ -356,7 +356,7 @@ class Ground:
             return np.array([-dx, -dy, z - height])
 
         def visit(best: Array, step: Array, least: Number) -> tuple[tuple[Array, Array, Number], Condition]:
-            """Evaluate the ground at offset `best` + `step` (2,) [m] from p; return the next offset and step."""
+            """Evaluate the ground at the offset `best` + `step` (2,) [m] from p; return the next offset and step."""
             u, v = best + step
             ground = self._second_order(x + u, y + v)
             over = z - ground.value

@@ -131,7 +131,7 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 
 
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
-    """Yield a fault for each invalid joint of a clutch or ratchet, and if its two sides always move together.
+    """Yield a fault for each invalid joint of a clutch or ratchet, and one if its two sides always move together.
 
     `what` is the kind of element and `name` its name. `sides` maps the role of each side, such as "a", to the joint or
     weighted sum of joints on this side. `draft` is the content of the Builder before `build`.

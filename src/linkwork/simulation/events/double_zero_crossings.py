@@ -25,7 +25,7 @@ AT_ONCE = 1e-6  # fraction of the step that is tried if a function is negative a
 
 
 class Dips(NamedTuple):
-    """Values (g,) and slopes (g,) [1/s] of one function for each of g latches and guards, at one end of a step.
+    """Values (g,) and slopes (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
 
     The function of an armed latch or guard is its event function. The function of a guard that is not armed is the
     distance from the value at which the guard is armed again. It is negative where the latch or guard switches, or
@@ -37,7 +37,7 @@ class Dips(NamedTuple):
 
 
 def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
-    """Return values and slopes (2 g,) of `Dips` in the state `now` at t [s], with updated arming states.
+    """Return `Dips` as one array (2 g,) in the state `now` at t [s], with updated arming states.
 
     `system` has the present modes, a (nv,) are the accelerations, and `values` are the values of the guards.
     """
@@ -58,7 +58,7 @@ def _functions(system: System, q: Array, values: list[Number], armed: Array) -> 
 
 
 def count_of(system: System) -> int:
-    """Return the number of latches and guards of a system, which have values and slopes in `Dips`."""
+    """Return the number of latches and guards whose event functions `Dips` contains."""
     return len(system.mechanism.self_switching) + len(system.guards)
 
 
@@ -68,7 +68,7 @@ def dips_in(watched: Array, count: int) -> Dips:
 
 
 def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
-    """Return the fraction of a step at which a function may be negative although it is positive at the end; else 1.
+    """Return the fraction of a step at which an event function may be negative though positive at the end; else 1.
 
     The fraction is that of the first minimum of the cubics with the values and slopes at both ends of a step of
     `duration` [s], or of the beginning of the step if a function is negative there. A function that is negative at the

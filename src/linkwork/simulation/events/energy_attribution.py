@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Share(NamedTuple):
-    """The part of an impact that one event has: `energy` [J] gained, `impulse` [N s or N m s], and `gap` [m or rad].
+    """Share of one event in an impact: energy gain `energy` [J], `impulse` [N s or N m s], and `gap` [m or rad].
 
     `gap` is the loop closure error that was removed.
     """

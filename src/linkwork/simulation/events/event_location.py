@@ -59,7 +59,7 @@ class Bracket(NamedTuple):
     side: Number
 
     def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
-        """Return the smaller bracket after a trial step to the time `to`, with event functions `functions` (k,) there.
+        """Return the smaller bracket after a trial step to the time `to`, with event functions (k,) there.
 
         `solved` is 1 if the equations of the trial step were solved, else 0.
         """
@@ -86,7 +86,7 @@ class Bracket(NamedTuple):
         return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
 
     def following(self, root: Number, behind: Number) -> Number:
-        """Return the next trial time: just after the estimate `root`, at least `behind` after `low`, at most `high`.
+        """Return the next trial time: just after `root`, at least `behind` after `low`, and at most `high`.
 
         All times are fractions of the step.
         """

@@ -85,7 +85,7 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `watched`.
+    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
     After them, `watched` has the values and slopes of latches and guards; see `double_zero_crossings.Dips`. The last
     entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The

@@ -71,7 +71,7 @@ def impact(
     iterations: int = ITERATIONS,
     decided: Sequence[Condition] | None = None,
 ) -> Impact:
-    """Return the state after the impulses that make it satisfy all engaged constraints.
+    """Return the state after the impulses that make the velocities satisfy all engaged constraints.
 
     Impulses along the constraint rows remove the velocities that violate them; `iterations` of Newton's method remove
     small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free (S0
@@ -170,7 +170,7 @@ class ConstrainedMotion(NamedTuple):
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N or N m] of each loop and velocity constraint; see `constrained_motion`."""
+    """Return the force (n,) [N or N m] of each loop and velocity constraint, by `constrained_motion`."""
     return constrained_motion(system, t, now, held).forces
 
 

@@ -125,7 +125,7 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
 
 
 def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
-    """Return a hint for a `verb` that does not suit the element `name`: the verbs that do; empty if there is none.
+    """Return a hint if `verb` does not suit the element `name`: the verbs that do; an empty text if there are none.
 
     If the element has verbs that set the same value as `verb`, as "engage" and "close" do, the hint lists only these.
     """
@@ -139,7 +139,7 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return the element kinds among `sections` that an error message lists.
+    """Return those element kinds among `sections` that an error message lists.
 
     The result has the kinds that linkwork defines, and the user-defined kinds that the mechanism has.
     """

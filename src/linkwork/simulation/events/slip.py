@@ -27,7 +27,7 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with all slipping constraints released; `slip` (n,) are the slip directions."""
+    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions."""
     pairs = zip(mechanism.bounded, slip, strict=True)
     engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
     return mechanism.varied(engaged) if engaged else mechanism

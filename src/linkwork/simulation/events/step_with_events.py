@@ -54,7 +54,7 @@ class _Events:
         self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
 
     def switching(self, t: Number) -> Switching:
-        """Return the functions for the event search in a step from time t [s]: substep, event functions, effects."""
+        """Return the functions of the event search in a step from time t [s]: substep, event functions, effects."""
         return Switching(
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,

@@ -112,7 +112,7 @@ class ContactSwitching:
         self.force_laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state `now` at the start of the step, with every contact apart, sliding or sticking.
+        """Return the state `now` at the start of the step, with each contact in the mode apart, sliding or sticking.
 
         Contact states that occur only at the end of a step are replaced by one of these three states.
         """

@@ -19,7 +19,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):
-    """Substeps of a composed step: their lengths `parts`, as fractions of the step with the sum 1, and its order."""
+    """Substeps of a composed step: `parts`, their lengths as fractions of the step (with the sum 1), and its order."""
 
     name: str
     order: int

@@ -108,14 +108,14 @@ class Interval:
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """Return the pose increments of the joints for a joint motion dv (nv,), and the position at its end."""
+        """Return the pose increments of the joints for a joint motion dv (nv,), and the position after the step."""
         tree_motion = self.mechanism.tree_velocity(dv)
         joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
     def evaluate(self, dv: Array) -> MotionEvaluation:
-        """Return the residual, the momentum and the loads for a joint motion dv (nv,) through the step."""
+        """Return the residual, the momentum and the external loads for a joint motion dv (nv,) in the step."""
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
@@ -290,7 +290,7 @@ class Interval:
         return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
-        """Return minus the derivative (nv, nv) of half the controller and stop impulses by the motion dv (nv,).
+        """Return minus the derivative (nv, nv) of half the impulses of controller and stops by the motion dv (nv,).
 
         The forces are `System.force_laws`: those of controllers, joint stops and force elements.
         """
@@ -319,7 +319,7 @@ class Interval:
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """Return the dense solver of Newton's equations, for mimic joints or contacts that couple bodies.
+        """Return the dense solver of Newton's equations, for mimic joints or for contacts that couple bodies.
 
         It maps a momentum residual (nv,) to a change of the joint motion dv (nv,). The inertia is that at the start of
         the step. `touching` are the contact loads, if any; `by_motion` (nv, nv) is minus the derivative of the impulses

@@ -75,7 +75,7 @@ def stages(
     f: Array,
     window: Array,
 ) -> Array:
-    """Evaluate `count` consecutive stages of a step.
+    """Evaluate `count` consecutive stages of a step of "dop853".
 
     `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
     relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are

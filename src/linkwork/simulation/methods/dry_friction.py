@@ -57,7 +57,7 @@ class Friction(NamedTuple):
 
     @classmethod
     def at(cls, v: Array, limits: Array) -> Friction:
-        """Return the first guess of the friction at velocities v (nv,): zero velocities stick, the others slip.
+        """Return the first guess of the friction at velocities v (nv,): joints at rest stick, all others slip.
 
         `limits` (nv,) [N m s or N s] are the largest friction impulses of the step.
         """

@@ -15,7 +15,7 @@ LESS = 1.0 - 1e-6  # factor by which a share is smaller than the energy allows, 
 
 
 class PushOut(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) after a push-out, and its work [J]."""
+    """State after a push-out: coordinates q (nq,) and velocities v (nv,), and the work [J] of the push-out."""
 
     q: Array
     v: Array

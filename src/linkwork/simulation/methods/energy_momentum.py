@@ -42,7 +42,7 @@ AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kic
 
 
 class Search(NamedTuple):
-    """Iterate of the secant method for the energy impulse, which balances the energy; its factor is called the kick.
+    """Iterate of the secant method for the energy impulse, which balances the energy; `kick` is its factor.
 
     `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
     relative energy error is `error`. `tried` is the number of kicks tried, `iterations` that of corrections of the
@@ -109,7 +109,7 @@ class EnergyMomentum(Variational):
         return found._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of `unknown` (nv + nh + 1,): joint motion dv (nv,), multipliers (nh,) and kick.
+        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,), energy impulse's factor.
 
         The kick is the factor of the energy impulse, which balances the energy.
         """
@@ -171,7 +171,7 @@ class EnergyMomentum(Variational):
     def _next_kick(
         self, last: Search, solve: NewtonSolver, history: IterationHistory | None
     ) -> tuple[Search, Condition]:
-        """Return the search after corrections of its trial motion, and whether Newton's matrix must be factored again.
+        """Return the next iterate of the energy search, and whether Newton's matrix must be factored again.
 
         `last` is the search before. If the trial has converged, the secant method gives the next kick, the factor of
         the impulse that balances the energy. `solve` solves Newton's equations, and `history` receives the residual of
@@ -206,7 +206,7 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of the same motion, with the factor of the energy impulse increased by `kick`."""
+    """Return the momentum balance of the same motion after the energy impulse's factor is increased by `kick`."""
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 
@@ -261,7 +261,7 @@ class EnergyBalance:
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
-        """Return the relative energy error at which the search may end if the error no longer decreases.
+        """Return the relative energy error at which the search may end when the error stops decreasing.
 
         `scale` [J] is the energy to which the error is relative.
         """

@@ -20,7 +20,7 @@ NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
 def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
-    """Return the derivative (nv, nv) of forces(x) (nv,) by x (nv,); entries are 0.0 if a force does not depend on x.
+    """Return the derivative (nv, nv) of forces(x) (nv,) by x (nv,); it is 0.0 for a force that does not depend on x.
 
     The derivative is exact for traced numbers, and a difference quotient for floats. If the traced function has too
     many operations, the result is zero: Newton's method converges to the same solution with any derivative.

@@ -78,7 +78,7 @@ ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
 
 
 def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
-    """Return a dense solver of Newton's equations with constraint rows.
+    """Return a dense solver of Newton's equations that include constraint rows.
 
     `solve` solves the equations without constraint rows, for right-hand sides (nv,) or (nv, k).
     """

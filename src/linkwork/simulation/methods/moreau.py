@@ -133,7 +133,7 @@ class MidStepContact(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """The contact's blocks for the impulse solver: force, then rolling and spinning friction if it has them."""
+        """The contact's blocks for the impulse solver: force, and rolling and spinning friction if present."""
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
@@ -151,7 +151,7 @@ class MidStepContact(NamedTuple):
         return self.facing.K @ v + self.facing.drift
 
     def terms(self, first: Condition, slip: Array, drift: Array) -> Array:
-        """Return the terms (7,) of a pass of the step: coefficient of friction, and the drifts of six rows.
+        """Return the values (7,) that change between the passes of a step: coefficient of friction, drifts of six rows.
 
         A contact that slid in the last step has the dynamic coefficient until its slip stops or reverses. All other
         contacts, also those that have just closed, stick if the static coefficient is large enough for that, and
@@ -169,7 +169,7 @@ class MidStepContact(NamedTuple):
         return np.array([where(rests, static, dynamic), drift[0], *along, *drift[3:]])
 
     def with_terms(self, terms: Array) -> MidStepContact:
-        """Return the contact with the coefficient of friction and the drifts of its rows from `terms` (7,)."""
+        """Return the contact with the coefficient of friction and the row drifts given in `terms` (7,)."""
         impact = self.approach + terms[1]  # speed of approach at the start of the step
         bounce = where(impact > self.slow, self.contact.restitution * impact, 0.0)
         return self._replace(
@@ -212,7 +212,7 @@ def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) 
 
 
 def pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first: Condition, v: Array) -> Array:
-    """Return the terms (n, 7) of all contacts for a pass of the step: coefficient of friction, drifts of six rows.
+    """Return `terms` (n, 7) of all contacts for a pass of the step: coefficient of friction, drifts of six rows.
 
     The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
     mid-step to the end in free flight, from the velocities v (nv,) after the last pass: three for the force, then
@@ -304,7 +304,7 @@ def may_bounce(contact: ContactLaw) -> bool:
 
 
 class PushOut(NamedTuple):
-    """Coordinates q (nq,) after contact penetration was removed, and the work [J] of this correction."""
+    """Coordinates q (nq,) after the removal of contact penetration, and the work [J] of this correction."""
 
     q: Array
     work: Number
@@ -313,7 +313,7 @@ class PushOut(NamedTuple):
 def push_out_distances(
     m: Mechanism, there: list[MidStepContact], p: Sequence[Array], v: Array, h: Number
 ) -> list[Number]:
-    """Return for each contact at rest in a surface the distance [m] to push it out at the end of a step h [s].
+    """Return, for each contact at rest in a surface, the distance [m] by which a step h [s] pushes it out.
 
     The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
     contacts separate without a correction. `there` are the contact pairs at mid-step, p the impulses of all blocks, and
@@ -346,7 +346,7 @@ def one_way_rows(
 
 
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
-    """Return the coordinates q (nq,) moved out of penetration, by at least given distances [m or rad] along rows.
+    """Return the coordinates q (nq,) after a push-out of at least the given distances [m or rad] along rows.
 
     `pushes` are pairs of constraint rows and a distance. The motion is the smallest one in the kinetic-energy metric.
     The velocities v (nv,) do not change.

@@ -38,7 +38,7 @@ class Middle:
     M: Array
 
     def loads(self, v: Array) -> Loads:
-        """Return the external loads at mid-step, if the velocities after the impulses are v (nv,)."""
+        """Return the external loads at mid-step, for velocities v (nv,) after the impulses."""
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
@@ -74,7 +74,7 @@ def middle_of_step(system: System, t: Number, now: StepState, h: Number, held: A
 
 
 def resting_speed(m: Mechanism, h: Number) -> Number:
-    """Return the speed [m/s] that gravity adds in a step h [s]: slower contacts come to rest instead of bouncing.
+    """Return the resting speed [m/s], below which contacts do not bounce: the speed that gravity adds in a step h [s].
 
     Their bounces would last less than two steps.
     """

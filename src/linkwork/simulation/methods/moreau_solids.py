@@ -119,20 +119,20 @@ class _RowsBesideSolids(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """All blocks of rows for the impulse solver."""
+        """All constraint blocks for the impulse solver."""
         return [*self.boxes, *(block for one in self.points for block in one.blocks)]
 
     def impulses(self, p: Array) -> list[Array]:
-        """Return the impulses of each block, from those of all blocks (n,)."""
+        """Return a list with the impulses of each block, from the impulses of all blocks (n,)."""
         return split_by_block(self.blocks, p) if self.blocks else []
 
     def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
-        """Return the terms (n, 7) of the point contacts for a pass of the step; see `moreau.pass_terms`."""
+        """Return the pass-dependent values (n, 7) of the point contacts; see `moreau.pass_terms`."""
         found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
         return found.reshape(-1, TERMS)
 
     def with_terms(self, terms: Array) -> _RowsBesideSolids:
-        """Return the same rows with the terms (n, 7) of a pass of the step."""
+        """Return the same rows with the pass-dependent values `terms` (n, 7)."""
         return self._replace(points=[one.with_terms(row) for one, row in zip(self.points, terms, strict=True)])
 
 
@@ -150,7 +150,7 @@ def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) ->
 
 
 def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfterImpulses) -> Array:
-    """Return the displacement (nv,) that moves resting solids and points out of penetration.
+    """Return the displacement (nv,) that moves resting solids and contact points out of penetration.
 
     Solids are separated first; the displacement for points and ratchets is then added.
     """

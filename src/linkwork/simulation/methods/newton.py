@@ -27,7 +27,7 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Round-off thresholds for the size of Newton corrections; smaller corrections end the iteration.
+    """Round-off thresholds for Newton corrections; corrections below them end the iteration.
 
     A correction that is smaller than the last one ends the iteration if it is at most `sure` (plus CLOSE times the
     unknown). After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller than

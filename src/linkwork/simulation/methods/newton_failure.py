@@ -39,7 +39,7 @@ class FailedStep(NamedTuple):
 
 
 class Unsolved(NamedTuple):
-    """Diagnosis of a step whose equations were not solved: its residuals, and the joint or loop with the largest.
+    """Diagnosis of a step whose equations were not solved: residuals, and the joint or loop with the largest one.
 
     `history` has the relative residual after every iteration; if not `complete`, only of the first iterations. `worst`
     names the joint or loop.
@@ -77,7 +77,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 
 
 def solved_step(step: FailedStep) -> float | None:
-    """Return a smaller step h / 2^k [s] that solves the interval of a failed step h, tried in plain Python.
+    """Return a smaller step h / 2^k [s] with which plain Python solves the interval of a failed step h; None if none.
 
     The result is None if no such step was found in SHORTER_SECONDS.
     """

@@ -44,7 +44,7 @@ class SolidsAfterImpulses:
         return np.concatenate(pairs.selection.visit(add, np.zeros(3), np.zeros(3)))
 
     def push_out(self) -> Array:
-        """Return the displacement (nv,) that moves resting solids out of each other.
+        """Return the displacement (nv,) that moves resting solids out of penetration.
 
         The depth that gravity causes in a step remains; see `moreau.push_out_distances`. A contact that bounces with
         the restitution e has fallen too far by its depth d, because the impact is found late. It is moved out by (1 -

@@ -39,7 +39,7 @@ MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
 
 
 class BodiesAtMidStep(NamedTuple):
-    """The bodies with solids: their body `numbers`, world `poses` of all bodies, and `rows`, their motions as rows."""
+    """Bodies with solids: their `numbers`, the world `poses` of all bodies, and their motions as rows of `rows`."""
 
     numbers: Sequence[int]
     poses: Sequence[Transform]
@@ -47,7 +47,7 @@ class BodiesAtMidStep(NamedTuple):
 
 
 class SolidsAtMidStep(NamedTuple):
-    """All solid pairs in the middle of a step: the touching ones, and what else the step needs of each pair.
+    """All solid pairs in the middle of a step: the touching pairs, and what the step needs of every pair.
 
     `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
     the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
@@ -66,7 +66,7 @@ class SolidsAtMidStep(NamedTuple):
     slow: Number
 
     def starts_inside(self, h: Number) -> Condition:
-        """Return whether no pair touched in an earlier step although some pairs overlapped before this step h [s].
+        """Return whether no pair touched in earlier steps, but some pairs overlapped before this step h [s].
 
         The contact memory of a run without contacts so far says that all points have been apart since the time 0.
         """
@@ -92,7 +92,7 @@ class SolidsAtMidStep(NamedTuple):
         return friction, restitution
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
-        """Return the same pairs with other contact conditions."""
+        """Return the same pairs with the given contact conditions."""
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 

@@ -43,7 +43,7 @@ class StepDerivatives(NamedTuple):
 
 
 class StepMap:
-    """One integration step as a map of states (nq + nv,) under joint forces (nv,), with its derivatives.
+    """One integration step as a map of states (nq + nv,) under joint forces (nv,), and the map's derivatives.
 
     `system(*changes)` returns the system to step; `changes` has the shapes of its arguments. `name` distinguishes this
     system in kernel names.
@@ -82,7 +82,7 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives of one substep: by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
+        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
 
         `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
         step size and the arguments of `system`.

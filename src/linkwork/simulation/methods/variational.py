@@ -86,7 +86,7 @@ class Guess(NamedTuple):
 
     @property
     def done(self) -> Condition:
-        """Whether no further correction is made: the iteration has converged or has reached the iteration limit."""
+        """Whether the iteration ends: it has converged or has reached the iteration limit."""
         return (self.ended > 0.0) | (self.iterations >= ITERATIONS)
 
 
@@ -161,7 +161,7 @@ class Variational:
         return np.concatenate([balance.residual, balance.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution `unknown` (nv + nh,): motion and multipliers."""
+        """Return the state at the end of the step, given the solution `unknown` (nv + nh,): motion, multipliers."""
         balance = self.evaluated(*self.split(unknown)).balance
         return self.end_state(unknown[: self.mechanism.nv], balance)
 
@@ -195,7 +195,7 @@ class Variational:
         return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground]))
 
     def _touched(self, work: Array) -> Array:
-        """Return the work and the impulse of the ground (7,) from the changes of the work ledger, or an empty array.
+        """Return work and ground impulse (7,) from changes of the work ledger; empty if there is no ledger.
 
         Only these entries are stored in each iteration.
         """
@@ -250,7 +250,7 @@ class Variational:
     def _corrected(
         self, last: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Condition]:
-        """Return the iterate after one correction of `last`, and whether Newton's matrix must be factored again.
+        """Return the iterate corrected with the factors of `last`, and whether Newton's matrix must be factored again.
 
         `solve` solves Newton's equations, and `history` receives the residual of the iteration. `kick` is the factor of
         the impulse that balances the energy, 0 except for energy-momentum steps.

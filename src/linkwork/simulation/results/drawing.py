@@ -48,7 +48,7 @@ class View(NamedTuple):
     names: tuple[str, str] | None
 
     def of(self, points: Array) -> Array:
-        """Return world points (..., 3) [m] projected to the plane of the drawing (..., 2) [m]."""
+        """Return world points (..., 3) [m] projected onto the drawing plane, (..., 2) [m]."""
         return points @ np.column_stack([self.right, self.up])
 
 
@@ -319,7 +319,7 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order.
+    """Return the mean coordinate [m] of a body along the direction `away` from the viewer, which orders the drawing.
 
     X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are the points of
     the body in its frame.
@@ -406,7 +406,7 @@ def _color(bones: Skeleton, number: int) -> Color:
 
 
 def _at(X: Array, place: Place) -> Array:
-    """Return the world position (3,) [m] of a point `place` on a body, given as (body number, point (3,) [m]).
+    """Return the world position (3,) [m] of a body-fixed point `place`, given as (body number, point (3,) [m]).
 
     X (nbodies + 1, 4, 4) are the body poses.
     """

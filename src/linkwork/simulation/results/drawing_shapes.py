@@ -39,7 +39,7 @@ def solids_of(body: Body) -> list[Solid]:
 
 
 def _hull(shape: Shape) -> tuple[Array, list[Array]]:
-    """Return points (n, 3) [m] in the shape's frame whose convex hull is the shape, and its edges (k, 3) [m]."""
+    """Return points (n, 3) [m] whose convex hull is the shape, and its edges (k, 3) [m], in the shape's frame."""
     match shape:
         case Box(size):
             signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1], [1, 1]])

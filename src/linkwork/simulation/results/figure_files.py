@@ -42,7 +42,7 @@ def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def save_figure(figure: Figure, file: Path | None) -> None:
-    """Write a figure to `file`, or do nothing if it is None; a failed write leaves no partial file."""
+    """Write a figure to `file`; do nothing if `file` is None. A failed write leaves no partial file."""
     if file is None:
         return
     try:

@@ -219,7 +219,7 @@ def _joint_limits(run: RunData) -> Row:
 
 
 def _range(joint: Joint, d: int) -> float:
-    """Return the range [rad or m] of coordinate d of a joint, or an assumed range if it has only one limit."""
+    """Return the range [rad or m] of joint coordinate d, or an assumed range if the joint has only one limit."""
     width = joint.upper[d] - joint.lower[d]
     if np.isfinite(width) and width > 0.0:
         return float(width)

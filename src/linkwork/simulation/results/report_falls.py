@@ -111,7 +111,7 @@ def _solids_fallen(
 
 
 def _below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
-    """Return whether a solid can no longer meet another one, `ground`, by falling along `down` (3,).
+    """Return whether a solid that falls along `down` (3,) can no longer meet the solid `ground`.
 
     The ground has the rotation R (3, 3); `apart` (3,) [m] leads from its centre to that of the solid, and `extents`
     (2,) [m] are those of the solid and of the ground along `down`. A solid below a plane is inside of it.
@@ -150,7 +150,7 @@ def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
 
 
 def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
-    """Return whether a contact can no longer meet its surface by falling along `down` (3,).
+    """Return whether a contact that falls along `down` (3,) can no longer meet its surface.
 
     `at` is its kinematics, and `poses` are the world poses of all bodies.
     """
@@ -163,7 +163,7 @@ def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down:
 
 
 def _extent(surface: Surface, along: Array) -> float:
-    """Return how far a shape reaches from its origin in a direction `along` (3,) of its frame [m]."""
+    """Return the distance [m] that a shape extends from its origin along a direction `along` (3,) in its frame."""
     shape = surface.shape
     if isinstance(shape, Box):
         return float(0.5 * np.abs(along) @ np.asarray(shape.size))

@@ -32,7 +32,7 @@ def touches_world(mechanism: Mechanism) -> bool:
 
 
 def why_not_with_ground(run: RunData) -> str:
-    """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches it."""
+    """Return the reason why the impulse of the ground is unknown; empty if it is known or nothing touches it."""
     if not touches_world(run.mechanism):
         return ""
     label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
@@ -75,7 +75,7 @@ def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]
 
 
 def _reaches(mechanism: Mechanism) -> Iterator[float]:
-    """Yield how far [m] the contacts of each pair are from the origin of the body that they are fixed to."""
+    """Yield the distances [m] of the contacts of each pair from the origin of the body to which they are fixed."""
     for contact, _ in mechanism.contact_pairs:
         yield float(np.linalg.norm(contact.at.pose.p)) + contact.radius
     for pair in mechanism.solid_pairs:
@@ -83,7 +83,7 @@ def _reaches(mechanism: Mechanism) -> Iterator[float]:
 
 
 def _ground(run: RunData) -> Array:
-    """Return the impulse of the ground and its moment (*batch, T, 6) since the start.
+    """Return the linear and angular impulse of the ground since the start of the run (*batch, T, 6) [N s, N m s].
 
     If it was not recorded, it is known only at the start and at the end of members that finished; it is nan elsewhere.
     """
@@ -97,7 +97,7 @@ def _ground(run: RunData) -> Array:
 
 
 def _integral(t: Array, x: Array, rate: Array) -> Array:
-    """Return the integral (..., T, 3) of x (..., T, 3) over the times t (T,), with the rates of change of x."""
+    """Return the integral (..., T, 3) of x (..., T, 3) over the times t (T,) from values and rates of change of x."""
     h = np.diff(t)[:, None]
     mean = (x[..., 1:, :] + x[..., :-1, :]) * 0.5 + (rate[..., :-1, :] - rate[..., 1:, :]) * (h / 12.0)
     return np.concatenate([np.zeros_like(x[..., :1, :]), np.cumsum(mean * h, axis=-2)], axis=-2)

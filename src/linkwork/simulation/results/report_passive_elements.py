@@ -82,7 +82,7 @@ def _why_not(run: RunData, name: str) -> str:
 
 
 def _added(energy: Array) -> Array:
-    """Return the largest rise (*batch,) [J] of `energy` (*batch, T) from any earlier to any later sample."""
+    """Return the largest rise (*batch,) [J] of `energy` (*batch, T) between any two samples."""
     known = np.where(np.isnan(energy), np.inf, energy)
     lowest = np.minimum.accumulate(known, axis=-1)
     return largest_magnitude(np.where(np.isnan(energy), 0.0, energy - lowest))

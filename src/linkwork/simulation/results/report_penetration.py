@@ -87,7 +87,7 @@ def _passed_through(run: RunData) -> str:
 
 
 def _samples(run: RunData, index: tuple[int, ...]) -> list[int]:
-    """Return the samples of a batch member that are examined: first, last, at the largest forces, and some between."""
+    """Return the samples of a batch member to examine: first, last, at the largest forces, and some between."""
     known = np.flatnonzero(np.isfinite(run.q[index]).all(axis=-1))
     touches = (run["contact.state"][index] != APART).any(axis=-1)
     force = np.nan_to_num(np.linalg.norm(run["contact.force"][index], axis=-1))
@@ -127,7 +127,7 @@ def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
 
 
 def _size(pair: Pair) -> float:
-    """Return the depth [m] at which a contact is as deep as its radius, or as half of the thickness of the surface."""
+    """Return the smaller [m] of the contact's radius (if it is a ball) and half of the thickness of the surface."""
     radius = float(pair.contact.radius)
     return min(_thickness(pair), radius) if radius > 0.0 else _thickness(pair)
 

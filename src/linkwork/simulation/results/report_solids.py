@@ -31,7 +31,7 @@ MISSED = 0.1  # depth between two samples, relative to half the thickness, from 
 
 
 class Worst(NamedTuple):
-    """The pair of solids with the largest `ratio` of a `value` to its `limit` [m], and its batch member and sample."""
+    """The pair of solids with the largest `ratio` of a `value` [m] to its `limit` [m], with batch member and sample."""
 
     ratio: float = 0.0
     value: float = 0.0
@@ -92,7 +92,7 @@ def _where(run: RunData, one: Worst) -> str:
 
 
 def _pieces(run: RunData) -> Iterator[Array]:
-    """Yield the numbers of the examined samples in pieces; each begins with the last sample of the previous piece."""
+    """Yield the numbers of the examined samples in groups; each begins with the last one of the previous group."""
     chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
     length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
     for begin in range(0, len(chosen), length):
@@ -100,7 +100,7 @@ def _pieces(run: RunData) -> Iterator[Array]:
 
 
 def _stride(run: RunData) -> int:
-    """Return the number of samples from one that is examined to the next one."""
+    """Return the number of samples from one examined sample to the next one."""
     return max(1, -(-run.outcomes.size * len(run.t) * len(run.mechanism.solid_pairs) // MOST_STATES))
 
 
@@ -108,13 +108,13 @@ def _stride(run: RunData) -> int:
 
 
 def _sizes(tables: SolidTables) -> Array:
-    """Return for each pair (n,) the depth [m] that the report rejects whatever its cause."""
+    """Return, for each of n pairs, the depth (n,) [m] above which the report rejects a state whatever its cause."""
     half = tables.half_widths
     return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
 
 
 def _deepest(run: RunData, motions: SolidMotions) -> Worst:
-    """Return the pair of solids whose depth is largest, relative to its limit, in a piece of the run."""
+    """Return the pair of solids whose depth relative to its limit is largest in a group of samples."""
     tables, limits = motions.tables, _limits(run, motions)
     found = depth_bounds(tables, motions.poses)
     unsure = ~tables.exact & (found > limits)
@@ -128,7 +128,7 @@ def _deepest(run: RunData, motions: SolidMotions) -> Worst:
 
 
 def _limits(run: RunData, motions: SolidMotions) -> Array:
-    """Return the largest depths (s, n) [m] that the contact model explains, for all states of a piece of the run."""
+    """Return the largest depths (s, n) [m] that the contact model explains, for the s states of a group of samples."""
     tables, sizes = motions.tables, _sizes(motions.tables)
     if run.facts.rigid:
         h, first = run.settings.dt or 0.0, motions.samples == 0

@@ -149,7 +149,7 @@ class RunData:
 
     @cached_property
     def _known(self) -> dict[object, object]:
-        """Cache of derived series by registry entry or name, and of intermediate results by function."""
+        """Cache of derived series, by registry entry or name, and of intermediate results, by function."""
         return {}
 
     def _derived(self, name: str) -> Array:

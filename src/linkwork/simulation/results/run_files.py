@@ -129,7 +129,7 @@ def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Call
 
 
 def _arrays(run: RunData) -> dict[str, Array]:
-    """Return all arrays of a run by name; parameters are numbered, since their names may contain any characters."""
+    """Return all arrays of a run by name; a parameter's array has a number as name, not the parameter's name."""
     outcomes, events = list(run.outcomes.flat), run.events
     members = [event.member for event in events]
     return {
@@ -367,7 +367,7 @@ def _plain(dataset: h5py.Dataset) -> Array:
 
 
 def _seal(checksum: int) -> bytes:
-    """Return the line with a checksum that is appended to a netCDF file; HDF5 ignores it."""
+    """Return the checksum line that is appended to a netCDF file; HDF5 ignores it."""
     return f"\nlinkwork run, crc32 {checksum:08x}\n".encode()
 
 

@@ -86,7 +86,7 @@ def _title(run: RunData) -> str:
 
 
 def _panels(run: RunData, series: str) -> Iterator[Panel]:
-    """Yield the panels of a series of a run, one per unit; all energies and the work share one panel."""
+    """Yield the panels for a series of a run, one per unit; all energies and the work share one panel."""
     if series == "energy":
         parts = [*ENERGIES, "work"] if "work" in run.recorded else [*ENERGIES]
         named = {name: run[name] for name in parts}
@@ -144,7 +144,7 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
 
 
 def _by_range(lines: Array) -> Array:
-    """Return the numbers of a panel's lines, ordered by the range of their values, largest first."""
+    """Return the indices of a panel's lines, ordered by the range of their values, largest first."""
     flat = np.nan_to_num(lines.reshape(len(lines), -1), posinf=0.0, neginf=0.0)
     return np.argsort(-np.ptp(flat, axis=1), kind="stable") if flat.shape[1] else np.arange(len(lines))
 
@@ -173,7 +173,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 
 
 def _frame(axes: Axes, lines: Array) -> None:
-    """Give a panel a logarithmic axis if a few values are far larger than the others, as in a run that diverged.
+    """Set a logarithmic axis if a few values of a panel far exceed all others, as in a run that diverged.
 
     `lines` are the values of all lines of the panel.
     """
@@ -186,7 +186,7 @@ def _frame(axes: Axes, lines: Array) -> None:
 
 
 def _mark_end(axes: Axes, run: RunData) -> None:
-    """Mark in a panel the time at which a single run ended early."""
+    """Mark in a panel the time at which a single run ended before its planned duration."""
     if not run.batch and run.outcome.kind != "finished":
         axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)
         axes.annotate(

@@ -16,7 +16,7 @@ from linkwork.tolerances import TINY
 
 @dataclass(frozen=True, eq=False)
 class SolidMotions:
-    """Motions of all bodies in s states: those of all members at the samples `times` (T,), member after member.
+    """Motions of all bodies in s states: those of all batch members at the samples `times` (T,), member by member.
 
     `poses` (s, nbodies + 1, 4, 4) and `twists` (s, nbodies + 1, 6), in body axes, begin with the world. `interval` [s]
     is the time between two samples.
@@ -30,11 +30,11 @@ class SolidMotions:
 
     @property
     def samples(self) -> Array:
-        """The number (s,) of the sample of each state."""
+        """The sample number of each of the s states (s,)."""
         return np.tile(self.times, len(self.poses) // len(self.times))
 
     def where(self, state: int) -> tuple[int, int]:
-        """Return the flat number of the member, and the number of the sample, of a state."""
+        """Return the flat member number and the sample number of a state."""
         return state // len(self.times), int(self.times[state % len(self.times)])
 
     def of_members(self, values: Array) -> Array:
@@ -71,7 +71,7 @@ class SolidMotions:
 
     @cached_property
     def _relative(self) -> Array:
-        """The velocity (s, n, 3) [m/s] of the smaller solid of each pair at its centre, seen from the larger one."""
+        """The velocity (s, n, 3) [m/s] of each pair's smaller solid at its centre, relative to the larger solid."""
         linear, angular = self._velocities
         _, p = self._placed
         larger = (self.tables.radius[:, 1] >= self.tables.radius[:, 0]).astype(int)

@@ -47,7 +47,7 @@ AT_ONCE = 50  # largest number of consecutive events at one instant
 
 
 class Adaptive:
-    """A run by an adaptive method, one batch member after the other."""
+    """A run by an adaptive method, which integrates one batch member after the other."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class Member:
             array[self.index] = value
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return a dict from time [s] to the calls of the sampled controller and the scheduled switches at that time.
+        """Return the sampled controller's calls and the scheduled switches by the time [s] at which they are due.
 
         `times` (T,) [s] are the times of the samples.
         """
@@ -238,7 +238,7 @@ class Member:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """Return the state `now` with its event functions evaluated, as a `StepState`."""
+        """Return the state `now` as a `StepState` with its event functions evaluated."""
         return self.runner.kernels.watched(self.values, now, self.watched)
 
     def _functions(self, now: MemberState) -> Array:
@@ -248,7 +248,7 @@ class Member:
         return np.array([*watched, stop], dtype=float)
 
     def _hidden(self, curve: Callable[[float], Array]) -> Callable[[float, float], float]:
-        """Return a function that finds hidden events of latches and guards in an interval of `curve`.
+        """Return a function that finds hidden events of latches and guards in an interval of the interpolant `curve`.
 
         It returns the fraction of the interval at which an event function may be negative though it is not at the end,
         or 1.

@@ -30,11 +30,11 @@ class Solver(Protocol):
 
     @property
     def step_size(self) -> float:
-        """The length [s] of the last step."""
+        """The length [s] of the solver's last step."""
         ...
 
     def step(self) -> str | None:
-        """Make one step; return the reason if it fails."""
+        """Make one step of the solver; if it fails, return the reason."""
         ...
 
     def dense_output(self) -> Callable[[float | Array], Array]:
@@ -92,7 +92,7 @@ class StageKernel:
         self._compiled: dict[int, Callable[..., Array]] = {}
 
     def bound(self, held: Array, values: Values) -> StageFunction:
-        """Return a function that evaluates stages of "dop853", with the joint forces `held` (nv,) and `values` fixed.
+        """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) and `values`.
 
         `values` are parameters and gains by name.
         """

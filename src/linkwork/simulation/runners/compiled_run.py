@@ -68,7 +68,7 @@ class MemberProgram:
         return unflatten(now, iterate(1, once, *flatten(now), start=now.status == RUNNING)[0])
 
     def _always_stepped(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Return the state after one step, as `step`, but compute the step also for a member that has ended."""
+        """Return the state after one step, as `step` does, but compute the step also for members that have ended."""
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)

@@ -82,7 +82,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 
 
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return a text that names joints whose common motion has almost no inertia in the last state, or "".
+    """Return a text that names joints whose common motion has almost no inertia in the last state; empty if none.
 
     The state belongs to the batch member at `index` of the `runner`. An example is gimbal lock: three revolute joints
     with massless links between them, two of which become parallel.

@@ -127,7 +127,7 @@ class FixedSteps:
     def _wanted(self, steps: Array) -> Array: ...
 
     def _wanted(self, steps: int | Array) -> bool | Array:
-        """Return whether a sample is recorded after the given number of steps."""
+        """Return whether the run records a sample after the given number of steps."""
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
     def _advance(self, stop: int, watch: Watch) -> None:
@@ -184,7 +184,7 @@ class FixedSteps:
             self.now = self.now.moved(log=log._replace(count=np.zeros_like(counts)))
 
     def _text(self, source: int, result: float) -> str:
-        """Return the text of an event from the numbers of its source and result.
+        """Return the text of an event, given the numbers of its source and its result in the event log.
 
         Sources: contact pairs (negative), then slip, latches and guards, then modes that the controller commands.
         """
@@ -216,7 +216,7 @@ class FixedSteps:
     # --- actions of Python between pieces ---
 
     def _act(self) -> None:
-        """Call a controller that runs in Python and apply the schedule, between two pieces of the run.
+        """Call a controller that runs in Python, and apply the schedule, between two pieces of a run.
 
         The recorded sample of the present step is replaced.
         """
@@ -359,5 +359,5 @@ def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> M
 
 
 def ended_at(now: MemberState) -> Array:
-    """Return the step number (*batch,) at which each batch member ended, from the state `now`; inf if it still runs."""
+    """Return the step number (*batch,) at which each batch member ended; inf for members that still run."""
     return np.where(np.asarray(now.status) == RUNNING, np.inf, now.step)

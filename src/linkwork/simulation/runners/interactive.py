@@ -473,7 +473,7 @@ class Simulator:
         return float(found.energy)
 
     def _changes(self) -> tuple[Array, Array]:
-        """Return the sum of all active pushes on bodies (nbodies, 6) [N, N m], and the values of all modes (k,)."""
+        """Return the sum (nbodies, 6) [N, N m] of all active pushes on bodies, and the values (k,) of all modes."""
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench

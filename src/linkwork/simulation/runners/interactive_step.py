@@ -99,7 +99,7 @@ class StepKernel:
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Return the state after one step for inputs of any type; raise an error that names the cause if it fails.
+        """Return the state after one step for arguments that the fast entry point rejects; explain a failed step.
 
         x is the state array, tau (nv,) are joint forces, and `changes` the arguments of `system`.
         """

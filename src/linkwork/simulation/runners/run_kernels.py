@@ -38,7 +38,7 @@ def kernel_of(
     results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """Return the compiled kernel of a program of a run, such as its steps, from the cache if possible.
+    """Return the compiled kernel of a program of a run, such as that of its steps, from the cache if possible.
 
     `name` distinguishes the programs of a problem. `shapes` are the shapes of its inputs, `results` the shapes of its
     outputs, and `counts` is the number of loop counts it takes.

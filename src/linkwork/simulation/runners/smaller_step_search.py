@@ -111,7 +111,7 @@ class Trial(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """The time [s] that a trial run reached, and whether a step `failed` there; else it ended or ran out of time."""
+    """Outcome of a trial run: the time [s] that it reached, and whether a step `failed` there."""
 
     time: float
     failed: bool
@@ -147,7 +147,7 @@ def _end(reached: float, end: float) -> str:
 
 
 def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
-    """Return the time that a trial run towards `end` [s] reached, with the step of `runner` divided by 2^halvings.
+    """Return the time [s] that a trial run towards `end` [s] reached with the step of `runner` divided by 2^halvings.
 
     The problem has no batch. The trial ends at the `deadline` [s], a time of `time.perf_counter`. None if the trial is
     impossible: a kernel is missing, or the recording would be too large.

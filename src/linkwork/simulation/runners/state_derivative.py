@@ -82,7 +82,7 @@ class StateDerivative:
         return rates
 
     def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
-        """Return the function `one` as machine code for arrays of given shapes; `quick` reduces the call overhead."""
+        """Return the function `one` as machine code for arrays of the given shapes; `quick` reduces call overhead."""
         name = ("rates", repr(list(self.problem.parameters)))
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
