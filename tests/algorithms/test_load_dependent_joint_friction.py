@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.constrained_dynamics import (
-    loop_states,
-    on_bodies,
-    rows_and_bias,
-)
+from linear_friction_reference import dense_solution, opposing, random_friction
 from linkwork.algorithms.formulations.linear_friction import LinearFriction, LoopFriction
 from linkwork.algorithms.formulations.propagation import actuator_forces, forward_dynamics, inverse_dynamics
-from linkwork.algorithms.kinematics import kinematics
 from linkwork.errors import NameNotFound
-from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array
 from quick_test_selection import mark_slow_except
 from random_loops import CASES, label, looped_tree
-from random_mechanisms import QUICK, TREES, State, relative, state, tree
+from random_mechanisms import QUICK, TREES, relative, state, tree
 from random_spatial_quantities import rate
 
 FEW = range(0, QUICK, 7)  # the others wait: the dense solution takes a state of the open tree for each unknown
@@ -30,75 +22,13 @@ TREE_LOOPS = [case for case in CASES if not case[2]]
 every_loop = pytest.mark.parametrize("case", mark_slow_except(TREE_LOOPS, TREE_LOOPS[:10:2] + TREE_LOOPS[-5:-4], label))
 
 
-def random_friction(m: lw.Mechanism, q: Array, seed: int, size: float = 0.05) -> LinearFriction:
-    """Return random friction of all joints and loops that depends on all constrained directions of each joint."""
-    rng = np.random.default_rng([seed, 21])
-    coupling, constant = {}, {}
-    for j in m.joints:
-        S = j.kind.subspace(q[j.q])
-        zero = np.zeros_like(S.linear)
-        along = np.column_stack([np.concatenate([S.linear, zero]), np.concatenate([zero, S.angular])])
-        left, sizes, _ = np.linalg.svd(along)
-        loads = left[:, int((sizes > 1e-9).sum()) :]  # no force and no torque along an axis of the joint
-        coupling[j.name] = rng.normal(size=(j.kind.nv, loads.shape[1])) @ loads.T * size
-        constant[j.name] = rng.normal(size=j.kind.nv)
-    loops = {one.name: LoopFriction(rng.normal(size=(6, 6)) * size, rng.normal(size=6)) for one in m.frame_constraints}
-    return LinearFriction(coupling, constant, loops)
-
-
-class DenseSolution(NamedTuple):
-    """Accelerations, friction forces of all joints, and reactions of all joints."""
-
-    a: Array
-    friction: Array
-    reactions: Array
-
-
-def dense_solution(m: lw.Mechanism, s: State, friction: LinearFriction) -> DenseSolution:
-    """Return the motion with friction by recursive dynamics of the open tree, which knows no friction.
-
-    The friction forces f and loop multipliers x are unknown. Friction that the reactions cause, and the accelerations
-    of the loop rows, are affine in (f, x): they are found by unit values, and the linear system is solved.
-    """
-    opened = m.keeping(lambda _: False)
-    d = lw.compile(opened, target="numpy")
-    J, gamma = rows_and_bias(m, s.q, s.v)
-    loops = loop_states(m, kinematics(m, s.q, s.v).X)
-
-    def motion(x: Array) -> tuple[Array, Array]:
-        wrenches, start = np.array(s.wrenches), m.nv
-        for one in loops:
-            stop, rubbing = start + len(one.errors), friction.of_loop(one.constraint.name)
-            at_loop = one.wrenches.array @ x[start:stop]
-            total = one._replace(wrenches=Force.of(at_loop + rubbing.coupling @ at_loop + rubbing.constant))
-            for body, wrench in on_bodies(total):
-                if body:
-                    wrenches[body - 1] += wrench.array
-            start = stop
-        state = s.q, s.v, s.tau + x[: m.nv], wrenches
-        return d.forward_dynamics(*state), d.reactions(*state)
-
-    def residual(x: Array) -> Array:
-        a, reactions = motion(x)
-        rubbing = [
-            friction.coupling[j.name] @ r + friction.constant[j.name] for j, r in zip(m.joints, reactions, strict=True)
-        ]
-        return np.concatenate([x[: m.nv] - np.concatenate(rubbing), J @ a + gamma])
-
-    unknowns = m.nv + len(J)
-    known = residual(np.zeros(unknowns))
-    slopes = np.column_stack([residual(unit) - known for unit in np.eye(unknowns)])
-    x = np.linalg.solve(slopes, -known)
-    a, reactions = motion(x)
-    return DenseSolution(a, x[: m.nv], reactions)
-
-
 @pytest.mark.parametrize("group", GROUPS)
 def test_accelerations_match_a_dense_solution_on_trees(group: range) -> None:
     for seed in group:
         m = tree(seed)
         s = state(m, seed)
         friction = random_friction(m, s.q, seed)
+        friction = opposing(friction, lambda f, m=m, s=s: forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, f))
         found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
         expected = dense_solution(m, s, friction)
         for one, other in zip((found.a, found.friction, found.reactions), expected, strict=True):
@@ -109,6 +39,7 @@ def test_accelerations_match_a_dense_solution_on_trees(group: range) -> None:
 def test_accelerations_match_a_dense_solution_with_loops(case: tuple[int, tuple[str, ...], bool]) -> None:
     m, s = looped_tree(*case)
     friction = random_friction(m, s.q, case[0])
+    friction = opposing(friction, lambda f: forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, f))
     found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
     expected = dense_solution(m, s, friction)
     assert relative(found.a, expected.a) < 1e-10
@@ -122,6 +53,7 @@ def test_forward_dynamics_inverts_inverse_dynamics(group: range) -> None:
         m = tree(seed)
         s = state(m, seed)
         friction = random_friction(m, s.q, seed)
+        friction = opposing(friction, lambda f, m=m, s=s: inverse_dynamics(m, s.q, s.v, s.a, s.wrenches, f))
         needed = inverse_dynamics(m, s.q, s.v, s.a, s.wrenches, friction)
         back = forward_dynamics(m, s.q, s.v, needed.tau, s.wrenches, friction)
         assert relative(back.a, s.a) < 1e-10
@@ -136,6 +68,7 @@ def test_solution_does_not_depend_on_the_main_body(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
     friction = random_friction(m, s.q, seed)
+    friction = opposing(friction, lambda f: forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, f))
     expected = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction)
     for name in np.random.default_rng(seed).choice(m.bodies.names[1:], 3):
         found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, friction, main=[str(name)])
@@ -148,7 +81,8 @@ def test_friction_takes_its_power_from_the_energy(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
     d = lw.compile(m, target="numpy")
-    found = forward_dynamics(m, s.q, s.v, s.tau, None, random_friction(m, s.q, seed))
+    friction = opposing(random_friction(m, s.q, seed), lambda f: forward_dynamics(m, s.q, s.v, s.tau, friction=f))
+    found = forward_dynamics(m, s.q, s.v, s.tau, None, friction)
 
     def energy(t: float) -> Array:
         q = m.integrate(s.q, t * s.v + (0.5 * t * t) * found.a)
@@ -163,7 +97,9 @@ def test_actuator_forces_of_closed_chains_overcome_friction(case: tuple[int, tup
     m, s = looped_tree(*case)
     friction = random_friction(m, s.q, case[0])
     a = lw.compile(m, target="numpy").forward_dynamics(s.q, s.v, s.tau, s.wrenches)  # any motion with closed loops
-    needed = actuator_forces(m, s.q, s.v, a, m.joints.names, s.wrenches, friction)
+    every = m.joints.names
+    friction = opposing(friction, lambda f: actuator_forces(m, s.q, s.v, a, every, s.wrenches, f))
+    needed = actuator_forces(m, s.q, s.v, a, every, s.wrenches, friction)
     found = forward_dynamics(m, s.q, s.v, needed.tau, s.wrenches, friction)
     assert relative(found.a, a) < 1e-9
     assert relative(found.reactions, needed.reactions) < 1e-9

@@ -26,13 +26,18 @@ class CutLoop(NamedTuple):
     """A cut loop with k constraint rows: frames `at` and `to` on its two bodies, and the pose X of `to` in `at`.
 
     Multipliers (k,) give the wrench `wrenches` (6, k) times multipliers plus `constant` (6,) [N, N m] on the second
-    body at `to`, with friction. Closed loops satisfy J a + bias = 0, J (k, nv), bias (k,).
+    body at `to`, with friction. `rubbing` (6, k) is the part of `wrenches` that is friction; `constant` is friction.
+    `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. Closed loops satisfy
+    J a + bias = 0, J (k, nv), bias (k,).
     """
 
+    name: str
     at: Place
     to: Place
     X: Transform
+    twist: Array
     wrenches: Array
+    rubbing: Array
     constant: Array
     J: Array
     bias: Array
@@ -47,8 +52,9 @@ def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: Li
         W = np.column_stack([row.wrench(X).array for row in one.rows]) * one.engaged
         rates = np.column_stack([row.wrench_rate(X, Motion.of(u)).array for row in one.rows]) * one.engaged
         coupling, constant = friction.of_loop(one.name)
-        wrenches = W + coupling @ W
-        found.append(CutLoop(one.at, one.to, X, wrenches, constant * one.engaged, W.T @ J, W.T @ bias + rates.T @ u))
+        rubbing, constant = coupling @ W, constant * one.engaged
+        J, bias = W.T @ J, W.T @ bias + rates.T @ u
+        found.append(CutLoop(one.name, one.at, one.to, X, u, W + rubbing, rubbing, constant, J, bias))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.errors import ShapeError, unknown_name
+from linkwork.model.batch_broadcasting import refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -57,6 +58,12 @@ class LinearFriction:
             _checked(f"constant friction of loop {name!r}", constant, (6,)),
         )
 
+    @property
+    def depends_on_load(self) -> bool:
+        """Whether any coupling is not zero."""
+        loops = [one.coupling for one in self.loops.values()]
+        return any(np.any(coupling) for coupling in (*self.coupling.values(), *loops))
+
     def require_names(self, mechanism: Mechanism) -> None:
         """Raise a NameNotFound error unless the mechanism has all joints and loops that are named here."""
         _require("joint", [*self.coupling, *self.constant], mechanism.joints.names)
@@ -71,6 +78,7 @@ def _checked(what: str, array: Array, shape: tuple[int, ...]) -> Array:
     found = np.asarray(array, dtype=float)
     if found.shape != shape:
         raise ShapeError(f"the {what} has shape {found.shape}, expected {shape}")
+    refuse_non_finite(f"the {what}", found)
     return found
 
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms, smallest_multipliers
+from linkwork.algorithms.formulations.cut_loops import ConstraintRows
+from linkwork.algorithms.formulations.friction_power import require_dissipation
 from linkwork.algorithms.formulations.propagation_equations import NO_FRICTION, LinearFriction, Propagation, propagation
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed
@@ -22,6 +24,7 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
 UNBALANCED = 1e-8  # residual force, relative to the largest force, above which the actuated joints are insufficient
+SINGULAR = 1e-13  # smallest singular value of equations with unit rows and columns that counts as zero
 
 
 class Solution(NamedTuple):
@@ -72,6 +75,8 @@ def forward_dynamics(
             np.abs(by_forces[:nv].diagonal()),
             RANK_OF_UNIT_ROWS,
         )
+        if equations.friction.depends_on_load:
+            _require_closed(rows, by_rows[:nv], free[:nv, 0], multipliers)
     x = free[:, 0] + by_rows @ multipliers
     return _solution(mechanism, equations, x[:nv], on_tree, x[nv:], multipliers)
 
@@ -171,7 +176,35 @@ def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
     `known` (k,) or (k, n) is the part of the equations that does not depend on them.
     """
     B, ground = equations.balances, equations.columns.ground
-    return -np.linalg.solve(np.column_stack([B[:, unknown], B[:, ground]]), known)
+    A = np.column_stack([B[:, unknown], B[:, ground]])
+    if equations.friction.depends_on_load and _smallest_singular_value(A) < SINGULAR:
+        raise _no_unique_solution()
+    return -np.linalg.solve(A, known)
+
+
+def _smallest_singular_value(A: Array) -> float:
+    """Return the smallest singular value of the matrix A (k, k), scaled to rows and columns of size 1."""
+    rows = np.abs(A).max(axis=1, keepdims=True)
+    by_rows = A / np.where(rows > 0.0, rows, 1.0)
+    columns = np.abs(by_rows).max(axis=0)
+    return float(np.linalg.svd(by_rows / np.where(columns > 0.0, columns, 1.0), compute_uv=False)[-1])
+
+
+def _no_unique_solution() -> LinkworkError:
+    return LinkworkError(
+        "the equations of motion with this friction have no unique solution: a joint is at the limit at which it jams "
+        "or locks itself; change its friction coupling"
+    )
+
+
+def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multipliers: Array) -> None:
+    """Raise a LinkworkError if the multipliers (n,) do not keep the loops closed: no multipliers do, with friction.
+
+    `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) those by unit multipliers.
+    """
+    parts = np.column_stack([rows.bias, rows.J * free, (rows.J @ by_rows) * multipliers])
+    if (np.abs(parts.sum(axis=1)) > UNBALANCED * np.abs(parts).max()).any():
+        raise _no_unique_solution()
 
 
 def _without(columns: Array) -> Array:
@@ -198,4 +231,5 @@ def _solution(
     through = equations.joint_wrenches(x)
     reactions = np.concatenate([through, equations.loop_wrenches(on_loops)])
     friction = equations.friction_forces(through)
+    require_dissipation(equations, friction, through, on_loops)
     return Solution(a[own], mechanism.spread.T @ tau, friction, ground.reshape(-1, 6), reactions, multipliers)

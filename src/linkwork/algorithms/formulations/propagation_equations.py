@@ -51,11 +51,13 @@ class Propagation:
     """Primary and secondary equations of a mechanism in one state.
 
     Rows of the equations multiply the values (n,) of the unknowns in `columns`; their product, a sum of forces or
-    torques [N, N m], is zero. All joints of the tree are independent. `rows` are the constraint rows of mimic joints,
-    loops and switched elements; `constants` (tree.nv,) the constant friction forces of all joints.
+    torques [N, N m], is zero. All joints of the tree are independent, with the velocities v (tree.nv,). `rows` are the
+    constraint rows of mimic joints, loops and switched elements; `constants` (tree.nv,) the constant friction forces of
+    all joints.
     """
 
     mechanism: Mechanism
+    v: Array
     columns: Columns
     joints: Mapping[int, JointMatrices]
     chains: list[Chains]
@@ -63,6 +65,7 @@ class Propagation:
     loops: list[CutLoop]
     rows: ConstraintRows
     constants: Array
+    friction: LinearFriction
 
     @cached_property
     def matrices(self) -> list[dict[tuple[int, int], Array]]:
@@ -194,4 +197,4 @@ def propagation(
         *cut_sources(loops, columns),
     ]
     rows = constraint_rows(mechanism, loops)
-    return Propagation(tree, columns, joints, chains, sources, loops, rows, constants)
+    return Propagation(tree, v, columns, joints, chains, sources, loops, rows, constants, friction)

@@ -1,0 +1,72 @@
+"""Power of linear friction: friction whose coupling does not fit its slip direction or load would create energy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.formulations.propagation_equations import Propagation
+from linkwork.errors import LinkworkError, listed
+from linkwork.spatial.scalar import Array
+
+ROUND_OFF = 1e-9  # positive friction power that counts as zero, relative to largest load times coupling times speed
+
+
+class FrictionPower(NamedTuple):
+    """Power [W] of the friction in one joint or loop, and its scale [W]: largest load times coupling times speed.
+
+    `place` is "joint" or "loop" with the name.
+    """
+
+    place: str
+    power: float
+    scale: float
+
+
+def friction_powers(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> list[FrictionPower]:
+    """Return the power of the friction in all joints, then in all loops, of a tree.
+
+    `forces` (tree.nv,) [N m, N] are the friction forces, `reactions` (njoints, 6) the wrenches through the joints,
+    and `multipliers` (nc,) those of all loop rows. The power of dry friction is negative, or zero without slip.
+    """
+    joints = _joint_powers(equations, forces, reactions)
+    return [*joints, *_loop_powers(equations, multipliers)]
+
+
+def _joint_powers(equations: Propagation, forces: Array, reactions: Array) -> Iterator[FrictionPower]:
+    for joint, load in zip(equations.mechanism.joints, reactions, strict=True):
+        coupling, constant = equations.friction.of(joint.name, joint.kind.nv)
+        v = equations.v[joint.v]
+        largest = np.abs(coupling).sum(axis=1) * np.abs(load).max() + np.abs(constant)
+        power = v @ forces[joint.v] if largest.any() else 0.0
+        yield FrictionPower(f"joint {joint.name!r}", float(power), float(np.abs(v) @ largest))
+
+
+def _loop_powers(equations: Propagation, multipliers: Array) -> Iterator[FrictionPower]:
+    start = 0
+    for loop in equations.loops:
+        stop = start + loop.rubbing.shape[1]
+        load, speed = multipliers[start:stop], np.abs(loop.twist)
+        coupling = np.abs(loop.rubbing).sum(axis=1)
+        scale = speed @ (coupling * np.abs(load).max(initial=0.0) + np.abs(loop.constant))
+        power = loop.twist @ (loop.rubbing @ load + loop.constant)
+        yield FrictionPower(f"loop {loop.name!r}", float(power), float(scale))
+        start = stop
+
+
+def require_dissipation(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> None:
+    """Raise a LinkworkError that names all joints and loops whose friction has a positive power.
+
+    See `friction_powers` for the arguments. The coupling then belongs to another direction of slip or of the load; or
+    no solution with slip in this direction exists, because the friction is above the limit at which the joint jams.
+    """
+    found = friction_powers(equations, forces, reactions, multipliers)
+    creating = [one for one in found if one.power > ROUND_OFF * one.scale]
+    if creating:
+        powers = listed(f"{one.power:.3g} W at {one.place}" for one in creating)
+        raise LinkworkError(
+            f"this friction creates energy: its power is {powers}, expected <= 0 W; its coupling does not fit the "
+            "direction of slip or of the load: reverse its sign, or reduce it below the limit at which the joint jams"
+        )
