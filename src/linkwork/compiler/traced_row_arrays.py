@@ -1,9 +1,9 @@
 """Traced row arrays: the arrays of `spatial.row_arrays` as memory regions of a kernel.
 
-Members of a batch run in SIMD lanes, and a loop runs as long as any lane needs it. A write therefore has a condition
-(`LoopTracer.mask`): it does not change the numbers of lanes whose own loop is over. A visit runs the body for rows that
-any lane has selected, and changes only the lanes that have selected the row. The result of a member therefore does not
-depend on other members.
+Each member of a batch runs in one SIMD lane, and a loop runs as long as any lane needs another iteration. A write
+therefore has a condition (`LoopTracer.mask`): the write does not change the numbers of lanes that have finished the
+loop. A visit (a loop over selected rows) runs its body for each row that any lane has selected, and changes only the
+lanes that have selected this row. The result of a member therefore does not depend on other members.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class TracedRows:
-    """A version of a row array in a trace; `version` is the number that orders reads and writes."""
+    """A version of a row array in a trace; `version` is the graph operand that determines the order of reads and
+    writes.
+    """
 
     def __init__(self, tracer: LoopTracer, region: Region, version: Number):
         self._tracer, self.region, self.version = tracer, region, version
@@ -42,7 +44,7 @@ class TracedRows:
         return self.region.size
 
     def at(self, index: Number) -> Array:
-        """Return row `index` as an array (size,) of traced numbers."""
+        """Return row number `index` as an array (size,) of traced numbers."""
         scope = self._tracer.scope
         place, version = self._index(index), operand(scope, self._current())
         row = np.empty(self.size, dtype=object)
@@ -55,7 +57,9 @@ class TracedRows:
         return self.written(index, row, first, when if mask is True else mask & when)
 
     def written(self, index: Number, row: Sequence[Number] | Array, first: int, when: Any) -> TracedRows:
-        """Return the array after a write in all lanes in which `when` is true, also if the loop of a lane is over."""
+        """Return the row array after a write in all lanes where `when` is true, including lanes that have finished
+        their loop.
+        """
         numbers = list(np.ravel(np.asarray(row, dtype=object)))
         if first + len(numbers) > self.size:
             raise NotTraceable(f"a row of {self.size} numbers cannot hold {len(numbers)} numbers from column {first}")
@@ -90,10 +94,10 @@ class TracedRows:
 
 
 class TracedSelection:
-    """Rows that the loop of a visit runs over, in a trace: those that any SIMD lane has selected.
+    """Rows that the loop `visit` runs over, in a trace: the rows that any SIMD lane has selected.
 
-    They are `count` rows from `first` on. `rows` lists them, and `length` is their number; both are the same in all
-    lanes.
+    `count` and `first` define the rows from which lanes select. `rows` lists the selected row numbers, and `length` is
+    how many there are; both are the same in all lanes.
     """
 
     def __init__(self, tracer: LoopTracer, flags: TracedRows, first: Number, count: int):

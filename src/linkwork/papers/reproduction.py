@@ -107,7 +107,7 @@ PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlan
 
 
 class Cell(NamedTuple):
-    """A table cell: the number computed by linkwork, the printed number, and whether both agree."""
+    """A table cell: linkwork's number, the number printed in the paper, and whether both agree."""
 
     ours: str
     paper: str = ""

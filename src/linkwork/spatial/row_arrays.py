@@ -1,8 +1,8 @@
 """Row arrays: loops read and write their rows at computed indices, and visit selected rows.
 
-NumPy's arrays of traced numbers have fixed indices: a trace of a loop over many similar things, such as solid pairs,
-would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an index that it
-computes, so that the loop's body is compiled once for all rows:
+The indices of NumPy's arrays of traced numbers are fixed in a trace, so that a loop over many similar things, such as
+solid pairs, would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an
+index that it computes, so that the loop's body is compiled once for all rows:
 
     flags = row_array(n, 1)                       # rows are undefined until they are written
     (flags,) = repeat(n, lambda k, flags: (flags.put(k, [near(k)]),), flags)
@@ -55,7 +55,7 @@ class Selection(Protocol):
     def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
 
-        With `backward`, the order is decreasing.
+        If `backward` is true, the order is decreasing.
         """
         ...
 
@@ -95,8 +95,8 @@ def row_array(count: int, size: int) -> RowArray:
 def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None) -> Selection:
     """Return the selection of the rows of `flags` whose first number is not zero.
 
-    With `first` and `count`, only the rows from `first` on are considered, `count` of them, and a visit counts them
-    from 0.
+    If `first` and `count` are given, only `count` rows from row `first` on are considered, and a visit numbers these
+    rows from 0.
     """
     size = flags.count if count is None else count
     choose = getattr(flags, "selection", None)
@@ -106,7 +106,9 @@ def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None
 
 
 class _PlainRows:
-    """A row array of floats. As in a trace, only the last version is valid: `put` changes the numbers in place."""
+    """A row array of floats. Only the result of the last `put` is valid, as in a trace, because `put` changes the
+    numbers in place.
+    """
 
     def __init__(self, count: int, size: int, table: Array | None = None):
         self.count, self.size = count, size
