@@ -130,12 +130,16 @@ def _forces(found: Propagation) -> list[Compared]:
         printed = _six(0.0, -mass * GRAVITY, 0.0)
         listed.append(Compared(f"^G(L{body}) f_gL{body}", f"weight of link {body}", value, printed))
     left = sources["environment", -LEFT, 0].force @ x
-    right = -link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
+    motor_4 = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
+    right = link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
+    right = right + motor_4  # the ground carries the reaction of the motor
     acting = "on the legs instead of the ground sides of the ankles"
-    at_right = _six(*motion.right[:2], 0.0)
+    at_right = _six(-motion.right[0], -motion.right[1], motion.right[2])
     listed += [
-        Compared("^A1 f_eL1", "F1, G1, H1 of the ground", left, _six(*motion.left), acting),
-        Compared("^A3 f_eL3", "-(F4, G4) of the ground, on the environment", right, at_right, acting),
+        Compared(
+            "^A1 f_eL1", "F1, G1, H1 of the ground", left, _six(motion.left[0], motion.left[1], motion.left[2]), acting
+        ),
+        Compared("^A3 f_eL3", "-F4, -G4, H4 of the ground", right, at_right, acting),
     ]
     motors = (("^A1 f_aE", "^L11 f_aL1"), ("^L12 f_aL1", "^L21 f_aL2"), ("^L22 f_aL2", "^L31 f_aL3"))
     ends = ((-LEFT, LEFT), (LEFT, BODY), (BODY, RIGHT))
@@ -143,11 +147,10 @@ def _forces(found: Propagation) -> list[Compared]:
         for name, body, sign in zip(names, bodies, (1.0, -1.0), strict=True):
             value = sources["actuation", body, bodies[1]].force @ x
             listed.append(Compared(name, f"motor {k + 1}", value, _six(0.0, 0.0, sign * U[k])))
-    on_leg = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
     return [
         *listed,
-        Compared("^L32 f_aL3", "motor 4", on_leg, _six(0.0, 0.0, U[3])),
-        Compared("^A3 f_aE", "motor 4, opposite to its torque on link 3", -on_leg, _six(0.0, 0.0, -U[3])),
+        Compared("^L32 f_aL3", "motor 4", motor_4, _six(0.0, 0.0, U[3])),
+        Compared("^A3 f_aE", "motor 4, opposite to its torque on link 3", -motor_4, _six(0.0, 0.0, -U[3])),
     ]
 
 
