@@ -65,7 +65,7 @@ def visited_in_groups(x: Array) -> Array:
     n, rows = len(x), filled(x)
 
     def product(k: Any, j: Any) -> Any:
-        return rows.at(k)[0] * rows.at(j)[0]
+        return 0.01 * rows.at(k)[0] * rows.at(j)[0]
 
     own, flags = row_array(n, 1), row_array(n * n, 1)
     for k in range(n):
