@@ -61,7 +61,7 @@ def visited(x: Array) -> Array:
 
 
 def visited_in_groups(x: Array) -> Array:
-    """The sum, and the last place j, of all positive products x_j x_k of positive x_k, in two rounds."""
+    """The sum, and the last place j, of all positive products x_j x_k of positive x_k, computed twice."""
     n, rows = len(x), filled(x)
 
     def product(k: Any, j: Any) -> Any:
