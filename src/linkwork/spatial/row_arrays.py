@@ -60,6 +60,14 @@ class Selection(Protocol):
         ...
 
 
+class Selections(Protocol):
+    """A selection of rows for each group of successive rows of a row array."""
+
+    def of(self, group: Number, /) -> Selection:
+        """Return the selection of the rows of a group; a visit counts these rows from 0."""
+        ...
+
+
 class RowLayout:
     """The layout of a row that contains several arrays, one after the other, with the given shapes."""
 
@@ -103,6 +111,28 @@ def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None
     if choose is not None:
         return choose(first, size)
     return _PlainSelection([k for k in range(size) if flags.at(first + k)[0] != 0.0])
+
+
+def selected_rows_of_groups(flags: RowArray, size: int, groups: Selection) -> Selections:
+    """Return the selections of rows of `flags` whose first number is not zero, for groups of `size` successive rows.
+
+    Group k has the rows from k times `size` on; `groups` are the numbers of the groups that are needed. Loops that
+    visit the same groups many times then search for the selected rows only once.
+    """
+    choose = getattr(flags, "selections", None)
+    if choose is not None:
+        return choose(size, groups)
+    return _PlainSelections(flags, size)
+
+
+class _PlainSelections:
+    """Selections of rows for each group of successive rows of a row array of floats."""
+
+    def __init__(self, flags: RowArray, size: int):
+        self._flags, self._size = flags, size
+
+    def of(self, group: Number) -> Selection:
+        return selected_rows(self._flags, group * self._size, self._size)
 
 
 class _PlainRows:

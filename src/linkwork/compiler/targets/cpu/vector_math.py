@@ -301,8 +301,8 @@ def _exp(x: Lanes) -> list[Lanes]:
 def _log(x: Lanes) -> list[Lanes]:
     """Return log x = e ln 2 + log(1 + f) with √½ <= 1 + f < √2, with an error of at most 2 ulp.
 
-    The result is -inf at 0 and NaN below. With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)),
-    where the leading term f is exact.
+    The result is -inf for x = 0 and NaN for x < 0. With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 +
+    s² L(s²)), where the leading term f is exact.
     """
     denormal = x < 2.0**-1022
     word = denormal.choose(x * 2.0**54, x).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
