@@ -67,7 +67,7 @@ class Point:
         return ()
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the point (3,) [m], repeated four times."""
+        """Return four copies of the point (3,) [m], because a point has no other surface points near the contact."""
         del n, directions, other
         return [self.X.p] * 4
 
@@ -115,7 +115,7 @@ class Segment:
         return (perpendicular(self.X.R[:, 2], n, self.X.R[:, 0]),)
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the two ends (3,) [m] of the segment, each twice."""
+        """Return the two ends (3,) [m] of the segment, each twice, as the four points near the contact."""
         del n, directions, other
         along = self.X.R[:, 2] * self.half
         return [self.X.p + along, self.X.p + along, self.X.p - along, self.X.p - along]
@@ -254,7 +254,8 @@ class SolidCylinder:
 
 
 class HullRows(NamedTuple):
-    """Vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), from row `first` on.
+    """The vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), starting at row
+    `first`.
 
     `most` is the largest `count` of all hulls in the table.
     """

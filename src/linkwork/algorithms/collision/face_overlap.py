@@ -17,7 +17,7 @@ DIRECTIONS = (FIRST, (-FIRST[1], FIRST[0]), (-FIRST[0], -FIRST[1]), (FIRST[1], -
 
 
 class Corner(NamedTuple):
-    """Corner of an overlap: x, y and height [m], and distance [m], which is FAR if the corner does not exist."""
+    """Corner of an overlap: x, y and height [m], and its signed distance [m] from the other face; FAR if unused."""
 
     x: Number
     y: Number
@@ -25,7 +25,7 @@ class Corner(NamedTuple):
     distance: Number
 
     def if_(self, exists: Condition) -> Corner:
-        """Return this corner if it `exists`, else the same corner at the distance FAR."""
+        """Return this corner if the condition `exists` is true, else the same corner with the distance FAR: unused."""
         return self._replace(distance=where(exists, self.distance, FAR))
 
 
@@ -46,12 +46,13 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
 
 
 def spanning(corners: list[Corner], separation: Number, nearest: Corner, slack: Number, merged: Number) -> list[Corner]:
-    """Return four of the corners of an overlap that span it, and the lowest.
+    """Return four of the corners of an overlap that span it, and the lowest corner.
 
     Two corners are extreme along a fixed direction and its opposite, two more are farthest from the line through these
-    two, on both sides: all corners of a parallelogram, however long and thin it is. The lowest corner replaces one of
-    the others if it is lower than all of them. If it is higher than `separation` [m], the `nearest` point replaces one
-    of them. Points nearer to each other than `merged` [m] are one point.
+    two, on both sides: all corners of a parallelogram, however long and thin it is. If all four are higher than the
+    lowest corner, the lowest corner replaces one of them. If the lowest corner is higher than `separation` [m], the
+    point `nearest` replaces one of them. Corners nearer to each other than `merged` [m] count as one; the places of the
+    others are marked unused. Heights that differ by less than `slack` [m] are equal.
     """
     lowest = corners[0]
     for corner in corners[1:]:
@@ -90,7 +91,7 @@ def across(x: Number, y: Number, otherwise: tuple[float, float]) -> tuple[Number
 
 
 def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
-    """Return the existing corner of the overlap that is farthest along (x, y)."""
+    """Return the used corner of the overlap that is farthest along (x, y)."""
     best, found = -FAR, corners[0]
     for corner in corners:
         along = where(corner.distance < FAR, x * corner.x + y * corner.y, -FAR)
@@ -100,7 +101,9 @@ def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
 
 
 def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
-    """Return four points: if `lowest` is lower than all `chosen` points, it replaces the nearest of them."""
+    """Return four points: if `lowest` is lower than all `chosen` points by `slack` [m], it replaces the nearest of
+    them.
+    """
     least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
     missing = lowest.distance < least - slack
     squares = [(c.x - lowest.x) * (c.x - lowest.x) + (c.y - lowest.y) * (c.y - lowest.y) for c in chosen]
@@ -109,9 +112,9 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 
 
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
-    """Return the ends of the parallelogram's edges after clipping by the rectangle.
+    """Return the ends of the edges of a parallelogram after clipping by a rectangle; see `overlap` for the arguments.
 
-    Edges that are outside by at most the slack [m] count as inside.
+    Edges that are outside the rectangle by at most `slack` [m] count as inside.
     """
     corners = []
     for middle, along in (
@@ -138,7 +141,7 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
 
 
 def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
-    """Return the corners of the rectangle that the parallelogram covers."""
+    """Return the corners of a rectangle that a parallelogram covers; see `overlap` for the arguments."""
     area = first[0] * second[1] - first[1] * second[0]
     inverse = 1.0 / where(abs(area) > TINY, area, 1.0)
     corners = []

@@ -80,7 +80,7 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return the first row and the number of rows of each of k arrays in the table that stacks them, as (k, 2)."""
+    """Return the first row and the number of rows (k, 2) of each of k arrays in the table that stacks all arrays."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 

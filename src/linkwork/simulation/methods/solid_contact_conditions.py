@@ -1,4 +1,6 @@
-"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts in free flight."""
+"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts (velocity changes
+in free flight).
+"""
 
 from __future__ import annotations
 
