@@ -119,7 +119,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         numbers = velocities_of(m, names)
         if len(numbers) != count:
             raise LinkworkError(
-                f"choose joints with {count} velocities in all, the mobility of {m.name!r}; {listed(names)} have "
+                f"choose joints with {count} velocities in total, the mobility of {m.name!r}; {listed(names)} have "
                 f"{len(numbers)}"
             )
     picked = free[numbers]

@@ -78,7 +78,11 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
         return _for_contacts(problem, wanted)
     if method == "auto" and has_friction(problem.mechanism, problem.parameters):
         reach = LONGEST["midpoint"]
-        return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
+        return Choice(
+            "midpoint",
+            dt or _round_step(reach, problem, duration),
+            "dry friction, which 'midpoint' treats by Coulomb's law",
+        )
     if method != "rk4" and has_friction(problem.mechanism, problem.parameters):
         problem = _smooth(problem)  # implicit in friction: its regularization does not limit the step
         derivative = StateDerivative(problem, derivative.target)
