@@ -33,7 +33,7 @@ class RoundedSolid(Solid, Protocol):
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the solid's surface near its support point along n (3,), in cyclic order.
 
-        Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n. `other`
+        The first of four perpendicular `directions` (3,) across n selects the first vertex of a hull. `other`
         (3,) [m] is the centre of the other solid.
         """
         ...

@@ -58,8 +58,7 @@ class HullPairs:
 
         X is the pose of A in B.
 
-        The points are the lowest vertex, and vertices that are extreme along downward directions tilted by a small
-        angle.
+        The points are four vertices that span the nearly horizontal part below; the lowest vertex may replace one.
         """
         del b
         hull = self.solid(a, X)

@@ -67,7 +67,7 @@ def moreau_with_solids(
     def once(
         k: Number, v: Array, p: RowArray, conditions: RowArray, others: Array, terms: Array, iterations: Number, *_: Any
     ) -> tuple[Any, ...]:
-        conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
+        conditions, terms = pass_conditions(solids, middle, k == 0, v, p, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
         free = middle.free(v)
         if bounces:
