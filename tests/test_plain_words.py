@@ -47,7 +47,7 @@ BANNED = {
 ALLOWED = {  # phrase: reason
     r"\b(second|third|restitution|control|conservation|force|friction|contact|power)[ -]laws?": "established terms",
     r"\blaws? of (cosines|sines|restitution|friction)|(Newton's|Coulomb's) laws?": "established terms",
-    r"\.law\b|\blaw ?[=:]|\blaw: FrictionLaw": "the attribute of a joint's friction",
+    r"`law`|\.law\b|\blaw ?[=:]|\blaw: FrictionLaw": "the attribute of a joint's friction",
     r"\bforce_laws?\b|\bForceLaw\b|\bContactLaw\b": "force laws of contact, friction and springs",
     r"\b(one|two|three|four|half|either|same|any|no|this|that|only|another|other|both|which)[- ]?ways?\b": "English",
     r"\bways? (of|to|in)\b|\bby way of\b": "English: a manner of doing something",

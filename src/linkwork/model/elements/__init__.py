@@ -119,6 +119,7 @@ class ElementMethods:
     touch = builder_method(Contact, Contact)
     collide = builder_method(Collision, Collision)
     spring = builder_method(Spring, Spring)
+    friction = builder_method(JointFriction, JointFriction)
 
 
 for _name, _method in list(vars(ElementMethods).items()):

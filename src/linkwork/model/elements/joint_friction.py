@@ -42,7 +42,21 @@ def _laws() -> Mapping[str, type]:
 
 
 class JointFriction(Element, section="frictions", what="friction"):
-    """The friction of the joint or loop of the same name, by a friction law."""
+    """Add dry friction to the joint or the loop of the same name, by a friction law.
+
+    The argument `friction` of `Builder.joint` does the same for joints.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("left", 1.0, inertia=(1, 1, 1)).body("right", 1.0, inertia=(1, 1, 1))
+    >>> b = b.joint("pin", lw.Revolute((0, 1, 0)), "world", "left")
+    >>> b = b.joint("pivot", lw.Revolute((0, 1, 0)), "left", "right", at=(1, 0, 0))
+    >>> b = b.close("hinge", lw.Revolute((0, 1, 0)), "world", "right", at=(1, 0, 1), to=(0, 0, 1))
+    >>> m = b.friction("hinge", lw.Bearing(mu=0.1, radius=0.02)).build()
+    >>> m.frictions["hinge"].in_tree
+    False
+
+    """
 
     law: FrictionLaw = key(
         ClassKind(object, python="friction law", check=checked_law, choices=_laws), "Friction law, such as lw.Bearing"
