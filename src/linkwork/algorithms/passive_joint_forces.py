@@ -33,7 +33,7 @@ def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
-    """Return the forces (nv,) of the joints' springs: -stiffness (q - rest)."""
+    """Return the forces (nv,) [N m or N] of the joints' springs: -stiffness (q - rest)."""
     return np.concatenate([NOTHING, *(j.kind.spring(j.stiffness, j.rest, q[j.q])[0] for j in outward(mechanism))])
 
 

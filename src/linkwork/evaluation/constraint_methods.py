@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array
 class ConstraintMethods(DynamicsMethods):
     """Methods of `Dynamics` for loops: closure errors, Jacobian, assembly, consistent velocities, actuation.
 
-    Another method, `observed`, computes the motion of joints without sensors.
+    The method `observed` computes the motion of joints without sensors.
     """
 
     def constraint(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:

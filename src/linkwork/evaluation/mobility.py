@@ -82,8 +82,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     def changes(directions: Array) -> tuple[Array, float]:
         """Return the derivatives, along k directions, of the s vanishing combinations of rows, as (k, s * mobility).
 
-        The changes are per unit of motion, and only their components along the free directions count. The second result
-        is the size above which a change is not round-off.
+        The derivatives are per unit of motion, and only along the free directions. The second result is the size above
+        which a derivative is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]

@@ -26,7 +26,8 @@ Seen = TypeVar("Seen")  # result of inspecting a system
 class Form(NamedTuple):
     """Properties of a Lagrangian system that do not depend on the values of coordinates and gains.
 
-    These are its numbers of constraints and symmetries, and whether the momentum is linear in the velocity.
+    The properties are the number of position constraints, the number of all constraints (with nonholonomic ones), the
+    number of symmetries, and whether the momentum is linear in the velocity.
     """
 
     positions: int  # number of position constraints
@@ -106,7 +107,7 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced coordinates, velocities (size,) and gains.
+        """Return the result of `look(system, x, xdot)` for traced coordinates (size,), velocities (size,) and gains.
 
         `look` inspects the graphs of the system's functions. `gains` are the shapes of the gains by name.
         """

@@ -18,7 +18,9 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults about them."""
+    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults of joints that
+    no loop can replace.
+    """
 
     joints: dict[str, JointSpecification]
     closing: list[Element]

@@ -27,7 +27,10 @@ SETTLED = 1e-14  # change of friction forces at which the sweeps end, relative t
 
 
 def regularized_friction(run: RunData) -> Array:
-    """Return the regularized dry friction (*batch, T, nv) [N m or N] along a run, which `Dynamics.passive` includes."""
+    """Return the regularized dry friction (*batch, T, nv) [N m or N] along a run.
+
+    This friction is part of the forces that `Dynamics.passive` returns.
+    """
     tree = run.mechanism.tree_velocity(run.v)
     forces = -_tree_limits(run) * tree / np.sqrt(tree * tree + FADING_SPEED**2)
     return forces @ run.mechanism.spread

@@ -4,7 +4,7 @@
     work      controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches
 
 The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
-includes both; the series "contact.energy" is the energy stored at one instant.
+includes this exchange; the series "contact.energy" is the energy stored at one instant.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
 
 
 class Powers(NamedTuple):
-    """Power [W] of all forces that store no energy (`total`), and of two parts of them.
+    """Power [W] of all forces that store no energy, and of two groups of these forces.
 
-    The parts are compliant contacts, and dampers and dry friction of joints.
+    `total` is the power of all these forces, `contacts` of compliant contacts, and `joints` of dampers and dry friction
+    of joints.
     """
 
     total: Number
@@ -84,8 +85,9 @@ def working_powers(
 ) -> Powers:
     """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-    The forces are `forces` (nv,) [N m or N] of controllers and stops, `wrenches` of the user and `touching` of contacts
-    on the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers, friction and force elements.
+    `forces` (nv,) [N m or N] are the joint forces of controllers and stops. `wrenches` of the user and `touching` of
+    contacts are wrenches (nbodies, 6) [N, N m] on the bodies, or None. The mechanism's dampers, friction and force
+    elements are included.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
@@ -105,7 +107,7 @@ def working_powers(
 class Balance(NamedTuple):
     """Energy balance (*batch,) of a run [J]: the largest `error` |E(t) - E(0) - work|, and its `scale`.
 
-    The scale for relative errors is the energy exchanged.
+    `scale`, to which errors are relative, is the energy exchanged.
     """
 
     error: Array

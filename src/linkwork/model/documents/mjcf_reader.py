@@ -83,7 +83,7 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 class JointPart(NamedTuple):
     """A linkwork joint that represents a MuJoCo joint or, if several linkwork joints are needed, a part of it.
 
-    It stores the slices of MuJoCo's coordinates and velocities that belong to it.
+    `q` and `v` are the slices of MuJoCo's coordinates and velocities that belong to this joint.
     """
 
     name: str
@@ -299,7 +299,7 @@ class _MjcfReader:
     def sites(self) -> None:
         """Add a named frame to the Builder for every MuJoCo site.
 
-        If a body or frame has the site's name already, the frame is called `name_site`.
+        If a body or frame has the site's name already, the name of the frame is `name_site`.
         """
         c = self.compiled
         for k, name in enumerate(c.names("site")):
@@ -352,7 +352,7 @@ class _MjcfReader:
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Add a drive for each supported actuator; list the others as unsupported."""
+        """Add a drive for each supported actuator; record the other actuators as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             ratios: dict[str, Array] = {}

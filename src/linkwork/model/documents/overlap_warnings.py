@@ -1,4 +1,4 @@
-"""Warning about solids that start deep inside each other in the neutral position or a keyframe of a loaded model."""
+"""Warnings about solids that are deep inside each other in the neutral position or a keyframe of a loaded model."""
 
 from __future__ import annotations
 

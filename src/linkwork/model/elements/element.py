@@ -58,7 +58,7 @@ class Element:
     """Base class of an element of a mechanism (loop, clutch, spring, ...), identified by its name.
 
     Subclasses automatically become frozen dataclasses. A kind of element is a subclass with a `section`, and optionally
-    `what`, the word for one element in messages: `class Latch(VelocityConstraint, section="latches")` is a "latch".
+    `what`, the word for one element in messages; by default it is derived from the class name.
     """
 
     name: str
@@ -187,7 +187,7 @@ class Element:
         return found
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """Return the element with new values of some parameters; `new` maps their keys to values."""
+        """Return the element with new values of some parameters; `new` is a dict from parameter key to value."""
         kinds_of = {name: self.definitions()[name].kind for name in new}
         return replace(self, **{name: kinds_of[name].varied(getattr(self, name), x) for name, x in new.items()})
 
@@ -211,7 +211,7 @@ class Element:
 
     @property
     def rotor(self) -> Rotor | None:
-        """The motor rotor that the element adds to the mechanism, or None if it adds none."""
+        """The rotor of a motor that the element adds to the mechanism, or None if it adds no rotor."""
         return None
 
     def describe(self) -> tuple[str, str]:
@@ -233,7 +233,9 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits `value` of the field `one`, because readers assume this value."""
+        """Return whether a TOML document omits the value of the field `one`, because readers assume this value by
+        default.
+        """
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
@@ -308,7 +310,7 @@ _registered: dict[str, type[Element]] = {}
 def _register(class_: type[Element]) -> None:
     """Add an element class to the registry of element kinds, under its section.
 
-    It may replace only an earlier definition of the same class.
+    A section that is already registered may only be replaced by a new definition of the same class.
     """
     other = _registered.get(class_.section)
     if other is not None and (other.__module__, other.__qualname__) != (class_.__module__, class_.__qualname__):
@@ -331,5 +333,7 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return the classes of all element kinds by section of a TOML document: first linkwork's, then those of users."""
+    """Return the classes of all element kinds by section of a TOML document: first linkwork's classes, then those of
+    users.
+    """
     return _registered

@@ -26,9 +26,9 @@ from linkwork.spatial.scalar import Number
 class Ratchet(VelocityConstraint, section="ratchets"):
     """Add a one-way clutch between the joints `a` and `b`: v_b >= ratio v_a [rad/s or m/s] while it is engaged.
 
-    The joint b can run faster, but not slower; the clutch only pushes it forward. Without b, v_a >= 0. With the
-    `direction` -1 the inequality is reversed. Each side is a joint with one velocity or a weighted sum of such joints.
-    The ratchet slips when the force on b exceeds `capacity`.
+    The joint b can run faster, but not slower; the clutch only pushes it forward. Without b, v_a >= 0. If `direction`
+    is -1, the inequality is reversed. Each side is a joint with one velocity or a weighted sum of such joints. The
+    ratchet slips when the force on b exceeds `capacity`.
 
     Examples
     --------
@@ -66,7 +66,9 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet only pushes."""
+        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet exerts force in
+        one direction only.
+        """
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

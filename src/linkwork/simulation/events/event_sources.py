@@ -33,9 +33,10 @@ class Source(NamedTuple):
 
 
 def sources(system: System) -> list[Source]:
-    """Return all event sources in the order of their event functions: two per bounded constraint, latches, guards.
+    """Return all event sources in the order of their event functions: two for each bounded constraint, then one for
+    each latch and guard.
 
-    With rigid contacts the integration step determines and logs slip itself.
+    If contacts are rigid, slip is not an event source, because the integration step determines and logs slip.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -87,9 +88,9 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
-    After them, `watched` has the values and slopes of latches and guards; see `double_zero_crossings.Dips`. The last
-    entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The
-    state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
+    `watched` continues with the values and slopes of latches and guards, see `double_zero_crossings.Dips`. Its last
+    entry is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The state is that
+    at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -139,10 +140,10 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """Return the state `after` the events with one line in the event log for each event in `which`.
+    """Return the state `after` the events, with a line in the event log for each event in `which` that occurred.
 
     `end` is the state before the events. Round-off impulses of elements with a capacity are logged as 0. `found` is the
-    impact of the events.
+    impact that the events cause.
     """
     known = sources(system)
     count, bounded = len(known), len(end.slip)

@@ -34,7 +34,7 @@ class Solver(Protocol):
         ...
 
     def step(self) -> str | None:
-        """Make one step of the solver; if it fails, return the reason."""
+        """Make one step of the solver; if the step fails, return the reason."""
         ...
 
     def dense_output(self) -> Callable[[float | Array], Array]:
@@ -60,8 +60,8 @@ Solvers = Callable[[Array, Values], Start]
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
     """Return a function that makes solvers of the adaptive method named `method`.
 
-    Its arguments are joint forces (nv,), and parameters and gains. `derivative` is the time derivative of the state,
-    and `tolerances` are the tolerances of the solvers.
+    The arguments of this function are joint forces (nv,), and parameters and gains. `derivative` is the time derivative
+    of the state, and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
@@ -121,7 +121,7 @@ class StageKernel:
     def _compile(self, fixed: Array) -> None:
         """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once.
 
-        `fixed` (m,) has joint forces, parameters and gains; only its size matters.
+        `fixed` (m,) has joint forces, parameters and gains; only the size m is used.
         """
         n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]

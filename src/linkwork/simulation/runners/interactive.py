@@ -135,7 +135,8 @@ class Simulator:
 
     @property
     def state(self) -> State:
-        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign (t, q, v) to set them.
+        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign a tuple (t, q, v) to set the
+        state.
 
         Assignment resets contacts and releases latches. Engaged constraints stay engaged and must not slip in the new
         state, unless they have a capacity.
