@@ -18,7 +18,7 @@ from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THRO
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
-from linkwork.simulation.solid_depths import solid_depths
+from linkwork.simulation.solid_penetration_depths import solid_depths
 from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, depth_bounds, solid_tables
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
