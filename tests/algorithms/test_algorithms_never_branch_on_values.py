@@ -1,4 +1,4 @@
-"""Every compilable algorithm runs on scalars of unknown value, which hide their value, and gives the same result as on floats."""
+"""Every compilable algorithm gives the same result on floats and on scalars that hide their value."""
 
 from unittest import mock
 

@@ -1,4 +1,4 @@
-"""The spatial algebra never needs a scalar's value: scalars of unknown value match floats on both sides of each choice."""
+"""The spatial algebra gives the same result on floats and on scalars that hide their value, for each choice."""
 
 from __future__ import annotations
 
