@@ -11,6 +11,7 @@ from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, 
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
+from linkwork.simulation.joint_friction_rows import at_rest, still
 from linkwork.simulation.methods.compliant_contact_steps import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
@@ -85,9 +86,14 @@ class _Events:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
+            here = here.rubbing(begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
-        if not here.rigid and len(begin.slip):
+        if here.rubs is not None:
+            m = self.system.mechanism
+            q, v = at_rest(m, here.rubs, begin.q, moved.q), still(m, here.rubs, moved.v)
+            moved = moved._replace(q=q, v=v)
+        if not here.rigid and here.mechanism.bounded:
             moved = moved.with_work_of(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved
