@@ -101,6 +101,16 @@ def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
     return np.array(found)
 
 
+def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
+    """Return the forces (nf,) [N m or N] with which friction holds joints, 0 for slipping joints.
+
+    `a` (nv,) are the accelerations of the locked mechanism, with the tiny ones of locked velocities. `directions` (nf,)
+    are the slip directions.
+    """
+    held = holds(mechanism, directions)
+    return np.array([-LOCKED * a[k] * held[k] for k in mechanism.rubbing])
+
+
 def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
     """Return the coordinates `after` (nq,) a step, with those of holding joints as `before` (nq,) it.
 

@@ -19,7 +19,7 @@ from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.simulation.effort_limits import limits_that_act
-from linkwork.simulation.events.event_log import LINES
+from linkwork.simulation.events.event_log import LINES, LINES_PER_JOINT
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.schedule import (
     Switch,
@@ -450,7 +450,8 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + len(m.rubbing) + own + guards + len(problem.commands)
-    lines = np.zeros((*batch, max(LINES, count) if count else 0, LOG_COLUMNS))
+    length = max(LINES, count, LINES_PER_JOINT * len(m.rubbing)) if count else 0
+    lines = np.zeros((*batch, length, LOG_COLUMNS))
     armed = np.zeros((*batch, own + guards))
     if resumed and start.motion.armed.shape == armed.shape:
         armed = start.motion.armed

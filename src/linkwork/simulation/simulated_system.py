@@ -294,8 +294,7 @@ class System:
             stiffer = with_armature(m, extra)
         if self.baumgarte is not None:
             return constrained_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
-        names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
-        return for_mimic_joints("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
+        return free_acceleration(stiffer, q, v, tau, loads.outside)
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,).
@@ -359,6 +358,12 @@ class System:
         rubbing = self.mechanism.rubbing
         forces = np.zeros(len(v)) if self.rubs is None else self.friction()
         return np.array([forces[k] * v[k] for k in rubbing])
+
+
+def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
+    """Return the accelerations (nv,) under the joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) [N, N m]."""
+    names = ("q", "v", "tau", "wrenches")[: 3 if wrenches is None else 4]
+    return for_mimic_joints("forward_dynamics", forward_dynamics, names)(mechanism, q, v, tau, *_given(wrenches))
 
 
 def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None) -> Array:

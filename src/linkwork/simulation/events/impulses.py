@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import wrenches_from_forces
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import (
     active_constraints,
     constrained_forward_dynamics,
-    errors_and_rows,
     project_positions,
     to_tree,
 )
@@ -27,8 +27,8 @@ from linkwork.simulation.events.slip import (
     slip_of_speeds,
     slip_speeds,
 )
-from linkwork.simulation.joint_friction_rows import directions_after, holds, still
-from linkwork.simulation.simulated_system import System, needed_forces
+from linkwork.simulation.joint_friction_rows import directions_after, holding_forces, still
+from linkwork.simulation.simulated_system import System, free_acceleration
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 from linkwork.spatial.traceable_loops import iterate
@@ -201,16 +201,14 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         if m.solid_pairs:
             pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
         outside = pushed if outside is None else outside + pushed
-    found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
+    if stuck.constrained:
+        found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
+    else:
+        found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
     forces = by_constraint(stuck, found.multipliers, size_of)
     if acting.rubs is None:
         return ConstrainedMotion(found.a, forces, np.zeros(0))
-    a = still(m, acting.rubs, found.a)
-    missing = needed_forces(m, now.q, now.v, a, outside) - tau
-    if stuck.constrained:
-        missing = missing - errors_and_rows(stuck, now.q)[1].T @ found.multipliers
-    held = holds(m, acting.rubs)
-    return ConstrainedMotion(a, forces, np.array([missing[k] * held[k] for k in m.rubbing]))
+    return ConstrainedMotion(still(m, acting.rubs, found.a), forces, holding_forces(m, acting.rubs, found.a))
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:

@@ -53,6 +53,7 @@ class _Events:
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
         self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
+        self.late = bool(self.count) and not count_of(system)  # evaluate event functions at the start only if needed
 
     def switching(self, t: Number) -> Switching:
         """Return the functions of the event search in a step from time t [s]: substep, event functions, effects."""
@@ -61,11 +62,18 @@ class _Events:
             self._functions,
             lambda end, elapsed, which: self._switched(t + elapsed, end, which),
             self._hidden if count_of(self.system) else None,
+            (lambda begin: watch(self.system, t, begin, self.held)) if self.late else None,
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """Return the state `now` at the start t [s] of the step, with the values of its event functions."""
+        """Return the state `now` at the start t [s] of the step, with the values of its event functions.
+
+        The values are ones if they are only needed in a step with events.
+        """
         now = self.touching.begin(now)
+        if self.late:
+            m = self.system.mechanism
+            return now._replace(watched=np.ones(self.count + len(m.constraints) + len(m.rubbing) + 1))
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
