@@ -84,8 +84,8 @@ def working_powers(
 ) -> Powers:
     """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-    The forces are `forces` (nv,) [N m or N] of controllers, stops and dry friction, `wrenches` of the user and `touching` of contacts
-    on the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers and force elements.
+    The forces are `forces` (nv,) [N m or N] of controllers, stops and dry friction, `wrenches` of the user and
+    `touching` of contacts on the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers and force elements.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))

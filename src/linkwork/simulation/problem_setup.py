@@ -31,8 +31,8 @@ from linkwork.simulation.events.schedule import (
     scheduled,
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
-from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event

@@ -80,6 +80,10 @@ def _slipping(facts: RunFacts) -> tuple[Axis, ...]:
     return (Axis("slipping", tuple(item.name for item in facts.mechanism.bounded)),)
 
 
+def _slip(now: Sample) -> Array:
+    return now.state.motion.slip[: len(now.mechanism.bounded)]
+
+
 def _can_slip(facts: RunFacts) -> bool:
     return bool(facts.mechanism.bounded)
 
@@ -124,7 +128,7 @@ STATE_SERIES: tuple[Series | Family, ...] = (
     Family("MODE", lambda facts: facts.modes, _mode, recorded=True),
     Series(
         "slip", "slip directions of clutches and brakes", "1", _slipping,
-        lambda now: now.state.motion.slip[: len(now.mechanism.bounded)], exists=_can_slip, by_default=True, with_state=True,
+        _slip, exists=_can_slip, by_default=True, with_state=True,
     ),
 )  # fmt: skip
 

@@ -184,7 +184,7 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
 
 
 def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
-    """Return the bracket of the search `now` with the event functions at the start of the step, if they are `wanted`."""
+    """Return the bracket of `now` with the event functions at the start of the step, if they are `wanted`."""
 
     def begin(over: Array) -> tuple[Leaves, Condition]:
         assert switching.begins

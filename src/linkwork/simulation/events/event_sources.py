@@ -92,9 +92,10 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
-    The forces (nf,) of holding joints follow. After them, `watched` has the values and slopes of latches and guards; see `double_zero_crossings.Dips`. The last
-    entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The
-    state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
+    The forces (nf,) of holding joints follow, and then the values and slopes of latches and guards; see
+    `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was
+    not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
+    controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -112,7 +113,9 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction)
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
-    return after._replace(watched=np.array([*functions, *forces, *friction, *dips_of(here, t, after, a, values), possible]))
+    return after._replace(
+        watched=np.array([*functions, *forces, *friction, *dips_of(here, t, after, a, values), possible])
+    )
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
@@ -142,6 +145,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     rubs = list(which[2 * bounded : 2 * bounded + rubbing])
     if rubbing and not system.rigid:
         after = with_resting_joints(here, t, after, held, rubs)
+        rubs = [new != old for new, old in zip(after.slip[bounded:], end.slip[bounded:], strict=True)]
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
     return _logged(system, t, end, after, found, [*slips, *rubs, *others]) if len(end.log.lines) else after
 
@@ -163,7 +167,9 @@ def _logged(
     lines, of_joints = [], range(len(known))[rows]
     left = [k for k in range(len(known)) if k not in of_joints]
     each = iter(
-        shares([known[k].constraint for k in left], [which[k] for k in left], found.energies, found.impulses, found.gaps)
+        shares(
+            [known[k].constraint for k in left], [which[k] for k in left], found.energies, found.impulses, found.gaps
+        )
     )
     for number, source in enumerate(known):
         if number in of_joints:

@@ -31,7 +31,9 @@ TOGETHER = 12  # iterations in which all joints may change at once; then one at 
 MOST = 100  # iterations, at most
 
 
-def with_resting_joints(system: System, t: Number, now: StepState, held: Array, fired: Sequence[Condition]) -> StepState:
+def with_resting_joints(
+    system: System, t: Number, now: StepState, held: Array, fired: Sequence[Condition]
+) -> StepState:
     """Return the state `now` at t [s] with every joint at rest set to hold or to slip, and holding joints stopped.
 
     `fired` (nf,) are the joints whose speed has just become zero or whose friction has reached its limit. `held` (nv,)

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.mass_matrix import matrix_factors
-from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
+from linkwork.algorithms.mimic_reduction import constraint_row_matrix
 from linkwork.algorithms.passive_joint_forces import dampers
 from linkwork.algorithms.tangent_space import free_acceleration, free_flight
 from linkwork.model.mechanism import Mechanism

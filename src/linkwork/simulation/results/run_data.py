@@ -135,7 +135,6 @@ class RunData:
             stops=self.settings.stops is not None,
             wrenches=self.settings.pushed,
             rigid=self.method == RIGID.name,
-            coulomb=bool(m.rubbing),
             modes=tuple(name for name in self.recorded if name in self.parameters),
             ledger_entries=ledger_entries(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
             clipped=self.settings.clip_effort,

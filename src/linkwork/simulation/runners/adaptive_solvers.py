@@ -61,8 +61,8 @@ Solvers = Callable[[Array, Values, Array], Start]
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
     """Return a function that makes solvers of the adaptive method named `method`.
 
-    Its arguments are joint forces (nv,), parameters and gains, and slip directions of friction (nf,). `derivative` is the time derivative of the state,
-    and `tolerances` are the tolerances of the solvers.
+    Its arguments are joint forces (nv,), parameters and gains, and slip directions of friction (nf,). `derivative` is
+    the time derivative of the state, and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
@@ -110,7 +110,7 @@ class StageKernel:
         return in_python if self.derivative.target == "numpy" else compiled
 
     def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
-        """Return the result of `dop853.stages` for this problem; `fixed` (m,) has joint forces, slip directions and values.
+        """Return the result of `dop853.stages`; `fixed` (m,) has joint forces, slip directions, parameters and gains.
 
         The other arguments, `count`, `at`, `y`, `f` and `window`, are those of `stages`.
         """

@@ -15,11 +15,11 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
+from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
 from linkwork.simulation.runners.runner_interface import Runner
-from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
 from linkwork.spatial.scalar import Array
