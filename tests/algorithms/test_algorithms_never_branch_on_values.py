@@ -17,8 +17,8 @@ from linkwork.algorithms import (
 )
 from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.passive_joint_forces import passive
-from opaque_scalars import Opaque, from_opaque, to_opaque
 from random_mechanisms import relative, state, tree
+from scalars_without_value import Opaque, from_opaque, to_opaque
 
 ALGORITHMS = {
     "poses": lambda m, s: [X.matrix for X in kinematics.world_poses(m, kinematics.joint_poses(m, s.q))],

@@ -199,3 +199,14 @@ def test_two_coins_edge_on_touch_at_their_rims() -> None:
         assert distances[best] == pytest.approx(gap, abs=1e-12)
         assert normals[best] == pytest.approx([1.0, 0.0, 0.0], abs=1e-8)
         assert points[best][:1] == pytest.approx([0.3 + 0.5 * gap], abs=1e-8)
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.6, 1.0, 0.5 * np.pi])
+def test_crossed_beams_touch_at_the_four_corners_of_their_overlap(angle: float) -> None:
+    """The overlap is a parallelogram, long and thin at small angles; two points alone would not support a beam."""
+    half, turn = (0.5, 0.05, 0.05), matrix_about_axis(np.array([0.0, 0.0, 1.0]), angle)
+    touch = box_box(np.array(half), np.array(half), Transform(turn, np.array([0.0, 0.0, 0.1])))
+    assert np.abs(touch.distances).max() < 1e-15
+    corners = touch.points[:, :2]
+    (x, y), (u, v) = corners[2] - corners[0], corners[3] - corners[1]
+    assert abs(x * v - y * u) / 2 == pytest.approx(0.1 * 0.1 / np.sin(angle))

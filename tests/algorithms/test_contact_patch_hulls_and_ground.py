@@ -140,3 +140,21 @@ def test_a_ball_in_a_valley_touches_at_the_nearest_point() -> None:
     x = np.linspace(-2.0, 2.0, 2_000_001)
     assert distances[0] == pytest.approx(np.hypot(x - 0.4, 0.5 * x * x - 0.6).min() - 0.3, abs=1e-11)
     assert points[0] == pytest.approx(p - normals[0] * (0.3 + 0.5 * distances[0]), abs=1e-12)
+
+
+@pytest.mark.parametrize(("slant", "turn"), [(2.0, 0.0), (0.7, 0.4), (0.7, 1.3), (0.2, 0.9)])
+def test_hulls_with_a_slanted_face_rest_on_its_four_corners(slant: float, turn: float) -> None:
+    """The lower face is a long parallelogram; two points alone would not support the hull."""
+    half_length, half_width, half_height = 1.0, 0.3, 0.1
+    low = [(x + slant * y / half_width, y) for x, y in itertools.product((-half_length, half_length), (-0.3, 0.3))]
+    vertices = np.array([(x, y, z) for z in (-half_height, half_height) for x, y in low])
+    pairs, R = HullPairs([vertices, vertices]), matrix_from_rpy(0.0, 0.0, turn)
+    on_plane = pairs.kinds["hull", "plane"](pairs.sizes[0], np.zeros(0), Transform(R, np.array([0, 0, half_height])))
+    on_hull = pairs.kinds["hull", "hull"](
+        pairs.sizes[0], pairs.sizes[1], Transform(np.eye(3), np.array([0, 0, 2 * half_height]))
+    )
+    for touch in (on_plane, on_hull):
+        assert np.abs(touch.distances).max() < 1e-9
+        ends = touch.points[:, :2]
+        (x, y), (u, v) = ends[2] - ends[0], ends[3] - ends[1]
+        assert abs(x * v - y * u) / 2 == pytest.approx(4 * half_length * half_width)

@@ -8,8 +8,8 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.model.elements import Brake, Clutch, Drive
-from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import revolute_tree, state, tree, tree_with_mimics
+from scalars_without_value import from_opaque, to_opaque
 
 
 def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:

@@ -19,8 +19,8 @@ from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial.rotation import matrix_from_rpy, quaternion_from_matrix
 from linkwork.spatial.scalar import Array, cross
-from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import random_inertia, relative, revolute_tree, state
+from scalars_without_value import from_opaque, to_opaque
 
 QUICK = 20
 SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, 200))]

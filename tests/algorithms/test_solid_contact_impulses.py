@@ -42,7 +42,7 @@ class Problem:
         rows = row_array(self.pairs.count, 12)
         for k in range(self.pairs.count):
             rows = rows.put(float(k), np.zeros(12) if guess is None else guess[k])
-        found = solve_pairs(self.pairs, self.free, rows)
+        found = solve_pairs(self.pairs, BodyEquations.of(self.pairs), self.free, rows)
         p = np.array([found.p.at(float(k))[3 * j : 3 * j + 3] for k, j in self.places], dtype=float)
         return p, np.array(found.v, dtype=float), found
 
@@ -293,6 +293,6 @@ def test_hard_problems_converge():
 def test_pairs_without_touch_change_nothing():
     one = problem(np.random.default_rng(6), 2)
     pairs = replace(one.pairs, selection=selected_rows(rows_of([[0.0]] * one.pairs.count)))
-    found = solve_pairs(pairs, one.free, rows_of([np.zeros(12)] * pairs.count))
+    found = solve_pairs(pairs, BodyEquations.of(pairs), one.free, rows_of([np.zeros(12)] * pairs.count))
     np.testing.assert_array_equal(np.array(found.v, dtype=float), one.free)
     assert found.agreed == 1.0

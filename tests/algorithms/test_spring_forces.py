@@ -19,9 +19,9 @@ from linkwork.algorithms.point_springs import (
     spring_lengths,
 )
 from linkwork.spatial.scalar import Array
-from opaque_scalars import from_opaque, lift, to_opaque
 from random_mechanisms import relative, state, tree, tree_with_springs
 from random_spatial_quantities import rate
+from scalars_without_value import from_opaque, lift, to_opaque
 
 SEEDS = (0, 1, 2, 3, 7, 8, 11, 15, 22, 29, 34)  # every joint kind between them, both bases; one body and thirty
 

@@ -15,7 +15,7 @@ import linkwork as lw
 from command_line_helper import command
 from linkwork.examples import biped_hit, biped_reach, walker
 from linkwork.examples import walker_gaits as gaits
-from linkwork.papers import nelson_quinn, walker_simulations, wendlandt_box
+from linkwork.papers import muir_neuman_pendulum, nelson_quinn, walker_simulations, wendlandt_box
 from linkwork.papers import reproduction as papers
 from linkwork.papers.walker_simulations import Course
 from linkwork.papers.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
@@ -187,6 +187,23 @@ def test_nelson_quinn_page_shows_matrices_and_walks(
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1
     assert "matplotlib" in page
+
+
+def test_muir_neuman_page_shows_that_vectors_matrices_and_equations_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path)
+    assert code == 0, said
+    assert "all 65 values and equations agree with the paper" in said
+    page = (tmp_path / "muir-neuman.html").read_text(encoding="utf-8")
+    assert page.count("<td>yes</td>") == 65
+    for symbol in ("<sup>L12</sup><i>C</i><sub>L1L2</sub>", *(f"<i>({k})</i>" for k in range(1, 12))):
+        assert symbol in page
+
+    monkeypatch.setattr(muir_neuman_pendulum, "g", 9.8)  # the printed formulas with another gravity
+    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path)
+    assert code == 1
+    assert "values that differ from the paper: ^L12 f_gL1, ^L22 f_gL2, ^A f_eL1" in said
 
 
 def test_invalid_paper_names_and_folders_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

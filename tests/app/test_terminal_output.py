@@ -34,6 +34,14 @@ def odd_robot() -> lw.Mechanism:
     return b.brake(ODD, ODD).build()
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_are_not_ignored() -> Iterator[None]:
+    """Give Python its own handler of SIGINT, since processes that a shell starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def odd_file(tmp_path: Path) -> Path:
     path = tmp_path / "odd.toml"

@@ -65,6 +65,33 @@ def test_a_sticking_block_does_not_creep_at_99_percent_of_the_limit() -> None:
     assert np.abs(settled - settled[-1]).max() < 1e-9
 
 
+def test_a_pushed_block_stops_at_the_stopping_distance_and_stands_still_on_a_turntable() -> None:
+    """Stiffness and damping of friction do not weaken it while the block slows down; its stretch turns with the table.
+
+    The block on the table rests with the centripetal force m w^2 r, which stretches its four friction springs.
+    """
+    k, friction, r, w = 2e4, 0.3, 1.0, 1.0
+    b = lw.Builder("table", gravity=(0, 0, -G)).surface("floor", lw.Plane())
+    b.body("table", 1e6, inertia=(1e9, 1e9, 1e9)).joint("axle", lw.Revolute((0, 0, 1)), "world", "table", at=(0, 9, 0))
+    b.geometry("table", lw.Box((4, 4, 1)), role="collision")
+    for name in ("pushed", "turned"):
+        b.body(name, 1.0, inertia=(0.01, 0.01, 0.01)).joint(name, lw.Free(), "world", name)
+        b.geometry(name, lw.Box((0.4, 0.4, 0.1)), role="collision")
+    given = {"friction": friction, "stiffness": k, "damping": 100.0}
+    m = b.collide("all", pairs=[("pushed", "floor"), ("turned", "table")], **given).build()
+    depth = G / (4 * k)
+    q0 = [0, 0, 0, 0.05 - depth, 1, 0, 0, 0, r, 9, 0.55 - depth, 1, 0, 0, 0]
+    v0 = [w, 1, 0, 0, 0, 0, 0, 0, w * r, 0, 0, 0, w]
+    for method, bound in (("rk4", 1e-4), ("semi-implicit", 1e-3)):
+        run = lw.simulate(m, q0, v0, duration=2.0, method=method, dt=2e-4)
+        assert run.q[-1, 1] == pytest.approx(1.0 / (2 * friction * G), abs=bound)
+        x, y = run.q[:, 8], run.q[:, 9] - 9.0
+        radial = x * np.cos(run.q[:, 0]) + y * np.sin(run.q[:, 0])
+        along = y * np.cos(run.q[:, 0]) - x * np.sin(run.q[:, 0])
+        assert radial[-1] == pytest.approx(r + w * w * r / (4 * k), rel=2e-6)
+        assert np.abs(along[run.t > 0.5]).max() < 1e-7
+
+
 @pytest.mark.parametrize(("height", "topples"), [(0.9, False), (1.1, True)])
 def test_a_block_topples_if_its_height_exceeds_width_over_slope(height: float, topples: bool) -> None:
     width, slope = 0.1, 0.2

@@ -8,7 +8,7 @@ import pytest
 
 from linkwork.compiler.kernel import Kernel
 from linkwork.errors import NotTraceable
-from linkwork.spatial.row_arrays import row_array, selected_rows
+from linkwork.spatial.row_arrays import row_array, selected_rows, selected_rows_of_groups
 from linkwork.spatial.scalar import Array, lookup, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 
@@ -60,6 +60,27 @@ def visited(x: Array) -> Array:
     return np.array([*found, *(rows.at(float(k))[0] for k in range(len(x)))])
 
 
+def visited_in_groups(x: Array) -> Array:
+    """The sum, and the last place j, of all positive products x_j x_k of positive x_k, computed twice."""
+    n, rows = len(x), filled(x)
+
+    def product(k: Any, j: Any) -> Any:
+        return 0.01 * rows.at(k)[0] * rows.at(j)[0]
+
+    own, flags = row_array(n, 1), row_array(n * n, 1)
+    for k in range(n):
+        own = own.put(float(k), [where(x[k] > 0.0, 1.0, 0.0)])
+        for j in range(n):
+            flags = flags.put(float(n * k + j), [where(product(float(k), float(j)) > 0.0, 1.0, 0.0)])
+    positive = selected_rows(own)
+    groups = selected_rows_of_groups(flags, n, positive)
+
+    def total_of(k: Any, total: Any, last: Any) -> tuple[Any, Any]:
+        return groups.of(k).visit(lambda j, total, _: (total + product(k, j), j), total, last)
+
+    return np.array(repeat(2, lambda _, *state: positive.visit(total_of, *state), 0.0, -1.0))
+
+
 def relaxed(x: Array) -> Array:
     """A visit inside a loop that each member ends separately: halve numbers above 1 until none is."""
     flags, rows = row_array(len(x), 1), filled(x)
@@ -79,7 +100,7 @@ def relaxed(x: Array) -> Array:
     return np.array([sweeps, *(rows.at(float(k))[0] for k in range(len(x)))])
 
 
-@pytest.mark.parametrize("function", [partners, running_sums, visited, relaxed])
+@pytest.mark.parametrize("function", [partners, running_sums, visited, visited_in_groups, relaxed])
 @pytest.mark.parametrize("count", [1, 3, 40])
 def test_compiled_row_arrays_match_python_and_members_do_not_see_each_other(
     function: Callable[[Array], Array], count: int

@@ -13,9 +13,9 @@ from linkwork.model import JointKind
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.transform import log_transform
-from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import MOVING_KINDS, random_kind, relative, tree
 from random_spatial_quantities import generators, rate, unit
+from scalars_without_value import from_opaque, to_opaque
 
 EPS = 5e-15
 AXES = ((0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, -1), (1, 2, -3))

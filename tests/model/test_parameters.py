@@ -11,8 +11,8 @@ import pytest
 import linkwork as lw
 from linkwork.errors import NameNotFound
 from linkwork.spatial.scalar import Array
-from opaque_scalars import from_opaque, lift, to_opaque
 from random_mechanisms import relative
+from scalars_without_value import from_opaque, lift, to_opaque
 
 Z = (0, 0, 1)
 SPRING = ("at", "to", "stiffness", "damping", "length")

@@ -61,6 +61,20 @@ def test_blocks_stick_and_slide_at_the_friction_angle() -> None:
     assert np.sort(normal) == pytest.approx(0.25 * G * np.cos(angles[1]) + more * np.array([-1, -1, 1, 1]), abs=1e-7)
 
 
+def test_block_pushed_uphill_stops_and_sticks_whenever_it_stops_within_a_step() -> None:
+    size, angle, friction = (0.2, 0.3, 0.1), np.arctan(0.4), (0.42, 0.3)
+    m, speeds = blocks(a=size, b=size), np.linspace(0.3, 0.31, 9)  # they differ by about two steps of deceleration
+    v0 = np.zeros((9, 12))
+    v0[:, 0] = v0[:, 6] = -speeds
+    given = {"gravity": np.tile(slope(np.array([angle])), (9, 1)), "all.friction": np.tile(friction, (9, 1))}
+    start = [0, 0, 0.05, 1, 0, 0, 0] * 2
+    run = lw.simulate(m, start, v0, 0.1, 1e-3, contact="rigid", parameters=given, record=RECORD).check()
+    up = speeds**2 / (2 * G * (np.sin(angle) + 0.3 * np.cos(angle)))
+    assert np.abs(run.v[:, -1]).max() < 1e-12
+    for x in (run.q[:, -1, 0], run.q[:, -1, 7]):
+        assert x == pytest.approx(-up, abs=5e-6)
+
+
 @pytest.mark.slow
 def test_tall_blocks_topple_when_the_weight_is_beyond_the_edge() -> None:
     size = (0.1, 0.1, 0.3)

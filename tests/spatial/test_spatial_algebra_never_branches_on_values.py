@@ -17,9 +17,9 @@ from linkwork.spatial import scalar as scalar_module
 from linkwork.spatial import transform as transform_module
 from linkwork.spatial import vectors as vectors_module
 from linkwork.spatial.scalar import Array
-from opaque_scalars import Opaque, from_opaque, lift, to_opaque
 from random_mechanisms import relative
 from random_spatial_quantities import force, motion, positive, rigid, rotation, transform, unit
+from scalars_without_value import Opaque, from_opaque, lift, to_opaque
 
 RNG = np.random.default_rng(1)
 X_AXIS, OBLIQUE = np.array([1.0, 0.0, 0.0]), unit(RNG)

@@ -8,9 +8,9 @@ import pytest
 from linkwork.spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform
 from linkwork.spatial.scalar import Array, hat
 from linkwork.spatial.transform import exp_transform, log_transform
-from opaque_scalars import to_opaque
 from random_mechanisms import relative
 from random_spatial_quantities import ANGLES, exponential, force, generators, motion, rate, rigid, transform, unit
+from scalars_without_value import to_opaque
 
 EPS = 5e-15
 Movable = Motion | Force | RigidInertia | ArticulatedInertia

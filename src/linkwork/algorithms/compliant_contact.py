@@ -1,9 +1,10 @@
 """Compliant contact: a spring and damper along the normal, stick-slip friction with an anchor along the surface.
 
-Each contact is a finite state machine with six states (S4 section 5.2, Figure 5.1). Three states last from step to
-step: 1 (apart), 2 (sliding), 4 (sticking to its anchor). Three occur only at the end of a step: 3 (sliding to sticking;
-sets the anchor), 5 (sticking to sliding; releases it), 6 (pulled apart, without force). After 3, 5 and 6 the next step
-begins in 4, 2 and 2. If several transitions are possible, the order of priority is: to 1, to 6, to 3 or 5.
+The friction of each contact is a finite state machine with six states (S4 section 5.2, Figure 5.1). Three states last
+from step to step: 1 (apart), 2 (sliding), 4 (sticking to its anchor). Three occur only at the end of a step: 3 (sliding
+to sticking; sets the anchor), 5 (sticking to sliding; releases it), 6 (pulled apart, without force). After 3, 5 and 6
+the next step begins in 4, 2 and 2. If several transitions are possible, the order of priority is: to 1, to 6, to 3 or
+5.
 """
 
 from __future__ import annotations
@@ -85,10 +86,10 @@ class ContactLaw(Protocol):
 class Mode(NamedTuple):
     """Active branches of a contact's piecewise force law, fixed while the equations of a step are solved.
 
-    `closed`: the contact penetrates. `pressing`: the normal force is not negative. `fast`: a sliding contact is faster
-    than its rest speed. `slips`: the anchor force of a sticking contact exceeds the friction limit. `along` (3,) [m/s]
-    and `hold` (3,) [N] are the slip velocity and the anchor force at which the branches were determined, in the
-    surface's axes.
+    Conditions: `closed`, the contact penetrates the surface; `pressing`, the normal force is not negative; `fast`, a
+    sliding contact is faster than its rest speed; `slips`, the anchor force of a sticking contact exceeds the friction
+    limit. `along` (3,) [m/s] and `hold` (3,) [N] are the slip velocity and the anchor force at which the branches were
+    determined, in the surface's axes.
     """
 
     closed: Any
@@ -148,10 +149,11 @@ def lasting_state(number: Number) -> Number:
 class ContactForce(NamedTuple):
     """State and force of one contact, with the derivatives of the force, in the surface's axes.
 
-    `number` is the state; `force` (3,) [N] acts on the contact's body. The derivative of the force by position is
-    -`stiffness` (3, 3) [N/m], by velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3) [N s/m] is a symmetric, purely
-    dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices are (6, 6): derivatives of
-    force and torque by position and rotation. `at` is the kinematics of the contact.
+    `number` is the state; `force` (3,) [N] acts on the contact's body. The derivative of the force with respect to the
+    position is -`stiffness` (3, 3) [N/m], with respect to the velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3) [N
+    s/m] is a symmetric, purely dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices
+    are (6, 6): derivatives of force and torque with respect to position and rotation. `at` is the kinematics of the
+    contact.
     """
 
     number: Number
@@ -163,10 +165,10 @@ class ContactForce(NamedTuple):
     at: ContactKinematics
 
     def on(self, body: Transform, turned: Transform) -> Force:
-        """Return the wrench [N, N m] of this contact on its body, about the origin of the body's frame.
+        """Return the wrench [N, N m] of this contact on the contact's body, about the origin of the body's frame.
 
-        `body` is the pose of the body in the world. The components of the result are along the axes of the frame with
-        the world pose `turned`.
+        `body` is the pose of the body in the world. The wrench is expressed in the axes of the frame that has the pose
+        `turned` in the world.
         """
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
@@ -187,8 +189,9 @@ def contact_force(
 
     `at` has the contact's position and velocity relative to the surface, and `anchor` (3,) [m] is its anchor on the
     surface. A damper that sets in within a step is a discontinuity, and the equations of the step may then have no
-    solution. If the contact is not `foreseen` to close, only its spring acts during the step. A given `mode` fixes the
-    branches of the force law, which is then smooth.
+    solution. Therefore, if `foreseen` is false (the contact was not expected to close), only the spring acts during the
+    step; None: spring and damper act if the contact penetrates. A given `mode` fixes the branches of the force law,
+    which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
@@ -237,10 +240,11 @@ def contact_force(
 
 
 class Measures(NamedTuple):
-    """Normal force [N], slip velocity (3,) [m/s] and anchor force (3,) [N] of a contact, which select its branches.
+    """The normal force, slip velocity and anchor force of a contact, which select the branches of its force law.
 
-    `limit` is the static friction limit [N]. `loading` [N] is positive while slip stretches an anchor spring that is at
-    this limit, and minus the limit if the spring is not at the limit. The branch depends on the distance to the surface
+    `normal` [N] is the normal force, `slip` (3,) [m/s] the slip velocity, `hold` (3,) [N] the anchor force, and `limit`
+    [N] the static friction limit. `loading` [N] is positive while slip stretches an anchor spring that is at this
+    limit; if the spring is not at the limit, it is minus the limit. The branch depends on the distance to the surface
     too, which is not stored here.
     """
 
@@ -252,9 +256,8 @@ class Measures(NamedTuple):
 
 
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the quantities that select the branch of a contact's force law, for the anchor (3,) [m].
-
-    `at` has the contact's position and velocity.
+    """Return the quantities that select the branches of a contact's force law, for an anchor (3,) [m] and kinematics
+    `at`.
     """
     speed = dot(at.normal, at.velocity)
     slip, normal = at.velocity - at.normal * speed, normal_force(contact, at.distance, speed, 1.0)[0]
@@ -278,15 +281,18 @@ def _speed(slip: Array) -> Number:
 
 
 def _ahead(along: Array, vector: Array) -> Number:
-    """Return the component (scalar) of a vector (3,) along the vector `along` (3,)."""
+    """Return the component of a vector (3,) along the direction of `along` (3,)."""
     return dot(vector, along) / np.sqrt(dot(along, along) + TINY)
 
 
 def _mirror(along: Array, vector: Array, acts: Any) -> Array:
-    """Return the matrix (3, 3) that mirrors `vector` (3,) to the side of `along` (3,), if `acts`; else the unit matrix.
+    """Return the matrix (3, 3) that mirrors `vector` (3,) to the side of `along` (3,); the unit matrix if none is
+    needed.
 
-    The friction force of a fixed mode thus stays continuous where slip reverses, and the equations of a trial step that
-    is too long have a solution. Such a trial step has an event.
+    The matrix mirrors only if the condition `acts` is true and the angle between both vectors is above 90 degrees. In a
+    trial step that is too long, slip may reverse while the branch of the force law is fixed. The mirrored friction
+    force is continuous at the reversal, so that the equations of the trial step have a solution; the step is then
+    rejected because of an event.
     """
     back = where(_ahead(along, vector) < 0.0, where(acts, 2.0, 0.0), 0.0)
     return np.eye(3) - np.outer(along, along) * (back / (dot(along, along) + TINY))
@@ -306,12 +312,12 @@ def _forward(along: Array, vector: Array) -> Number:
 def mode_event_functions(
     contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics, mode: Mode
 ) -> list[Number]:
-    """Return three numbers that are positive while a contact stays on the branches `mode` of its force law.
+    """Return three event functions that are positive while a contact stays on the branches `mode` of its force law.
 
-    The numbers are event functions: the distance [m], the normal force [N], and along the surface the slip speed [m/s]
-    if the contact slides, or the excess of the anchor force over the friction limit [N] if it sticks. A slip that turns
-    by 90 degrees is an event too: the branches are then determined anew. An event function that does not apply is 1.
-    `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    The first depends on the distance [m], the second on the normal force [N]. The third depends on the slip speed [m/s]
+    if the contact slides, and on the excess [N] of the anchor force over the friction limit if the contact sticks. A
+    slip that turns by 90 degrees is an event too: the branches are then determined anew. An event function that does
+    not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, hold, limit, loading = _measures(contact, anchor, at)
     slides = minimum(_forward(mode.along, slip) - contact.rest_speed, _ahead(mode.along, slip))
@@ -327,7 +333,8 @@ def mode_event_functions(
 
 
 def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
-    """Return minus the derivative of a contact's impulse over a step by its displacement at the step's end.
+    """Return minus the derivative of a contact's impulse over a step with respect to its displacement at the step's
+    end.
 
     The result is (3, 3) [N s/m], or (6, 6) with rotations and torques. `h` [s] is the length of the step, and `found`
     the contact's force at mid-step, from which the impulse is computed. The displacement is that of the contact's
@@ -368,8 +375,8 @@ def _with_torques(
 ) -> ContactForce:
     """Return a contact force with torques added that brake the rolling and spinning of a sphere.
 
-    `found` is the contact force without these torques. `normal` [N] is the normal force; `slope` [N/m] and `drag`
-    [N s/m] are minus its derivatives by distance and speed.
+    `found` is the contact force without these torques. `normal` [N] is the normal force; `slope` [N/m] and `drag` [N
+    s/m] are minus the derivatives of the normal force with respect to distance and normal speed.
     """
     n, turning = found.at.normal, found.at.turning
     rest = contact.rest_speed / contact.radius
@@ -393,7 +400,8 @@ def _with_torques(
 
 
 def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
-    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before clipping.
+    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before its length
+    is limited.
 
     `anchor` (3,) [m] is the anchor, `at` the kinematics of the contact, and `slip` (3,) [m/s] its slip velocity.
     """

@@ -1,8 +1,9 @@
 """Ranks of constraint rows: independent rows, and the velocities that satisfy all rows.
 
-A rank needs a scale. Entries of a row are sums of terms (forces times lever arms) that may cancel; the remainder is
-then round-off, about 1e-16 of the terms. This is not small relative to the row itself, nor to a matrix of such rows.
-The rank is therefore decided by the size of the terms. All functions here are for floats.
+A numerical rank is the number of singular values above a threshold, which needs a scale. Entries of a constraint row
+are sums of terms (forces times lever arms) that may cancel; the remainder is then round-off, about 1e-16 of the terms.
+If all entries cancel, this round-off is not small relative to the row itself, nor to a matrix of such rows. The
+threshold is therefore relative to the size of the terms. All functions here are for floats.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
 
 
 def row_scales(mechanism: Mechanism, q: Array) -> Array:
-    """Return the scale (nh,) of each constraint row at q (nq,): the size of the terms whose sums are its entries.
+    """Return the scale (nh,) of each constraint row at q (nq,): the root of the sum of squares of the terms of its
+    entries.
 
     The scale of a row without terms is 1.
     """
@@ -73,8 +75,8 @@ def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array
     """Return the smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) and constraint rows C (nc, nv).
 
     The rows may be redundant. `terms` (nc, nv) are the squared sizes of the terms of the entries of C, and
-    `inverse_masses` (nv,) is the diagonal of M^-1. They give the scale of N, independent of the units of its rows;
-    singular values below `rank` times the scale are zero.
+    `inverse_masses` (nv,) is the diagonal of M^-1. Together they give the scale of N, independent of the units of its
+    rows; singular values below `rank` times the scale count as zero.
     """
     scales = _or_one(np.sqrt(terms @ inverse_masses))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))

@@ -28,8 +28,8 @@ from linkwork.tolerances import TINY
 def state_after(contact: ContactLaw, found: ContactForce) -> Number:
     """Return the state of a contact at the end of a step, from the state and force computed there.
 
-    A contact whose anchor force exceeds the friction limit still counts as sticking and drags its anchor, unless it
-    slips faster than its rest speed.
+    If the anchor force of a sticking contact exceeds the friction limit, the contact drags its anchor along; its state
+    remains sticking, unless it slips faster than its rest speed.
     """
     slip = tangential(found.at.normal, found.at.velocity)
     slow = dot(slip, slip) <= contact.rest_speed * contact.rest_speed
@@ -46,8 +46,8 @@ def anchor_after(
 ) -> Array:
     """Return the anchor (3,) [m] of a contact at the end of a step; `numbers` are its states before and after the step.
 
-    `anchor` (3,) [m] is the anchor at the start of the step. A rolling ball moves it by `rolled` (3,) [m]. `first` and
-    `last` are the kinematics of the contact at the start and the end.
+    `anchor` (3,) [m] is the anchor at the start of the step. If a ball rolls, its anchor moves by `rolled` (3,) [m].
+    `first` and `last` are the kinematics of the contact at the start and the end.
     """
     before, after = numbers
     n = last.normal
@@ -63,5 +63,5 @@ def anchor_after(
 
 
 def _shortened(vector: Array, length: Number, longest: Number) -> Array:
-    """Return a vector (3,) of the given length, shortened to at most `longest`."""
+    """Return a vector (3,), shortened to at most the length `longest`; `length` is the length of the given vector."""
     return vector * where(length > longest, longest / length, 1.0)

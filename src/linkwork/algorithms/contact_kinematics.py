@@ -64,9 +64,10 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
 
 
 class ContactRates(NamedTuple):
-    """Speeds (6,) of a contact along its contact axes, and their rates of change (6,), in [m/s, rad/s] and per second.
+    """Speeds (6,) of a contact along its contact axes, [m/s, rad/s], and their time derivatives `rates` (6,).
 
-    The first three are components of the velocity, normal first; the others are components of the angular velocity.
+    The first three entries are components of the velocity, normal first; the last three are components of the angular
+    velocity.
     """
 
     speeds: Array
@@ -74,10 +75,11 @@ class ContactRates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array, v: Array, a: Array, axes: Sequence[Array]) -> list[ContactRates]:
-    """Return the speeds of all contact pairs of a tree along contact axes, and the rates at which they change.
+    """Return the speeds of all contact pairs of a tree along their contact axes, and the time derivatives of these
+    speeds.
 
     The tree is at q, with velocities v (nv,) and accelerations a (nv,). `axes` are the contact axes of each pair at q:
-    columns (3, 3) in the surface's axes, normal first. They turn with the normal, but not about it.
+    columns (3, 3) in the surface's axes, normal first. The axes turn with the normal, but not about the normal.
     """
     motion = kinematics(mechanism, q, v)
     acc, poses = accelerations(mechanism, motion, a), world_poses(mechanism, motion.X)
@@ -108,9 +110,10 @@ def _pair_rates(
 
 
 def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
-    """Return the twist of a body in another frame: `body` and `pose` are the world poses of the body and of that frame.
+    """Return the twist of a body at another frame that moves with the body.
 
-    The given `twist` is in the frame of the body.
+    The given `twist` is in the frame of the body; the result is in the other frame. `body` and `pose` are the poses in
+    the world of the body and of the other frame.
     """
     return pose.down(body.up(twist))
 

@@ -30,12 +30,11 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class BodyChange(NamedTuple):
-    """Derivatives of velocity u and acceleration w of the bodies outboard of a joint by its motion.
+    """Derivatives of the velocity and acceleration of all bodies outboard of a joint with respect to the joint's
+    motion.
 
-    Each is (6, nv_j), one column for each velocity of the joint.
-
-    nv_j is the number of velocities of the joint. Column k is the change per unit of the joint's k-th coordinate or
-    velocity.
+    u and w are (6, d) for a joint with d velocities. Column k of u is the derivative of the velocity, column k of w
+    that of the acceleration, with respect to the joint's k-th coordinate or velocity.
     """
 
     u: Motion
@@ -43,22 +42,25 @@ class BodyChange(NamedTuple):
 
 
 class Composite(NamedTuple):
-    """A composite body: its inertia, linear momentum p (3,) and gyroscopic matrix N (3, 3), in the body's frame."""
+    """A composite body: inertia, linear momentum p (3,) [N s] and gyroscopic matrix N (3, 3), in the body's frame."""
 
     inertia: RigidInertia
     p: Array
     N: Array
 
     def change(self, moved: BodyChange) -> Force:
-        """Return the change of the wrench on the composite body for each column of the motion change `moved`."""
+        """Return the change of the wrench on the composite body for each column of the derivatives `moved` of its
+        motion.
+        """
         turn = moved.u.angular
         return self.inertia @ moved.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the joint forces tau by q (tangent space), v and a.
+    """Return the derivatives (3, nv, nv) of the joint forces tau with respect to q (tangent space), v and a, in this
+    order.
 
-    Entry [., i, j] is the derivative of tau_i by component j.
+    Entry [k, i, j] is the derivative of tau_i with respect to component j of q (k = 0), v (k = 1) or a (k = 2).
     """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
@@ -91,7 +93,8 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
+    """Return the derivatives (3, nv, nv) of the acceleration with respect to q (tangent space), v and tau, in this
+    order.
 
     With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
     """
@@ -128,7 +131,8 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
 def body_changes(
     j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array
 ) -> tuple[BodyChange, BodyChange]:
-    """Return the derivatives of the motion of the bodies outboard of joint j by its coordinates and velocities.
+    """Return the derivatives of the motion of the bodies outboard of joint j: with respect to its coordinates and
+    velocities.
 
     The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
     accelerations of all bodies; q, v and a belong to joint j. `motion` has the kinematics of the tree.
@@ -145,9 +149,9 @@ def body_changes(
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Return the rate of the motion subspace of joint j, in the child's frame, at the joint velocity `unit`.
+    """Return the time derivative (6, d) of the motion subspace of joint j, in the child's frame.
 
-    `unit` and the coordinates q belong to this joint only.
+    q are the coordinates and `unit` (d,) the velocities of this joint only.
     """
     return j.kind.subspace_rate(q, unit)
 

@@ -25,7 +25,7 @@ class TreeMotion:
 
     @cached_property
     def relative(self) -> Kinematics:
-        """Kinematics of all bodies relative to their inboard bodies, computed when an element first needs them."""
+        """Kinematics of all bodies relative to their inboard bodies, computed when first needed."""
         return kinematics(self.tree, self.q, self.v)
 
     @cached_property
@@ -48,11 +48,11 @@ class TreeMotion:
         return Motion(R @ V.linear, R @ V.angular)
 
     def coordinates(self, joint: str) -> Array:
-        """Return the coordinates (nq,) of a named joint [rad or m, or quaternions]."""
+        """Return the coordinates of a named joint (nq of the joint,) [rad or m, or quaternions]."""
         return self.q[self.tree.joints[joint].q].copy()  # an element may write into it
 
     def velocities(self, joint: str) -> Array:
-        """Return the velocities (nv,) of a named joint [rad/s or m/s]."""
+        """Return the velocities of a named joint (nv of the joint,) [rad/s or m/s]."""
         return self.v[self.tree.joints[joint].v].copy()
 
 

@@ -37,7 +37,7 @@ def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | 
 
 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
-    """Return the joint accelerations (nv,) of a tree by the articulated-body recursion.
+    """Return the joint accelerations (nv,) [rad/s^2, m/s^2] of a tree by the articulated-body recursion.
 
     Rotors that couple several joints are not supported here. tau (nv,) are joint forces, z the wrenches on the bodies
     at zero acceleration. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the articulated inertia of k

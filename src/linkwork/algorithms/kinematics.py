@@ -51,7 +51,7 @@ def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
 
 
 def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
-    """Return the pose X_0k of every body in the world, from the poses X of the bodies in their inboard bodies."""
+    """Return the pose X_0k of every body k in the world, from the poses X of the bodies in their inboard bodies."""
     X_0 = [Transform.identity()]
     for j in outward(mechanism):
         X_0.append(X_0[j.i] @ X[j.o])  # (3.1)
@@ -95,6 +95,6 @@ def external_forces(mechanism: Mechanism, wrenches: Array | None) -> list[Force]
 
 
 def frame_pose(mechanism: Mechanism, q: Array, frame: str) -> Transform:
-    """Return the pose of a named frame in the world."""
+    """Return the pose in the world of the frame called `frame`, at coordinates q (nq,)."""
     f = mechanism.frames[frame]
     return world_poses(mechanism, joint_poses(mechanism, q))[f.body] @ f.pose

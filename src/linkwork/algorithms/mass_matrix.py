@@ -109,7 +109,7 @@ class InverseLTL(NamedTuple):
     def solve(self, b: Array) -> Array:
         """Return M^-1 b for b (nv,) or (nv, k).
 
-        For many columns this is cheaper than `LTL.solve`, because zeros of b save more work.
+        For many columns this is cheaper than `LTL.solve`, because zeros of b are skipped.
         """
         y: list[Any] = [0.0] * len(self.rows)
         for row, number in zip(self.rows, b, strict=True):

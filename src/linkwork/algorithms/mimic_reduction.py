@@ -43,7 +43,9 @@ def _reduced_forces(G: Array, tau: Array) -> Array:
 
 
 def _reduced_columns(G: Array, J: Array) -> Array:
-    """Return a Jacobian J G (k, nv) for the independent velocities, from the Jacobian J (k, tree.nv) of all joints."""
+    """Return the Jacobian J G (k, nv) for the independent velocities, from the Jacobian J (k, tree.nv) of all
+    joints.
+    """
     return J @ G
 
 
@@ -72,10 +74,11 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """Return a result for the independent joints, such as forces (nv,), from the result `found` for all joints.
-
-    `quantity` names the result, such as "mass_matrix". The tree has all joints, with mimic joints as independent
+    """Return a result for the independent joints, such as joint forces (nv,), computed from the result `found` for all
     joints.
+
+    `quantity` names the result, such as "mass_matrix". `found` is the result for the tree in which mimic joints are
+    independent.
     """
     return _by_mimic_joints(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
 
@@ -169,14 +172,14 @@ def _reduced_constrained_dynamics(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints.
 
-    `baumgarte` [1/s] is the rate at which closure errors decay, or None.
+    With a rate `baumgarte` [1/s] above 0, closure errors decay at this rate.
     """
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
 
 
 def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
-    """Return a function of a mechanism that calls `reduced` if the mechanism has mimic joints, else `of_tree`."""
+    """Return a function whose first argument is a mechanism; it calls `reduced` for mimic joints, else `of_tree`."""
     return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
 
@@ -232,7 +235,9 @@ def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-    """Return the closure errors (nc,) [m or rad] of loops and the rows (nh, nv) of all constraints, at q."""
+    """Return the closure errors (nc,) [m or rad] of the loops, and the constraint rows (nh, nv) of all constraints, at
+    q.
+    """
     tree, (position,) = mechanism.tree, to_tree(mechanism, ("q",), (q,))
     motion = kinematics(tree, position, np.zeros(tree.nv))
     loops = constrained_dynamics.loop_states(tree, motion.X)
@@ -291,10 +296,10 @@ def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, 
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the force (k,) [N m or N] of each of the k clutches, brakes and other velocity constraints; 0 if released.
+    """Return the force (k,) [N m or N] in each of the k rows of clutches, brakes and other velocity constraints.
 
-    The force of a clutch is that on its joint b. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the
-    bodies.
+    The force of a released element is 0. The force of a clutch is the force on its joint b. tau (nv,) are joint forces,
+    and `wrenches` (nbodies, 6) act on the bodies.
     """
     forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]

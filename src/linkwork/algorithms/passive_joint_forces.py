@@ -2,7 +2,7 @@
 
 All are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
 opposes motion with its full force at speed and decreases to zero at rest, so that the equations of motion are smooth.
-Runs apply Coulomb's law without regularization instead (simulation/events/joint_friction.py): they leave out this dry
+Runs apply Coulomb's law without regularization instead (simulation/joint_friction_rows.py): they leave out this dry
 friction.
 """
 
@@ -34,7 +34,7 @@ def passive(mechanism: Mechanism, q: Array, v: Array, dry: bool = True) -> Array
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
-    """Return the forces (nv,) of the joints' springs: -stiffness (q - rest)."""
+    """Return the forces (nv,) [N m or N] of the joints' springs: -stiffness (q - rest)."""
     return np.concatenate([NOTHING, *(j.kind.spring(j.stiffness, j.rest, q[j.q])[0] for j in outward(mechanism))])
 
 

@@ -18,7 +18,8 @@ COINCIDENT = 1e-12  # distance [m] below which the direction between two points 
 
 
 class SpringLength(NamedTuple):
-    """Length L [m] of a spring in one state, and its derivative: `row` (nv,) [m/rad or 1] with dL/dt = row v.
+    """Length L [m] of a spring in one state, and its derivative `row` (nv,) [m/rad or 1]: dL/dt is the product of row
+    and v.
 
     A tension f [N] pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
     zero.
@@ -69,7 +70,8 @@ def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) ->
 def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all springs between points.
 
-    The joint forces are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
+    Each spring adds -(stiffness (L - length) + damping dL/dt) row, with its length L and derivative `row` (see
+    `SpringLength`), and its rest length `length`.
     """
     total = np.zeros(mechanism.nv)
     for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):
@@ -93,9 +95,10 @@ def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
-    """Return the sum (nv, nv) of weight row row^T over all springs between points; row v is the rate of the length.
+    """Return the sum (nv, nv) of weight row row^T over all springs between points.
 
-    `weights` has one number for each spring; see `SpringLength` for row (nv,).
+    `weights` has one number for each spring; `row` (nv,) is the derivative of the length of a spring, see
+    `SpringLength`.
     """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]

@@ -39,13 +39,17 @@ class Increment(NamedTuple):
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """Return the displacement (3,) [m] of the frame's point r (3,) [m] due to the rotation of the step alone."""
+        """Return the displacement (3,) [m] of the point r (3,) [m] that is fixed in the frame, due to the rotation
+        alone.
+        """
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
 
     def seen_after(self, u: Array) -> Array:
-        """Return a vector u (3,), given in the axes at the beginning of the step, in the axes at its end."""
+        """Return the components of a vector in the frame's axes at the end of the step, from those at its beginning, u
+        (3,).
+        """
         w, v = self.f[0], self.f[1:]
         first = cross(v, u)
         return u + (cross(v, first) - first * w) * 2.0
@@ -54,14 +58,16 @@ class Increment(NamedTuple):
     def rotation(self) -> Array:
         """Rotation matrix (3, 3) from the frame's axes at the end of the step to those at its beginning.
 
-        f is used as a unit quaternion.
+        f must be a unit quaternion.
         """
         w, v = self.f[0], self.f[1:]
         scaled = v * 2.0
         return np.outer(scaled, v) + hat(scaled * w) + np.eye(3) * (1.0 - dot(scaled, v))
 
     def then(self, other: Increment) -> Increment:
-        """Return the motion by this increment followed by `other`, which is given in the frame where this one ends."""
+        """Return the motion by this increment followed by `other`, which is given in the axes of the frame at the end
+        of this increment.
+        """
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
     def at_fixed_frame(self, X: Transform) -> Increment:
@@ -100,8 +106,9 @@ def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Incre
 class Momenta(NamedTuple):
     """Discrete momenta of a body at the beginning and end of a step, as wrenches about the origin of its frame.
 
-    `before` is minus the derivative of the discrete Lagrangian L_d by the body's pose at the beginning, -D1 L_d;
-    `after` is its derivative by the pose at the end, D2 L_d. Each is in the axes of that pose.
+    `before` is -D1 L_d, minus the derivative of the discrete Lagrangian L_d with respect to the pose at the beginning,
+    in the axes of this pose. `after` is D2 L_d, the derivative with respect to the pose at the end, in the axes of that
+    pose.
     """
 
     before: Force
@@ -139,23 +146,25 @@ def split_inertias(mechanism: Mechanism) -> list[SplitInertia]:
 class RotationRule(ABC):
     """Discrete angular momenta of a body that rotates by the unit quaternion f = (w, v) in a step h [s].
 
-    The rotation vector is xi = 2 y v with y(w) = x / sin(x), x = acos(w). y' and y'' are its derivatives by w. I (3, 3)
-    is the inertia in the axes of the body, and v^ the skew matrix of v.
+    The rotation vector is xi = 2 y v with y(w) = x / sin(x), x = acos(w). y' and y'' are the derivatives of y with
+    respect to w. I (3, 3) is the inertia in the axes of the body, and v^ the skew matrix of v.
     """
 
     @abstractmethod
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
         """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
 
-        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        Each momentum is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of
+        the step.
         """
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
+        step.
 
-        The rotation u (3,) [rad] is in the axes of the pose after the step. It changes v by (w + v^) u / 2 and w by -v
-        . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
+        The change of the pose is a small rotation u (3,) [rad] in the axes of the body after the step. It changes v by
+        (w + v^) u / 2 and w by -v . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
 
 
@@ -170,7 +179,8 @@ class Exponential(RotationRule):
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
         """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
 
-        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        Each momentum is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of
+        the step.
         """
         w, v = f[0], f[1:]
         y, slope, _ = angle_per_sine(w)
@@ -179,7 +189,8 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
+        step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -203,7 +214,8 @@ class MeanVelocity(RotationRule):
     def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
         """Return the angular momenta (3,) [N m s] of the body at the beginning and at the end of a step h [s].
 
-        Each is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of the step.
+        Each momentum is in the body's axes at that time. I (3, 3) [kg m^2] is the inertia, and f (4,) the rotation of
+        the step.
         """
         w, v = f[0], f[1:]
         spin = I @ v * (2.0 / h * angle_per_sine(w)[0])
@@ -211,7 +223,8 @@ class MeanVelocity(RotationRule):
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the rotation after it.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
+        step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -229,7 +242,7 @@ EXPONENTIAL, MEAN_VELOCITY = Exponential(), MeanVelocity()
 def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Momenta:
     """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s].
 
-    `rule` gives the angular momenta, and `inertia` is the inertia of the body.
+    `rule` is the rule for the angular momenta, and `inertia` the inertia of the body.
     """
     c = inertia.c
     push = (moved.d + moved.shift(c)) * (inertia.mass * (1.0 / h))
@@ -241,8 +254,8 @@ def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increm
     """Return the derivative (6, 6) of a body's momentum before a step with respect to its pose after the step.
 
     The body moves by the increment `moved` in the step h [s]. Changes of the pose are twists in the axes of the second
-    pose. For a discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` gives the angular momenta, and
-    `inertia` is the inertia of the body.
+    pose. For a discrete Lagrangian L_d the derivative is D2 D1 of -L_d. `rule` is the rule for the angular momenta, and
+    `inertia` the inertia of the body.
     """
     along = moved.rotation * (inertia.mass * (1.0 / h))
     C = hat(inertia.c)

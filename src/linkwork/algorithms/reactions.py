@@ -15,7 +15,8 @@ from linkwork.spatial.scalar import Array
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-    It contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau - armature a.
+    The wrench F contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau -
+    armature a.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force

@@ -44,11 +44,11 @@ AT_ALL = 1e-15  # depth [m] that counts as zero
 
 
 class RigidContact(NamedTuple):
-    """A rigid contact: Jacobian rows K (3, nv), normal first, their response W (nv, 3), friction coefficient mu.
+    """A rigid contact: Jacobian rows K (3, nv), normal first, response W (nv, 3) to unit impulses, and friction.
 
     K v is the velocity [m/s] of the contact, and W p the change of the velocities due to an impulse p (3,) [N s].
-    `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact. The
-    contact conditions are for the velocity K v + `drift` (3,) [m/s].
+    `acts` is the condition that the contact is active, `friction` the coefficient mu, and `bounce` [m/s] the smallest
+    separation speed after an impact. The contact conditions apply to the velocity K v + `drift` (3,) [m/s].
     """
 
     acts: Any
@@ -65,14 +65,14 @@ class RigidContact(NamedTuple):
 
     @property
     def same_units(self) -> bool:
-        """Always true: the convergence tolerance of contacts is relative to the fastest contact."""
+        """Always true: all contacts share one convergence tolerance, relative to the speed of the fastest contact."""
         return True
 
     @property
     def inverse_mass(self) -> Array:
         """Inverse effective mass (3, 3) [1/kg] of the contact, the change of its velocity per unit impulse: K W.
 
-        See `Block.inverse_mass`. It is regularized for bodies that cannot move.
+        See `Block.inverse_mass`. The matrix is regularized, so that it can be factored for bodies that cannot move.
         """
         return regularized(self.K @ self.W)
 
@@ -88,7 +88,8 @@ class RigidContact(NamedTuple):
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (3,) [N s] of the impulse that would stop each direction of the contact alone.
+        """Return, for each axis of the contact, the magnitude [N s] of the impulse that would stop the velocity along
+        it alone.
 
         G (3, 3) is the inverse effective mass of the contact, and u (3,) [m/s] its velocity.
         """
@@ -113,11 +114,11 @@ class RigidContact(NamedTuple):
         """Return the impulse (3,) [N s] that satisfies the contact conditions, or nearly, with other impulses fixed.
 
         The contact has the velocity u (3,) [m/s] at the present impulse p (3,) [N s]. The result is exact if the
-        contact sticks or separates; if it slides, it converges with the iterations. For the present slip it is the
-        impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng 1998):
-        this problem has a unique solution, and descent steps never increase the distance from it. With `caution` 1,
-        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle. G
-        (3, 3) is the inverse effective mass of the contact, with its `factors`.
+        contact sticks or separates; if it slides, it converges with the iterations. For the present slip, the result is
+        the impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng
+        1998): this problem has a unique solution, and descent steps never increase the distance from it. With `caution`
+        1, this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle. G
+        (3, 3) is the inverse effective mass of the contact, and `factors` are the factors of G.
         """
         shift = self.friction * length(u[1:])
         residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
@@ -150,9 +151,9 @@ def solve_with_restitution(
     See `solve_impulses` for the solver and for `blocks`, `v`, the guess `first` and the tolerance `settled`; `before`
     (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the centre
     of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without and
-    those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
-    these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
-    exist; restitution is then omitted.
+    those with restitution satisfy the friction limits and let contacts separate; the function returns those with the
+    largest restitution that do no positive work. If other contacts, such as a wall behind, prevent the rebound, no
+    impulses with restitution exist; restitution is then omitted.
     """
     full = solve_impulses(blocks, v, first, settled=settled)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -231,7 +232,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
 
 
 def _most(values: Array) -> Number:
-    """Return the largest number of an array (n,)."""
+    """Return the largest entry of an array (n,)."""
     found = values[0]
     for x in values[1:]:
         found = maximum(found, x)

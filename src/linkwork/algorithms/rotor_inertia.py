@@ -45,7 +45,8 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """Return the momenta (nv,) at velocities v (nv,) of rotors that turn with several joints: `coupling_matrix` v.
+    """Return the momenta (nv,) at velocities v (nv,) of all rotors that turn with several joints: the product of
+    `coupling_matrix` and v.
 
     For accelerations instead of velocities, the result is the inertial forces.
     """

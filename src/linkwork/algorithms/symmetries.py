@@ -2,8 +2,8 @@
 
 A rigid motion (twist) of the whole mechanism in the world is a symmetry if every joint at the world can follow it in
 every position, if it does not raise any weight, if it does not move the world's ends of springs, and if it does not
-violate loops that are closed to the world. For example, a loop or spring that is anchored on a vertical axis leaves the
-rotation about it.
+violate loops that are closed to the world. For example, a loop or spring that is anchored on a vertical axis does not
+violate the symmetry of rotation about this axis.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def _has_traced_places(mechanism: Mechanism, roots: list[Joint]) -> bool:
 
 
 def _touches_world(mechanism: Mechanism) -> bool:
-    """Return whether contacts or force elements may connect the mechanism to the world."""
+    """Return whether contacts or force elements may exert forces between the mechanism and the world."""
     touching = any(WORLD in bodies for _, *bodies in mechanism.contact_bodies)
     return touching or bool(len(mechanism.forces))
 
 
 def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
-    """Return the twists (6, k) about `centre` along which a joint to the world moves without resistance.
+    """Return the twists (6, k) about `centre` along which a joint to the world moves freely.
 
     The position of the joint is random, drawn from `rng`.
     """

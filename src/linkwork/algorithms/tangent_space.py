@@ -23,7 +23,8 @@ def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Ar
 
 
 def displaced(mechanism: Mechanism, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-    """Return the coordinates integrate(q, dv), and the velocities (nv,) for which all bodies move as at q (nq,).
+    """Return the coordinates integrate(q, dv), and the velocities (nv,) with which all bodies have the same motion as
+    at q (nq,).
 
     The angular velocities in body axes, and the velocities of the centres of mass of free bodies, are the same as with
     the velocities v (nv,) at q.

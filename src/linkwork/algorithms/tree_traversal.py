@@ -27,7 +27,7 @@ def to_root(mechanism: Mechanism, body: int) -> Iterator[Joint]:
 
 
 def to_common_ancestor(mechanism: Mechanism, a: int, b: int) -> tuple[list[Joint], list[Joint]]:
-    """Return the joints from body a, and those from body b, inward to the outermost body that is inboard of both."""
+    """Return the joints on the paths from body a and from body b inward to their outermost common ancestor."""
     first, second = list(to_root(mechanism, a)), list(to_root(mechanism, b))
     while first and second and first[-1] is second[-1]:
         first.pop()

@@ -1,20 +1,20 @@
 """Linear-time solver for the Newton equations of a variational step of a tree (S4 5.12 to 5.24, Algorithm 5.1).
 
-The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position by their
-twists in the second. The solver is the articulated-body algorithm of forward dynamics with two positions: wrenches are
-propagated inward in the first position, twists outward in the second. Wendlandt eliminates a body's position,
-quaternion and joint multipliers together. In joint coordinates the multipliers do not appear, and his 7 + 1 + n_c
-equations for a body reduce to one per degree of freedom of its joint.
+The derivative of the discrete equations of motion is K = J_0^T B J_1: B has the derivatives of the momenta of the
+bodies in the first position with respect to their twists in the second. The solver is the articulated-body algorithm of
+forward dynamics with two positions: wrenches are propagated inward in the first position, twists outward in the second.
+Wendlandt eliminates a body's position, quaternion and joint multipliers together. In joint coordinates the multipliers
+do not appear, and his 7 + 1 + n_c equations for a body reduce to one per degree of freedom of its joint.
 
 A compliant row couples joints: the joint forces are `left` times lambda = right v. An example is a rotor that turns
 with several joints. lambda and its rate are propagated inward with the twists and wrenches of the bodies, which get one
 more component, up to the body inboard of all joints of the row. There lambda is eliminated like a joint velocity.
 
 Constraint rows are eliminated in the same way: the joint forces are J_0^T times the multipliers, with the rows of the
-first position, and J_1 v is given, with the rows of the second. The matrix of a loop's own rows, J_1 K^-1 J_0^T of its
-path, is not symmetric. It loses rank with redundant rows, and has negative eigenvalues if the loop passes a singular
-position between the two positions; it is solved by damped least squares. The cost of a loop depends on the length of
-its path only.
+first position, and J_1 v is given, with the rows of the second. The matrix J_1 K^-1 J_0^T of the rows of one loop is
+not symmetric. It loses rank with redundant rows, and has negative eigenvalues if the loop passes a singular position
+between the two positions; it is solved by damped least squares. The cost of a loop depends on the length of its path
+only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Position(NamedTuple):
 
 
 class CompliantRow(NamedTuple):
-    """A compliant constraint row between joints, such as a rotor's: it adds `left` right^T to Newton's matrix K.
+    """A compliant constraint row between joints, such as a rotor's: it adds the matrix left right^T to Newton's matrix
+    K.
 
     `left` and `right` are (nv,); `path` has the joints that the row acts on.
     """
@@ -52,7 +53,8 @@ class CompliantRow(NamedTuple):
 
 
 def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantRow:
-    """Return the compliant row with joint forces `left` (nv,) and rate `right` (nv,) @ v.
+    """Return the compliant row with the joint forces `left` (nv,) per unit multiplier and the rate right @ v, `right`
+    (nv,).
 
     Its path contains the joints whose entries of `left` or `right` are possibly nonzero.
     """
@@ -64,9 +66,9 @@ def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantR
 class Eliminated(NamedTuple):
     """Equations of d unknowns that were eliminated at a body: joint velocities, or forces of the constraint rows `own`.
 
-    D are the factors of their matrix. `rows` are the k rows that remain. In the equations of the unknowns, V (d, 6 + k)
-    multiplies the body's twist and the forces of `rows`; U (6 + k, d) multiplies the unknowns in the body's wrench and
-    in the rates of `rows`.
+    D are the factors of the matrix of these equations. `rows` are the numbers of the k rows that remain. In the
+    equations of the unknowns, V (d, 6 + k) multiplies the body's twist and the forces of `rows`; U (6 + k, d)
+    multiplies the unknowns in the body's wrench and in the rates of `rows`.
     """
 
     D: LU | LeastSquares
@@ -90,7 +92,8 @@ class ConstraintRows(NamedTuple):
 class VariationalFactors:
     """Factors of the Newton matrix K of a variational step, with constraint rows between any joints.
 
-    K = J_0^T B J_1 + diag(own) + sum left right^T.
+    K = J_0^T B J_1 + diag(own) + sum left right^T: derivatives of the bodies' momenta, diagonal terms of joints, and
+    compliant rows.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class VariationalFactors:
     def solve_constrained(self, r: Array, target: Array) -> Constrained:
         """Return v (nv,) and multipliers (nh,) with K v = r + J_0^T multipliers and J_1 v = target (nh,).
 
-        Targets that no motion along J_0^T reaches are met in the least-squares sense.
+        If no multipliers give the target rates, the result is the solution of least squares.
         """
         v, forces = self._solve(r, target)
         return Constrained(v, -np.array([forces.get(row, 0.0) for row in range(self.rigid)]))
@@ -170,7 +173,7 @@ class VariationalFactors:
     def _solve(self, r: Array, target: Array) -> tuple[Array, dict[int, Any]]:
         """Return K^-1 r with constraint rates `target`: velocities (nv,) or (nv, k), and the constraint forces.
 
-        The forces are a dict by row number.
+        The constraint forces are a dict from row number to force.
         """
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
@@ -219,7 +222,8 @@ class VariationalFactors:
 class _OpenRows(NamedTuple):
     """Matrix (6 + k, 6 + k) of a body with k compliant and constraint rows that are not yet eliminated.
 
-    It is the derivative of the body's wrench and of the rates of `rows` by the body's twist and the forces of `rows`.
+    The matrix `array` is the derivative of the body's wrench and of the rates of the rows `rows`, with respect to the
+    body's twist and the forces of these rows.
     """
 
     rows: RowNumbers
@@ -240,7 +244,8 @@ class _OpenRows(NamedTuple):
     def eliminate(self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]) -> tuple[Eliminated, _OpenRows]:
         """Eliminate the forces of the given `rows`; return the eliminated equations, and the matrix of the other rows.
 
-        `factor` returns the factors of the equations of the forces, from the derivative of the rates by the forces.
+        `factor` is a function that returns the factors of a matrix: of the derivative of the row rates with respect to
+        the forces.
         """
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)

@@ -98,7 +98,7 @@ def times(m: lw.Mechanism) -> tuple[float, float, float]:
 
 
 def _step(m: lw.Mechanism, q: Array) -> float:
-    """Return the integration step [s] that `simulate` chooses for rk4, starting at q (nq,)."""
+    """Return the integration step [s] that `simulate` chooses for the method "rk4" and a start at q (nq,)."""
     dt = lw.simulate(m, q, duration=STEP, method="rk4", record=("q",)).settings.dt
     assert dt is not None
     return dt
@@ -107,7 +107,7 @@ def _step(m: lw.Mechanism, q: Array) -> float:
 def _median(act: Callable[[], Any], number: int) -> float:
     """Return the median time of a call of `act` [s], after one warm-up call.
 
-    Each of the TURNS samples of the median is the mean of `number` calls.
+    The median is taken over TURNS samples; each sample is the mean time of `number` calls.
     """
     act()
     return float(np.median(repeat(act, number=number, repeat=TURNS))) / number

@@ -23,7 +23,9 @@ MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
 class Start(NamedTuple):
-    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text that says how they were chosen."""
+    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text `about` that says how the state was
+    chosen.
+    """
 
     q: Array
     v: Array
@@ -77,7 +79,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = 
 
 
 def _save_stopped(console: Console, run: lw.Run, out: Path) -> int:
-    """Write the computed part of a run that the user stopped by Ctrl-C; return INTERRUPTED."""
+    """Write the computed part of a run that the user stopped with Ctrl-C; return INTERRUPTED."""
     file = _run_file(run, out)
     run.save(file)
     console.print(plain(f"interrupted; written: {file} with {len(run.t)} samples"), soft_wrap=True)

@@ -43,7 +43,7 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def labelled(label: str, style: str, text: str) -> Text:
-    """Return a line that begins with a coloured label, such as "error: "."""
+    """Return a line of text that begins with a coloured label, such as "error: "; `style` is the style of the label."""
     return Text.assemble((label, style), visible(text))
 
 

@@ -44,7 +44,8 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
 def _choice(g: Graph, second: int) -> Sequence[int]:
     """Return the partial derivatives, as two graph nodes, of an operation that selects one of two operands.
 
-    The operation selects its second operand if the node `second` is true, else its first. `g` is the graph.
+    The operation selects its second operand if the value of the node `second` is true, else its first operand. `g` is
+    the graph.
     """
     zero, one = g.constant(0.0), g.constant(1.0)
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)

@@ -1,7 +1,5 @@
-"""One global lock, held while a thread builds a kernel, starts the thread pool or imports the compiler's modules.
-
-All kernels share this lock. A process forks only when no thread holds the lock, so a child process never inherits a
-locked lock or a half-built kernel.
+"""One global lock that a thread holds while it builds a kernel, starts the thread pool or imports the compiler's
+modules.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """Return the derivative of `function` from (n,) to (n,), as a function x -> (n, n); it is 0 if `function` is long.
+    """Return the derivative of `function` from (n,) to (n,), as a function x -> (n, n); the result is zeros if
+    `function` is long.
 
     `function` is long if it has loops or more than `most` operations. Use this where the derivative is not essential:
     derivatives of long functions are expensive.
@@ -77,7 +78,8 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
 def _second_order(kind: Traced, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
     """Return value, slopes (2,) and second derivatives (2, 2) of function(x, y) by automatic differentiation.
 
-    The function implements `spatial.function_derivatives.second_order` for traced numbers; `kind` is one of them.
+    This implements `spatial.function_derivatives.second_order` for traced numbers; `kind` is an example of such a
+    number.
     """
 
     def value(at: Array) -> Any:
@@ -94,8 +96,8 @@ def _rate_along(
 ) -> Array:
     """Return the derivative (size,) of `function` at x (n,) along a direction (n,), by automatic differentiation.
 
-    The function implements `spatial.function_derivatives.rate_along` for traced numbers; `kind` is one of them. A
-    function with loops is differentiated by a central difference over `step`.
+    This implements `spatial.function_derivatives.rate_along` for traced numbers; `kind` is an example of such a number.
+    A function with loops is differentiated by a central difference over `step`.
     """
     inlining = _Inlining((x, direction))
     fresh, along = inlining.inputs
@@ -108,7 +110,7 @@ def _rate_along(
 
 
 class _NoLoops:
-    """Replacement for the loop tracer while a function is differentiated: raises NotTraceable for every loop."""
+    """Loop tracer that raises NotTraceable for every loop; used while a function is differentiated."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""

@@ -84,7 +84,8 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A graph operation that runs the graph `body` for `count` iterations, or fewer if no SIMD lane needs more.
+    """A graph operation that runs the graph `body` for `count` iterations; it stops earlier if all SIMD lanes have
+    finished.
 
     The operands are the `nstate` numbers of the initial state and the values that the body uses from the enclosing
     graph. The body's inputs are the state, one row of each of `tables`, and these outside values. Its outputs are the
@@ -146,12 +147,12 @@ class Graph:
         self._numbers: dict[Node, int] = {}
 
     def operands(self, number: int) -> Sequence[int]:
-        """Return the operands of node `number`, as node indices."""
+        """Return the operands of node `number`, as indices of nodes."""
         node = self.nodes[number]
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
-        """Return the index of a node in the graph; append the node if the graph does not have it yet."""
+        """Return the index of a node in the graph; if the graph does not have this node yet, append it."""
         key = node
         if node[0] == "const" and isinstance(node[1], bool):
             key = (*node, True)  # True equals 1.0 in Python, but is a truth value here
@@ -288,7 +289,9 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
 
 
 def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
-    """Return the simplification rule for equal operands: the result is `value`, or the operand if `value` is None."""
+    """Return the simplification rule for two equal operands: the operation is replaced by `value`, or by the operand if
+    None.
+    """
     return lambda g, a, b: None if a != b else a if value is None else g.constant(value)
 
 
@@ -336,7 +339,8 @@ def pruned(graph: Graph) -> Graph:
 def fused(graph: Graph) -> Graph:
     """Return the graph with multiplications and additions combined to fused multiply-adds.
 
-    All vector widths then round equally. A product is fused into a sum or difference if nothing else uses the product.
+    All vector widths then round equally. A product becomes part of a fused multiply-add if only one sum or difference
+    uses it.
     """
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
@@ -353,7 +357,7 @@ def fused(graph: Graph) -> Graph:
 
 
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
-    """Return a copy of a graph's live nodes, each replaced by the result of `change(node, uses, nodes)`.
+    """Return a copy of a graph's live nodes, in which each node is the result of `change(node, uses, nodes)`.
 
     `node` is the copied node; `nodes` are the original nodes, and `uses` has the number of uses of each original node.
     """

@@ -107,9 +107,9 @@ class Kernel:
 
         `arrays` are the arguments, broadcast to the batch shape `batch`; each result has the shape (*batch, *result).
         `threads` is the largest number of threads, None for all available. `outs`, if given, has an array for each
-        result, or None for a result to be allocated. `counts` are the values of the iteration counts. A series whose
-        states are `capacity` rows apart in a longer array (see `Rows`) needs an array in `outs`, in C order, that
-        begins at the first row to write.
+        result, or None for a result to be allocated. `counts` are the values of the iteration counts. A series that is
+        part of a longer array (see `Rows.capacity`) needs an array in `outs`, in C order, that begins at the first row
+        to write.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)
@@ -155,7 +155,9 @@ def building_seconds() -> float:
 
 @cache
 def compiler_digest() -> str:
-    """Return a hash of the compiler's source text, part of cache keys: other versions may build other code."""
+    """Return a hash of the compiler's source text, which is part of cache keys because another version of the compiler
+    may build other code.
+    """
     return kernel_cache.text_digest(Path(__file__).parent)
 
 

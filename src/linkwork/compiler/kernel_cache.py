@@ -67,7 +67,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def stored(key: str, build: Callable[[], bytes]) -> bytes:
-    """Return the machine code cached under `key`; if there is none, call `build` and store its result."""
+    """Return the machine code cached under `key`; if there is none, call `build`, store its result and return it."""
     code = load(key)
     if code is None:
         code = build()
@@ -78,7 +78,7 @@ def stored(key: str, build: Callable[[], bytes]) -> bytes:
 def load(key: str) -> bytes | None:
     """Return the machine code stored in the disk cache under `key`, or None if there is none.
 
-    A damaged file, or a file of another user, is ignored with a warning.
+    The function warns about a damaged file, or a file of another user, and ignores it.
     """
     path = folder() / key[:2] / key
     try:
@@ -132,7 +132,7 @@ def store(key: str, body: bytes) -> None:
 def _remove_least_recent() -> None:
     """Remove the least recently used files of the disk cache until its size is at most MAX_BYTES.
 
-    Other processes may do the same at the same time.
+    Other processes may remove files at the same time.
     """
     found = []
     for path in folder().glob("??/*"):

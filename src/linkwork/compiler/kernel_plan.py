@@ -24,7 +24,7 @@ MIN_NODES_TO_SHARE = 10_000
 
 
 class Chunk(NamedTuple):
-    """A plan step that computes a sequence of operations of `graph`, compiled as one function.
+    """A step of the plan that computes a sequence of operations of `graph`, compiled as one function.
 
     `nodes` are the operations in order of evaluation. `live_out` are all nodes of the graph whose values are used
     outside the chunk that computes them. `slots` has the workspace slot of each value that the chunk loads or that is
@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """A plan step that copies numbers in the workspace simultaneously, as pairs (source, target slot).
+    """A step of the plan that copies numbers in the workspace simultaneously, as pairs (source, target slot).
 
     A source is a slot (int) or a constant (float).
     """
@@ -47,7 +47,7 @@ class Moves(NamedTuple):
 
 
 class LoopStep(NamedTuple):
-    """A plan step that repeats other steps, as a loop in the generated code.
+    """A step of the plan that repeats other steps, as a loop in the generated code.
 
     Each iteration does the following: it loads one row of each table into the workspace, from slot `rows` on; it runs
     `steps`; it writes the numbers in the slots `recorded` to the recorded series; and it copies the next state to the
@@ -70,7 +70,7 @@ Step = Chunk | Moves | LoopStep
 class Workspace:
     """Allocator of the workspace slots of a kernel, one number each.
 
-    If `grouped`, it allocates contiguous ranges, else single slots, last freed first.
+    If `grouped` is true, it allocates contiguous ranges of slots; else single slots, the last freed slot first.
     """
 
     grouped: bool
@@ -106,9 +106,9 @@ class Workspace:
 class Plan(NamedTuple):
     """The steps of a kernel, and the workspace of `total` slots (one number each) on which they work.
 
-    The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, chunks with
-    equal operations share code; results of a chunk that are last used in the same step are then in adjacent slots.
-    `regions` has the first slot of each row array.
+    The inputs are in the slots from 0 on; `outputs` are the slots of the results. If `shares_chunks` is true, chunks
+    with equal operations share code; the results of a chunk that are last used in the same step are then in adjacent
+    slots. `regions` has the first slot of each row array.
     """
 
     steps: list[Step]
@@ -217,8 +217,8 @@ def _live_out_groups(
     """Yield the values that a group of operations computes for later groups, with the index of their last user.
 
     `nodes` are the operations of the group; `last_use` has the last group that uses each value. The index is None for
-    `outputs` of the graph, which are needed until the end. With `grouped`, values with the same last use are yielded
-    together and get adjacent slots, so that chunks with equal operations find most of their values at the same
+    the `outputs` of the graph, which are needed until the end. If `grouped` is true, values with the same last use are
+    yielded together and get adjacent slots, so that chunks with equal operations find most of their values at the same
     distances (see `code_deduplication`). Otherwise values are yielded one by one: single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}

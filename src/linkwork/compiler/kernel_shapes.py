@@ -9,7 +9,7 @@ Shape = tuple[int, ...]
 
 
 class Count(NamedTuple):
-    """An iteration count of a loop that the caller of a kernel gives: entry `number` of the kernel's counts."""
+    """The iteration count of a loop, if the caller of the kernel passes it: entry `number` of the kernel's `counts`."""
 
     number: int
 

@@ -118,8 +118,8 @@ class Repeatable:
     def trace(self, described: Callable[[], str]) -> str:
         """Return the text of the users' traced functions; trace twice and raise NotTraceable if the texts differ.
 
-        `described` traces the functions and returns the text of their graphs. NotTraceable is also raised if a function
-        changes one of its variables.
+        `described` is a function that traces the users' functions and returns the text of their graphs. The method also
+        raises NotTraceable if a user's function changes one of its variables.
         """
         text = described()
         if not self.functions:
@@ -167,7 +167,9 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """Return the content of a variable in a form that changes when `value` changes; None for unsupported types."""
+    """Return the content of the variable `value` as an object that can be compared later; None for unsupported
+    types.
+    """
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:

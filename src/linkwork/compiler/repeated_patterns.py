@@ -17,10 +17,10 @@ Codes = list[int]
 
 
 def operation_codes(graph: Graph, work: list[int]) -> Codes:
-    """Return an integer for each operation in `work`, a list of graph nodes; equal operations have equal integers.
+    """Return an integer for each operation in `work`, a list of graph nodes; equal operations get equal integers.
 
-    Two operations are equal if they have the same name and their operands are computed equally many operations earlier.
-    Constants may differ, and so may operands that are computed more than MAX_DISTANCE operations earlier.
+    Two operations are equal if they have the same name, and if the distance to each operand, counted in operations, is
+    the same. Constants may differ, and so may operands that are computed more than MAX_DISTANCE operations earlier.
     """
     position = {k: i for i, k in enumerate(work)}
     found, known = [], dict[tuple[object, ...], int]()
@@ -64,7 +64,9 @@ class KnownChunks:
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of the known chunk with the same operations as those from index `start` on; 0 if none."""
+        """Return the length of the known chunk that has the same operations as the sequence from index `start` on; 0 if
+        none.
+        """
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

@@ -1,8 +1,8 @@
 """Graph operations that read and write rows of memory at computed indices; see `spatial.row_arrays`.
 
-A `Region` is a part of a kernel's workspace. Only operands order the operations of a graph. Every write therefore
-returns a *version*, a number whose value has no meaning; the reads after this write, and the next write, take it as an
-operand.
+A `Region` is a part of a kernel's workspace. In a graph, only operands determine the order of operations. Every write
+therefore returns a *version*, a number whose value has no meaning; reads that must follow this write, and the next
+write, have the version as an operand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 class Region:
     """Memory for `count` rows of `size` numbers; `number` distinguishes the regions of one kernel.
 
-    With `shared`, all SIMD lanes have the same numbers.
+    If `shared` is true, all SIMD lanes use the same numbers.
     """
 
     number: int
@@ -27,7 +27,7 @@ class Region:
 class ReadRow:
     """A graph operation that reads the number in a column of a region; its operands are the row's index and a version.
 
-    The index is that of the first SIMD lane, rounded down and clamped to the region's rows.
+    The index of the first SIMD lane is used for all lanes; it is rounded down and clamped to the region's rows.
     """
 
     region: Region
@@ -38,8 +38,8 @@ class ReadRow:
 class WriteRow:
     """A graph operation that writes numbers to a row of a region from column `first` on, and returns a new version.
 
-    Its operands are the version before, a condition (lanes in which it is false keep the old numbers), the row's index,
-    and the numbers.
+    The operands are the previous version, a condition (SIMD lanes in which it is false do not write), the index of the
+    row, and the numbers to write.
     """
 
     region: Region

@@ -65,7 +65,9 @@ def lift(value: Any) -> Any:
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a traceable version of a user's function of numbers and arrays; with floats it runs unchanged."""
+    """Return a traceable version of a user's function of numbers and arrays; with floats the function runs
+    unchanged.
+    """
 
     def run(*arguments: Any) -> Any:
         found = function(*(lift(own_copy(argument)) for argument in arguments))

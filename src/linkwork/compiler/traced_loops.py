@@ -2,8 +2,8 @@
 
 A loop is one operation of the enclosing graph. Its body is traced once, into a separate graph with these inputs: the
 state, one row of each table, and values from the enclosing graph. A while-loop is a counted loop that watches a number
-of its state and ends early if no lane needs another iteration. In the body, `where` freezes the state of lanes that are
-done, so that the bits of a lane do not depend on other lanes.
+of its state and ends early if no SIMD lane needs another iteration. In the body, `where` freezes the state of lanes
+that are done, so that the bits of a lane do not depend on other lanes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Series(NamedTuple):
 class LoopTracer:
     """Converts the loops of a traced function to loop operations of its graph.
 
-    `mask` is the condition under which a lane is inside the innermost loop that ends separately for each lane; it is
-    true outside of such loops. `latest` has the latest version of each row array, by the number of its region.
+    `mask` is a condition: it is true in the SIMD lanes that still take part in the innermost while-loop, and in all
+    lanes outside of while-loops. `latest` has the latest version of each row array, by the number of its region.
     """
 
     def __init__(self, graph: Scope):
@@ -60,7 +60,7 @@ class LoopTracer:
         return self.new_rows(count, size, shared=False)
 
     def new_rows(self, count: int, size: int, shared: bool) -> TracedRows:
-        """Return a new row array of `count` rows; with `shared`, its numbers are the same in all SIMD lanes."""
+        """Return a new row array of `count` rows; if `shared` is true, its numbers are the same in all SIMD lanes."""
         return TracedRows(self, Region(len(self.latest), count, size, shared), 0.0)
 
     def record(
@@ -100,9 +100,11 @@ class LoopTracer:
     def while_going(
         self, most: int, body: Callable[..., tuple[Sequence[Any], Any]], start: Any, state: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Trace a loop of at most `most` iterations of state, going = body(*state), until going is false in all lanes.
+        """Trace a loop that repeats state, going = body(*state) until `going` is false in all lanes; return the final
+        state.
 
-        `start` is whether the loop begins. All lanes make all iterations.
+        The loop makes at most `most` iterations; all lanes make all of them. `start` is the condition to begin the loop
+        at all.
         """
         loop = _OpenLoop(self, most, (where(start, 1.0, 0.0), *state), (), watch=0)
         _, *now = loop.now
@@ -114,7 +116,7 @@ class LoopTracer:
     def frozen(still: Any, new: Sequence[Any], now: Sequence[Any]) -> list[Any]:
         """Return the state of a loop after an iteration: `new` in lanes where `still` is true, else `now`.
 
-        Row arrays are returned as they are: writes to them have the condition `mask`.
+        Row arrays are returned unchanged, because writes to row arrays have the condition `mask`.
         """
         return [a if isinstance(a, TracedRows) else where(still, a, b) for a, b in zip(new, now, strict=True)]
 
@@ -133,8 +135,7 @@ class _OpenLoop:
     """A loop whose body is being traced: from its creation to `close`, operations are added to the graph of the body.
 
     `now` are the numbers and arrays of the loop's state at the beginning of an iteration, `rows` the current rows of
-    its tables. The tracer calls the body between `__init__` and `close`, so that nested loops use few Python stack
-    frames.
+    its tables. The tracer calls the body between `__init__` and `close`; nested loops then use few Python stack frames.
     """
 
     def __init__(
@@ -190,7 +191,9 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
     for a, b in zip(state, new, strict=True):
         if isinstance(a, TracedRows) and a.region != b.region:
-            raise NotTraceable("a loop's body must return the row arrays of its state; got another one: copy its rows")
+            raise NotTraceable(
+                "a loop's body must return the row arrays of its state; got another row array: copy its rows instead"
+            )
     return new
 
 

@@ -43,7 +43,9 @@ class Scope(Graph):
         self.uniform: set[int] = set()  # nodes that are known to have the same value in all SIMD lanes
 
     def take(self, owner: Scope, number: int) -> int:
-        """Return the node of this scope that represents node `number` of the enclosing scope `owner`."""
+        """Return the node of this scope that represents node `number` of the scope `owner`, which is this or an
+        enclosing scope.
+        """
         inner: list[Scope] = []
         scope = self
         while scope is not owner:
@@ -58,7 +60,7 @@ class Scope(Graph):
         return number
 
     def outside_node(self, number: int) -> int | None:
-        """Return the node of the enclosing scope that input node `number` stands for; None if it is another input."""
+        """Return the node of the enclosing scope that input node `number` stands for; None for other inputs."""
         return next((outer for outer, inner in self.taken.items() if inner == number), None)
 
 
@@ -287,7 +289,7 @@ class Traced:
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
-        """Return the row of a table (n, ...) of floats whose index is this number; used by `spatial.scalar.lookup`."""
+        """Return the row with this number as index of a table (n, ...) of floats; used by `spatial.scalar.lookup`."""
         table = np.asarray(table, dtype=float)
         rows, shape = table.tobytes(), table.shape[1:]
         size = math.prod(shape)
@@ -379,7 +381,9 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def any_lane(condition: Any) -> Any:
-    """Return whether a condition is true in any SIMD lane, to skip work; no result may depend on it."""
+    """Return whether a condition is true in any SIMD lane, for use as a condition to skip work that does not affect
+    results.
+    """
     return _condition("any", condition) if isinstance(condition, Condition) else condition
 
 

@@ -1,9 +1,9 @@
 """Traced row arrays: the arrays of `spatial.row_arrays` as memory regions of a kernel.
 
-Members of a batch run in SIMD lanes, and a loop runs as long as any lane needs it. A write therefore has a condition
-(`LoopTracer.mask`): it does not change the numbers of lanes whose own loop is over. A visit runs the body for rows that
-any lane has selected, and changes only the lanes that have selected the row. The result of a member therefore does not
-depend on other members.
+Each member of a batch runs in one SIMD lane, and a loop runs as long as any lane needs another iteration. A write
+therefore has a condition (`LoopTracer.mask`): the write does not change the numbers of lanes that have finished the
+loop. A visit (a loop over selected rows) runs its body for each row that any lane has selected, and changes only the
+lanes that have selected this row. The result of a member therefore does not depend on other members.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class TracedRows:
-    """A version of a row array in a trace; `version` is the number that orders reads and writes."""
+    """A version of a row array in a trace; `version` is the graph operand that determines the order of reads and
+    writes.
+    """
 
     def __init__(self, tracer: LoopTracer, region: Region, version: Number):
         self._tracer, self.region, self.version = tracer, region, version
@@ -42,7 +44,7 @@ class TracedRows:
         return self.region.size
 
     def at(self, index: Number) -> Array:
-        """Return row `index` as an array (size,) of traced numbers."""
+        """Return row number `index` as an array (size,) of traced numbers."""
         scope = self._tracer.scope
         place, version = self._index(index), operand(scope, self._current())
         row = np.empty(self.size, dtype=object)
@@ -55,7 +57,9 @@ class TracedRows:
         return self.written(index, row, first, when if mask is True else mask & when)
 
     def written(self, index: Number, row: Sequence[Number] | Array, first: int, when: Any) -> TracedRows:
-        """Return the array after a write in all lanes in which `when` is true, also if the loop of a lane is over."""
+        """Return the row array after a write in all lanes where `when` is true, including lanes that have finished
+        their loop.
+        """
         numbers = list(np.ravel(np.asarray(row, dtype=object)))
         if first + len(numbers) > self.size:
             raise NotTraceable(f"a row of {self.size} numbers cannot hold {len(numbers)} numbers from column {first}")
@@ -71,11 +75,19 @@ class TracedRows:
 
     def selection(self, first: Number, count: int) -> TracedSelection:
         """Return the selection of rows whose first number is not zero; see `spatial.row_arrays.selected_rows`."""
-        return TracedSelection(self._tracer, self, first, count)
+        tracer = self._tracer
+        rows, length = _listed(tracer, self, first, count, tracer.new_rows(count, 1, shared=True), 0.0)
+        return TracedSelection(tracer, self, first, count, rows, 0.0, length)
+
+    def selections(self, size: int, groups: Any) -> TracedSelections:
+        """Return the selection of each group of rows; see `spatial.row_arrays.selected_rows_of_groups`."""
+        return TracedSelections(self._tracer, self, size, groups)
 
     def _current(self) -> Number:
         if self._tracer.latest[self.region.number] is not self:
-            raise NotTraceable("a row array was used after a later version of it was written; pass it on in the state")
+            raise NotTraceable(
+                "a row array was used after a later version of it was written; pass it on in the state of the loop"
+            )
         return self.version
 
     def _index(self, index: Number) -> int:
@@ -89,25 +101,66 @@ class TracedRows:
         return number
 
 
-class TracedSelection:
-    """Rows that the loop of a visit runs over, in a trace: those that any SIMD lane has selected.
+class TracedSelections:
+    """Selections of groups of successive rows, in a trace: one list of the rows that any SIMD lane has selected.
 
-    They are `count` rows from `first` on. `rows` lists them, and `length` is their number; both are the same in all
-    lanes.
+    The list of a group begins at the first row of the group; `lengths` has the number of its entries.
     """
 
-    def __init__(self, tracer: LoopTracer, flags: TracedRows, first: Number, count: int):
+    def __init__(self, tracer: LoopTracer, flags: TracedRows, size: int, groups: Any):
+        self._tracer, self._flags, self._size = tracer, flags, size
+
+        def add(group: Number, rows: TracedRows, lengths: TracedRows) -> tuple[TracedRows, TracedRows]:
+            rows, length = _listed(tracer, flags, group * size, size, rows, group * size)
+            return rows, lengths.written(group, [length], 0, True)
+
+        rows, lengths = (tracer.new_rows(n, 1, shared=True) for n in (flags.count, flags.count // size))
+        self._rows, self._lengths = groups.visit(add, rows, lengths)
+
+    def of(self, group: Number) -> TracedSelection:
+        """Return the selection of the rows of a group; a visit counts these rows from 0."""
+        first, length = group * self._size, self._lengths.at(group)[0]
+        return TracedSelection(self._tracer, self._flags, first, self._size, self._rows, first, length)
+
+
+def _listed(
+    tracer: LoopTracer, flags: TracedRows, first: Number, count: int, rows: TracedRows, place: Number
+) -> tuple[TracedRows, Number]:
+    """Return `rows` with a list of the rows of `flags` that any SIMD lane has selected, and the number of its entries.
+
+    `count` rows from `first` on are considered, and counted from 0. The list begins at the row `place`.
+    """
+
+    def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
+        tracer.scope.uniform.add(length.number)
+        wanted = (flags.at(first + k)[0] != 0.0) & tracer.mask
+        found = any_lane(wanted)
+        return length + where(found, 1.0, 0.0), rows.written(place + length, [k], 0, found)
+
+    (length, rows), _ = tracer.record(count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ())
+    tracer.scope.uniform.add(length.number)
+    return rows, length
+
+
+class TracedSelection:
+    """Rows that the loop `visit` runs over, in a trace: the rows that any SIMD lane has selected.
+
+    Lanes select from `count` rows, beginning with row `first`. `rows` lists the selected rows, counted from 0, from its
+    row `place` on; `length` is their number. List and number are the same in all lanes.
+    """
+
+    def __init__(
+        self,
+        tracer: LoopTracer,
+        flags: TracedRows,
+        first: Number,
+        count: int,
+        rows: TracedRows,
+        place: Number,
+        length: Number,
+    ):
         self._tracer, self._flags, self._first, self._count = tracer, flags, first, count
-        rows = tracer.new_rows(count, 1, shared=True)
-
-        def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
-            tracer.scope.uniform.add(length.number)
-            wanted = (flags.at(first + k)[0] != 0.0) & tracer.mask
-            found = any_lane(wanted)
-            return length + where(found, 1.0, 0.0), rows.written(length, [k], 0, found)
-
-        (self._length, self._rows), _ = tracer.record(count, lambda k, *state: (add(k, *state), ()), (0.0, rows), ())
-        tracer.scope.uniform.add(self._length.number)
+        self._rows, self._place, self._length = rows, place, length
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing or decreasing order."""
@@ -116,7 +169,7 @@ class TracedSelection:
 
         def each(i: Number, *now: Any) -> tuple[tuple[Any, ...], Any]:
             tracer.scope.uniform.add(i.number)
-            k = self._rows.at(length - 1.0 - i if backward else i)[0]
+            k = self._rows.at(self._place + (length - 1.0 - i if backward else i))[0]
             tracer.mask = (self._flags.at(self._first + k)[0] != 0.0) & (i < length) & outer
             changed = body(k, *now)
             tracer.mask, own = outer, tracer.mask

@@ -65,7 +65,7 @@ NUMBERWISE = {ufunc: np.frompyfunc(meaning, ufunc.nin, 1) for ufunc, meaning in 
 def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """Apply a universal function, such as `np.sin`, to traced arguments; implements `__array_ufunc__`.
 
-    Returns an object array or a number.
+    The result is an object array or a number.
     """
     options = dict(options)
     if "out" in options:

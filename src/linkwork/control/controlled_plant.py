@@ -37,9 +37,10 @@ _inverse = for_mimic_joints(
 
 
 class Plant:
-    """A mechanism with actuated joints; `driven` are their indices in v, and `idle` those of all other joints.
+    """A mechanism with actuated joints; `driven` are the indices of their velocities in v, `idle` those of all other
+    joints.
 
-    `actuated` names the joints with a motor; None means all joints except free joints.
+    `actuated` has the names of the joints with a motor; None means all joints except free joints.
     """
 
     def __init__(self, mechanism: Mechanism, actuated: Iterable[str] | None = None):
@@ -89,8 +90,8 @@ class Plant:
 class ReducedDynamics(NamedTuple):
     """Equations of motion M a + h = tau of the actuated joints, after elimination of the other (idle) joints.
 
-    The idle joints accelerate by response a + drift. For k driven and f idle velocities: M (k, k), h (k,), response (f,
-    k), drift (f,).
+    The accelerations of the idle joints are response a + drift. For k driven and f idle velocities: M (k, k), h (k,),
+    response (f, k), drift (f,).
     """
 
     M: Array
@@ -106,9 +107,10 @@ class ReducedDynamics(NamedTuple):
 class FrameMotion(NamedTuple):
     """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k velocities of driven joints.
 
-    r is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin, linear before
-    angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the driven joints
-    stopped. The acceleration of the frame is J a + `drift` (r,) for accelerations a (k,) of the driven joints.
+    The number r of rows is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin,
+    linear before angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the
+    driven joints stopped. The acceleration of the frame is J a + `drift` (r,) for accelerations a (k,) of the driven
+    joints.
     """
 
     pose: Transform
@@ -122,7 +124,7 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduce
     """Return the pose, Jacobian, twist and acceleration bias of a frame, in terms of the driven joints.
 
     `frame` is the name of the frame; `rows` is 3 for its position, 6 for its pose. `reduced` are the equations of
-    motion of the driven joints: in the Jacobian, the other joints move as these equations require.
+    motion of the driven joints: the other joints move as these equations require, which the Jacobian includes.
     """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {

@@ -20,7 +20,9 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """A controller's target at one time: `place` (joint coordinates, position or pose), `rate` and `acceleration`."""
+    """A controller's target at one time: `place` (joint coordinates, position or pose), its `rate` and its
+    `acceleration`.
+    """
 
     place: Any
     rate: Any
@@ -52,7 +54,7 @@ def joint_target(plant: Plant, given: Any) -> Target:
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """Return a function that maps dq/dt (nq,) to velocities (nv,): those of the actuated joints, else zero.
+    """Return a function that maps dq/dt (nq,) to velocities (nv,), with zeros for joints without a motor.
 
     For actuated joints, dq/dt and v are equal.
     """

@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array
 class DriveController:
     """Controller that sends the control signals `command(t, q, v)` (ndrives,) to all drives of a mechanism.
 
-    If parameters of the drives vary in a batch, `simulate` calls `on` with the mechanism of each member.
+    If parameters of the drives vary in a batch, `simulate` uses the controller that `on` returns for each member.
     """
 
     mechanism: Mechanism

@@ -25,10 +25,10 @@ SHORTENED = 12  # halvings of a step, at most
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
     """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames.
 
-    Equations (4.28) and (4.29) of S4. Together the wrenches exert `wrench` (6,) on the base. `feet` are the poses of
-    the feet in the base's frame; `on` is 1 for feet in contact, else 0. `rows` is 6, or 3 for point feet, which
-    transmit a force but no torque. Misprint: equation (4.28) omits the inverse in Ad^T; its matrix G maps wrenches from
-    the feet to the base.
+    Equations (4.28) and (4.29) of S4. The resultant of these wrenches on the base is `wrench` (6,), about the base's
+    origin in the base's frame. `feet` are the poses of the feet in the base's frame; `on` is 1 for feet in contact,
+    else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: equation (4.28) omits the
+    inverse in Ad^T; its matrix G maps wrenches from the feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
@@ -120,7 +120,8 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the symmetric derivative (3, 3) of `projected`, the projection onto the friction cone, by x (3,).
+    """Return the symmetric derivative (3, 3) of `projected`, the projection onto the friction cone, with respect to x
+    (3,).
 
     See `projected` for `normal` and `friction`.
     """

@@ -55,7 +55,7 @@ class Stance:
 
     @property
     def velocities(self) -> list[int]:
-        """The indices in v (nv,) of the velocities of all joints outboard of the base, in order."""
+        """The indices in v (nv,) of the velocities of all joints outboard of the base, inboard joints first."""
         return [d for j in self.carried for d in range(j.v.start, j.v.stop)]
 
     def points(self) -> list[list[Array]]:
@@ -70,7 +70,7 @@ class Stance:
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
     """Return the floating base and the legs of a mechanism for the named `feet` (frames or bodies).
 
-    Errors name the foot and the reason. With `point_feet`, feet transmit forces but no torques.
+    Errors name the foot and the reason. If `point_feet` is true, the feet transmit forces but no torques.
     """
     refuse_no_mechanism(m)
     for what, there in (("loops, clutches or brakes", m.constrained), ("mimic joints", m.mimics)):

@@ -108,7 +108,7 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
-    """Return the derivatives (size, size) of forces function(x) by x (size,) at x = 0, by central differences.
+    """Return the derivatives (size, size) of function(x) with respect to x (size,) at x = 0, by central differences.
 
     `h` is the step of the differences. The function returns forces of springs and dampers, which are nearly linear.
     """

@@ -31,8 +31,8 @@ def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Ar
     """Return the acceleration (6,) that reduces the pose error of a body (S4 Algorithm 4.4).
 
     The gains are kp (6,) [1/s^2] and kd (6,) [1/s]. `pose` is the pose of the body in the world, and `turn` (4,) the
-    same rotation as a quaternion; `twist` is in the body's frame. `wanted` is coordinates (7,) [m, quaternion], a rate
-    (6,) and an acceleration (6,), in the world's axes.
+    same rotation as a quaternion; `twist` is in the body's frame. `wanted` is the target: coordinates (7,) [m,
+    quaternion], rate (6,) and acceleration (6,), in the world's axes.
     """
     R, place = pose.R, np.asarray(wanted.place)
     speed, spin = R @ twist.linear, R @ twist.angular

@@ -222,7 +222,8 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 
 
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
-    """Return the rates m (n, ...) of a cubic spline at its knots, for which its second derivative is continuous.
+    """Return the rates m (n, ...) of a cubic spline at its knots, for which the second derivative of the spline is
+    continuous.
 
     `h` [s] are the intervals between the times, `slope` the mean rates within them, and `end_rates` the rates at both
     ends. The rates m solve the tridiagonal system m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3

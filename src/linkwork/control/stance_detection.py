@@ -58,7 +58,7 @@ def up_direction(m: Mechanism) -> Array:
 
 
 def in_stance(points: Sequence[Number]) -> Number:
-    """Return 1 if at least one of the points of a foot is in stance, else 0."""
+    """Return 1 if at least one of the numbers `points` of a foot is 1 (in stance), else 0."""
     found = points[0]
     for one in points[1:]:
         found = 1.0 if isinstance(found, float) and found == 1.0 else maximum(found, one)

@@ -1,8 +1,8 @@
 """Workspace dynamics: the acceleration of a base on legs in stance under a wrench, F = P dV/dt + z (S4 section 4.2.3).
 
 F is a wrench on the base, about the base's origin in the base's frame, that replaces the joint forces of the legs in
-stance; these joint forces are zero here. All other joints have known forces `tau` (nv,) [N m, N]. `on` is 1 for feet in
-stance, else 0.
+stance; the forces of these joints are therefore zero here. All other joints have the known forces `tau` (nv,) [N m, N].
+`on` is 1 for feet in stance, else 0.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) 
 def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
     """Return the exact workspace dynamics of the base: Lagrange multipliers keep the feet from accelerating.
 
-    M is the mass matrix and h the bias of the mechanism in the state `now`, J the constraint rows of the feet. Index j
-    selects the velocities of the joints, b those of the base. Eliminating the multipliers gives, with K = [[M_jj,
-    J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v]. `tau`
-    (nv,) are joint forces; `on` is 1 for feet in contact, else 0.
+    M is the mass matrix and h the bias of the mechanism in the state `now`, J the constraint rows of the feet. The
+    index j selects the velocities of the joints, and the index b the velocities of the base. Eliminating the
+    multipliers gives, with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T
+    K^-1 [h_j - tau_j; dJ/dt v]. `tau` (nv,) are joint forces; `on` is 1 for feet in contact, else 0.
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)

@@ -1,4 +1,4 @@
-"""Names of the momenta that a mechanism conserves because of its symmetries."""
+"""Symmetries of a mechanism, with the names of the momenta that a mechanism conserves because of its symmetries."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this sm
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Return the derivatives (3, nv, nv) of a constrained mechanism's accelerations with respect to q, v and tau.
 
-    The derivative by q is in the tangent space. For traced inputs, the expression graph is differentiated. For floats,
-    each column is a complex step, exact to round-off.
+    The derivative with respect to q is in the tangent space. For traced inputs, the expression graph is differentiated.
+    For floats, each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
@@ -29,7 +29,7 @@ def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, ta
         return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])
 
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
-        """Return the derivatives (nv, k) of the acceleration along the k rows of `directions`.
+        """Return the derivatives (nv, k) of the acceleration in the directions that are the k rows of `directions`.
 
         `moved` takes a direction times a small imaginary step and returns (q, v, tau) displaced by it.
         """

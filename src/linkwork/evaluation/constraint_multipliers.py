@@ -1,8 +1,8 @@
 """Extension of a formulation for trees to mimic joints, loops, clutches and brakes by Lagrange multipliers.
 
 The module is independent of `Dynamics`. All joints of the tree stay independent coordinates. Each mimic joint and each
-loop adds constraint rows c with c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from
-`algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of it.
+loop adds constraint rows c with c a + bias = 0, whose joint forces are c^T times a multiplier. The rows of loops come
+from `algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def forward(function: Callable[..., Array], response: Response) -> Callable[...,
     """Return a forward dynamics function for constrained mechanisms, built from two functions for trees.
 
     `function` is the forward dynamics of trees. `response(tree, q, forces)` returns the accelerations that additional
-    joint forces add to its result.
+    joint forces cause.
     """
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
@@ -64,7 +64,7 @@ def _constrained(
     """Return the accelerations (tree.nv,) of all joints and the multipliers of all constraint rows (see `rows`).
 
     `function` is the forward dynamics of the tree; `response(tree, q, forces)` returns the accelerations that
-    additional joint forces add to its result. q, v and tau belong to the independent joints of the mechanism m.
+    additional joint forces cause. q, v and tau belong to the independent joints of the mechanism m.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
@@ -84,7 +84,7 @@ def _constrained(
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return an inverse dynamics function for mechanisms with mimic joints, built from `function` for trees.
 
-    Forces of mimic joints, multiplied by the ratio of the mimic joint, are added to those of the independent joints.
+    The force of a mimic joint, multiplied by its ratio, is added to the force of the independent joint that it mimics.
     """
 
     def run(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
@@ -105,9 +105,9 @@ def reactions(
 ) -> Callable[..., Array] | None:
     """Return a function for the reaction wrenches of constrained mechanisms, built from functions for trees.
 
-    `function` computes the reaction wrenches of trees; if it is None, so is the result. `solve` is the forward dynamics
-    of trees, `response(tree, q, forces)` the accelerations that additional joint forces add to it, and `forces` the
-    inverse dynamics of trees.
+    `function` computes the reaction wrenches of trees; if it is None, the result is None. `solve` is the forward
+    dynamics of trees, `response(tree, q, forces)` returns the accelerations that additional joint forces cause, and
+    `forces` the inverse dynamics of trees.
     """
     if function is None:
         return None

@@ -158,8 +158,8 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
 def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> float:
     """Return the largest acceleration [rad/s^2 or m/s^2] of the mechanism with all constraints removed.
 
-    This acceleration is the scale to which differences of constrained accelerations, which may be pure round-off, are
-    compared.
+    Differences of constrained accelerations are divided by this acceleration, because the constrained accelerations
+    themselves may be only round-off.
     """
     on_tree = np.zeros(m.tree.nv)
     on_tree[independent_velocities(m)] = tau

@@ -18,7 +18,9 @@ PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their
 
 @cache
 def source_digest() -> str:
-    """Return a hash of linkwork's source code from which kernels are compiled; changed source needs new kernels."""
+    """Return a hash of linkwork's source code from which kernels are compiled; it is part of the cache key, so that
+    changed source code leads to new kernels.
+    """
     package = Path(linkwork.__file__).parent
     return digest(linkwork.__version__, text_digest(*(package / name for name in PACKAGES)))
 

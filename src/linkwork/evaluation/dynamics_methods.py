@@ -23,7 +23,8 @@ CONSTRAINED["forward_dynamics_derivatives"] = (
 
 
 class DynamicsMethods(BatchEvaluation):
-    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
+    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix, reactions,
+    derivatives.
 
     Their derivatives are included.
     """

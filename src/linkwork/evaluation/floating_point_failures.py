@@ -18,10 +18,10 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function like `function`, of one state, that raises NonFinite on a floating-point failure.
+    """Return a version of `function`, a function of one state, that raises NonFinite on a floating-point failure.
 
-    The error names `quantity` and the index of the batch member: call number k of the returned function is for member
-    k.
+    The error names `quantity` and the index of the batch member: the returned function must be called once for each
+    member, in order.
     """
     members = count()
 
@@ -34,7 +34,7 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return a function like `function`, of one state, that ignores floating-point failures and returns NaN or inf.
+    """Return a version of `function`, a function of one state, that returns NaN or inf on floating-point failures.
 
     If `function` raises an arithmetic error, the result is an array of NaN with the shape `result`.
     """
@@ -71,7 +71,8 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
 def explain_non_finite(
     quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
 ) -> NoReturn:
-    """Raise NonFinite for the first batch member with a non-finite result, after plain NumPy has located the failure.
+    """Raise NonFinite for the first batch member with a non-finite result, after locating the failure by evaluation in
+    plain NumPy.
 
     `found` are the results of the batch. `function` computes `quantity` of one state, and `states` yields the states of
     all members.

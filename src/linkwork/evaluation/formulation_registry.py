@@ -23,7 +23,9 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return an empty string, which means: the formulation applies to every mechanism. Default of `why_not`."""
+    """Return an empty string: the formulation applies to every mechanism. This is the default of
+    `Formulation.why_not`.
+    """
     return ""
 
 
@@ -33,11 +35,11 @@ class Formulation:
 
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
     takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
-    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces add; if it is None, they are
-    computed with the formulation's mass matrix. `closes_loops` is True if the functions apply to mechanisms with mimic
-    joints, loops, clutches and brakes; else they are functions of trees. `why_not` returns the reason why the
-    formulation does not apply to a mechanism, or an empty string; the functions raise a LinkworkError with the same
-    reason. `source` cites the equations.
+    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces cause; if `response` is
+    None, they are computed with the formulation's mass matrix. `closes_loops` is True if the functions apply to
+    mechanisms with mimic joints, loops, clutches and brakes, and False if they apply to trees only. `why_not` returns
+    the reason why the formulation does not apply to a mechanism, or an empty string; the functions raise a
+    LinkworkError with the same reason. `source` cites the equations.
     """
 
     name: str
@@ -71,7 +73,9 @@ class Formulation:
         )
 
     def added_accelerations(self, tree: Mechanism, q: Array, forces: Array) -> Array:
-        """Return the accelerations (nv, k) [rad/s^2, m/s^2] that joint forces (nv, k) [N m, N] add in a tree."""
+        """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a
+        tree.
+        """
         if self.response:
             return self.response(tree, q, forces)
         assert self.mass
@@ -143,7 +147,8 @@ class Formulations(dict[str, Formulation]):
 
 
 def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree, by the articulated-body algorithm.
+    """Return the accelerations (nv, k) that additional joint forces (nv, k) cause in a tree, by the articulated-body
+    algorithm.
 
     One factorization serves all k columns.
     """
@@ -153,7 +158,8 @@ def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
 
 
 def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that joint forces (nv, k) add in a tree, by the Newton-Euler equations.
+    """Return the accelerations (nv, k) that additional joint forces (nv, k) cause in a tree, by the Newton-Euler
+    equations.
 
     These are equations (6) and (12) of Schiehlen.
     """

@@ -77,9 +77,8 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
         without = m.keeping(lambda one: not one.holonomic or one.name != worst)
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
-            message += (
-                f". Without loop {worst!r} the others close: it contradicts them, or its frames are too far apart"
-            )
+            message += f". Without loop {worst!r}, all other loops can be closed: this loop contradicts the others, "
+            message += "or its frames are too far apart"
     return message
 
 
@@ -105,9 +104,9 @@ def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
 
 
 def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """Return q moved by the first of dq, dq/2, dq/4, ... (nv,) that reduces the squared closure error.
+    """Return q displaced by the first of dq, dq/2, dq/4, ... (nv,) that reduces the squared loop closure error.
 
-    `before` is this error at q. The second result is whether such a step was found; if not, q is returned.
+    `before` is the squared error at q. The second result is whether such a step was found; if not, q is returned.
     """
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
-from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
+from linkwork.evaluation.closed_chain_actuation import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.model.analysis_results import Independent, LoopCheck
 from linkwork.model.batch_broadcasting import Input, one_state
@@ -82,8 +82,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     def changes(directions: Array) -> tuple[Array, float]:
         """Return the derivatives, along k directions, of the s vanishing combinations of rows, as (k, s * mobility).
 
-        The changes are per unit of motion, and only their components along the free directions count. The second result
-        is the size above which a change is not round-off.
+        The derivatives are per unit of motion, and only along the free directions. The second result is the size above
+        which a derivative is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -119,7 +119,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         numbers = velocities_of(m, names)
         if len(numbers) != count:
             raise LinkworkError(
-                f"choose joints with {count} velocities in all, the mobility of {m.name!r}; {listed(names)} have "
+                f"choose joints with {count} velocities in total, the mobility of {m.name!r}; {listed(names)} have "
                 f"{len(numbers)}"
             )
     picked = free[numbers]

@@ -53,7 +53,10 @@ def build(name: str = "biped") -> Mechanism:
 
 
 def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate` of the biped `m` with the sampled `controller`, for `duration` [s]."""
+    """Return keyword arguments with which `lw.simulate` simulates the biped `m` with the sampled `controller`.
+
+    `duration` [s] is the simulated time.
+    """
     return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(controller, RATE)}
 
 

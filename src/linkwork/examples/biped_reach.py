@@ -39,7 +39,8 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 
 
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the accelerations (nv,) [m/s^2, rad/s^2] of the biped with fixed feet, under joint forces tau (nv,).
+    """Return the accelerations (nv,) [m/s^2, rad/s^2] of the biped with feet fixed to the ground, under joint forces
+    tau (nv,).
 
     The accelerations follow from one dense linear system for accelerations and constraint forces.
     """

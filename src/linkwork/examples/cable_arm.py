@@ -1,4 +1,4 @@
-"""An arm with all motors on its stand: each motor rotates one link relative to the stand by a cable."""
+"""Robot arm whose motors are all on its stand: each motor rotates one link relative to the stand by a cable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build() -> Mechanism:
     """Build the arm in the plane x, z; in the neutral position its links point along x.
 
     The coordinate of a drive is the angle of its link about -y, measured from the horizontal. The couplings "elbow
-    motor" and "wrist motor" lock these two motors; they are released at first.
+    motor" and "wrist motor" lock the motors of elbow and wrist; both are released at the start.
     """
     b = Builder("cable_arm", gravity=(0, 0, -WEIGHT))
     parent, at, path = "world", (0.0, 0.0, 0.0), {}
@@ -50,7 +50,9 @@ def moments() -> list[float]:
 
 
 def arguments(duration: float = 1.0) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the shoulder's link swings while the other motors are locked."""
+    """Return keyword arguments for `lw.simulate`: the link at the shoulder swings while the other two motors are
+    locked.
+    """
     return {"mechanism": build().with_parameters(LOCKED), "duration": duration, "dt": 0.01, "method": "rk4"}
 
 
@@ -81,5 +83,7 @@ def claim() -> Claim:
         errors.append(np.abs(a - [alone, -alone, 0.0]).max() / abs(alone))
     errors.append(np.abs(np.diff(run().q.sum(axis=1))).max())
     return Claim(
-        "each motor supports its own link, the tip does not rotate, relative or rad", float(max(errors)), 1e-10
+        "each motor supports only its own link, and the tip does not rotate (relative error, or rad)",
+        float(max(errors)),
+        1e-10,
     )

@@ -17,7 +17,9 @@ HELPERS = ("catalogue", "gait_measures", "planar_linkage_formulas", "walker_gait
 
 
 class Claim(NamedTuple):
-    """The result of the check of an example: the checked statement `sentence`, measured `error` and `tolerance`."""
+    """The result of the check of an example: the checked statement, the measured error and the tolerance of the
+    error.
+    """
 
     sentence: str
     error: float

@@ -19,7 +19,8 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """Build the robot. In the keyframe "start" the loop is closed, body 1 has the angle alpha [rad] and rate 1 rad/s.
+    """Build the robot. In the keyframe "start" the loop is closed, body 1 has the angle alpha [rad] and turns at 1
+    rad/s.
 
     I1, I2 [kg m^2] are the inertias of the bodies, m2 [kg] the mass of body 2, and R, L [m] the lengths of body 1 and
     2, as in `two_body_robot`. alpha must be less than asin(L / R).
@@ -37,7 +38,10 @@ def build(
 
 
 class Loop(NamedTuple):
-    """Solution of L sin(beta) = R sin(alpha): beta [rad], and its first and second derivatives by alpha."""
+    """Solution of L sin(beta) = R sin(alpha): beta [rad], and its derivatives with respect to alpha.
+
+    `slope` is the first and `curve` [1/rad] the second derivative.
+    """
 
     beta: float
     slope: float
@@ -45,9 +49,9 @@ class Loop(NamedTuple):
 
 
 def loop(R: float, L: float, alpha: float) -> Loop:
-    """Return beta and its derivatives from the closed loop, for the angle alpha [rad] of body 1.
+    """Return the angle beta of the closed loop and its derivatives, for the angle alpha [rad] of body 1; see `Loop`.
 
-    Misprint: the paper has R cos(alpha) for R sin(alpha).
+    R and L [m] are the lengths of bodies 1 and 2. Misprint: the paper has R cos(alpha) for R sin(alpha).
     """
     beta = float(np.arcsin(R * np.sin(alpha) / L))
     slope = R * np.cos(alpha) / (L * np.cos(beta))
@@ -64,7 +68,7 @@ def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
 
 
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
-    """Return the acceleration of alpha [rad/s^2] and the closing force F [N] along +y.
+    """Return the acceleration of the angle alpha [rad/s^2] and the constraint force F [N] of the loop along +y.
 
     Both are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
     `build`; alpha [rad] and `rate` [rad/s] are the angle of body 1 and its rate, M1 [N m] is the torque on body 1, and
@@ -81,7 +85,7 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
 
 
 def claim() -> Claim:
-    """Check acceleration and closing force against the paper's equations (24) and (25).
+    """Check the acceleration and the constraint force of the loop against the paper's equations (24) and (25).
 
     Return the measured error and its tolerance as a `Claim`.
     """

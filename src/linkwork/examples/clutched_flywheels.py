@@ -21,7 +21,7 @@ ENGAGED = 0.1  # time at which the clutch engages [s]
 def build(capacity: float = CAPACITY) -> Mechanism:
     """Build two flywheels that rotate about x, with a drive "motor" on the first.
 
-    The "clutch" slips above its `capacity` [N m]; it is released at first.
+    The clutch "clutch" slips above its `capacity` [N m]; it is released at the start.
     """
     b = Builder("clutched_flywheels", gravity=(0, 0, 0))
     for k, (name, inertia, radius) in enumerate(zip(("first", "second"), INERTIAS, RADII, strict=True)):
@@ -42,7 +42,7 @@ def common_speed() -> float:
 
 
 def slip_time(capacity: float = CAPACITY) -> float:
-    """Return the duration [s] for which the clutch slips; both wheels then accelerate at constant rates.
+    """Return the duration [s] for which the clutch slips; during this time both wheels accelerate at constant rates.
 
     `capacity` [N m] is the capacity of the clutch.
     """

@@ -54,7 +54,9 @@ def tip(left: float, right: float) -> Array:
 
 
 def coordinates(left: float, right: float) -> Array:
-    """Return the coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links.
+    """Return the coordinates q (4,) [rad] of the closed arm.
+
+    Shoulder angles are measured from the x axis, elbow angles from the inner links.
 
     `left` and `right` [rad] are the shoulder angles.
     """
@@ -66,7 +68,7 @@ def coordinates(left: float, right: float) -> Array:
 def tip_jacobian(left: float, right: float) -> Array:
     """Return the Jacobian (2, 2) [m/rad] of the tip position for the shoulder angles `left` and `right` [rad].
 
-    It follows from the constant lengths of the outer links (Gosselin).
+    The Jacobian follows from the constant lengths of the outer links (Gosselin).
     """
     end, (first, second) = tip(left, right), elbows(left, right)
     outer = np.array([end - first, end - second])

@@ -39,7 +39,7 @@ def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
 def angles(crank: float) -> Array:
     """Return the angles (3,) [rad] of crank, coupler and rocker from the x axis, for a crank angle [rad].
 
-    They follow from the intersection of two circles.
+    The angles follow from the intersection of two circles.
     """
     a, b, c, d = LENGTHS
     elbow = a * np.array([np.cos(crank), np.sin(crank)])
@@ -51,8 +51,9 @@ def angles(crank: float) -> Array:
 def rates(crank: float) -> tuple[Array, Array]:
     """Return the first and second derivatives, (3,) each, of the bar angles `angles` with respect to the crank angle.
 
-    They follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton,
-    Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C the angles.
+    The derivatives follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice
+    (e.g. Norton, Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C
+    the angles.
     """
     a, b, c, _ = LENGTHS
     A, B, C = angles(crank)
@@ -84,7 +85,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
     def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> Moved:
         """Return bar k of the given length [m] as a `Moved` link, whose near end is `at` (2,) [m].
 
-        `at1` and `at2` are the first and second derivatives of the near end by the crank angle.
+        `at1` and `at2` are the first and second derivatives of `at` with respect to the crank angle; k is the index of
+        the bar's angle in `angles`.
         """
         angle, turn, bend = (A, B, C)[k], first[k], second[k]
         e, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])

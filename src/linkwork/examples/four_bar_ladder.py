@@ -20,8 +20,8 @@ def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
     """Build a ladder of `cells` cells in the plane x, y, with gravity along -y.
 
     In the keyframe "start" all rails have the angle `angle` [rad], at rest. Each cell has two rails, a rung and one
-    loop; three of its five constraint rows are redundant. The ladder has one degree of freedom per cell. Each loop is
-    short; the tree is two bodies deep per cell.
+    loop; three of the five constraint rows of each loop are redundant. The ladder has one degree of freedom per cell.
+    Each loop is short; the tree is two bodies deep per cell.
     """
     b = Builder("four_bar_ladder", gravity=(0, -GRAVITY, 0))
     along, across, _ = bar_inertia(MASSES[0], RAIL)
@@ -43,7 +43,7 @@ def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
 def coordinates(m: Mechanism, angles: Array) -> Array:
     """Return the coordinates q (3 cells,) [rad] for the rail angles `angles` (cells,) [rad] from the vertical.
 
-    The rungs do not rotate. For rates of the rails, the result is the velocity v.
+    The rungs do not rotate. The same map gives the velocities v from the rates of the rails.
     """
     found = np.zeros(m.nv)
     for k, angle in enumerate(angles, 1):
@@ -58,7 +58,7 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
     The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. For rails i with
     the angle a_i, the sum over j of w_ij (cos(a_i - a_j) a_j'' + sin(a_i - a_j) a_j'^2) is torque_i / RAIL^2 - m_i
     sin(a_i) g / RAIL. m_i is the mass that hangs on the lower ends of rails i plus half the mass of these rails, and
-    w_ij = m_max(i, j); in w_ii the rails count by their inertia.
+    w_ij = m_max(i, j); w_ii contains the moment of inertia of rails i about their ends.
     """
     rail, rung = MASSES
     after = np.arange(len(angles))[::-1]  # number of cells below each cell

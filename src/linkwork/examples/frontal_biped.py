@@ -39,9 +39,9 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
     """Build the biped in the plane x, y, with gravity along -y.
 
     In the keyframe "start" the left leg has the angle `lean` [rad], at rest. Joint axes point along -z (clockwise), so
-    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. They are
-    measured from upright for the left leg and the body, and from upside down for the right leg. The biped is planar, so
-    that three of the five constraint rows of the right ankle are redundant.
+    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. For the
+    left leg and the body, the paper measures the angle from upright; for the right leg, from upside down. The biped is
+    planar, so that three of the five constraint rows of the right ankle are redundant.
     """
     (m1, m2, m3), (k1, k2, k3), (l1, l3) = numbers.masses, numbers.centres, numbers.legs
     b = Builder("frontal_biped", gravity=(0, -GRAVITY, 0))
@@ -120,9 +120,9 @@ class Motion(NamedTuple):
 def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
     """Return accelerations and ground forces from the paper's equations and the loop closure.
 
-    Equation (1) is the balance of forces at the body's centre, equation (2) that of torques at four joints. With the
-    loop closure they are nine linear equations for nine unknowns. `theta` (3,) [rad] are the angles, `omega` (3,)
-    [rad/s] the rates and u (4,) [N m] the motor torques.
+    Equation (1) is the balance of forces at the body's centre, equation (2) that of torques at four joints. Together
+    with the loop closure, these are nine linear equations for nine unknowns. `theta` (3,) [rad] are the angles, `omega`
+    (3,) [rad/s] the rates and u (4,) [N m] the motor torques.
     """
 
     def residual(x: Array) -> Array:
@@ -138,7 +138,7 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
 def propagation(
     theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
 ) -> Array:
-    """Return the residuals (7,) [N, N m] of the paper's equations (1) and (2): sums of its sixteen forces.
+    """Return the residuals (7,) [N, N m] of the paper's equations (1) and (2), which are sums of its sixteen forces.
 
     The three residuals of equation (1) are at the point C2, the four of equation (2) at A1, L12, A3 and L31. `theta`,
     `omega` and `alpha` (3,) are angles, rates and accelerations, u (4,) motor torques, `left` and `right` the ground
@@ -170,7 +170,7 @@ def propagation(
 
 
 def onward(position: tuple[float, float, float], f: Array) -> Array:
-    """Return the planar force f (3,) [N, N m] of one frame, expressed in a second frame.
+    """Return a planar force f (3,) [N, N m], given in one frame, in a second frame.
 
     `position` is x, y [m] and angle [rad] of the second frame in the first one.
     """

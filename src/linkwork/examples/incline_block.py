@@ -38,7 +38,7 @@ def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0
 
 
 def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
-    """Return the coordinates (7,) [m, quaternion] of the block at which the normal contact springs support it.
+    """Return the coordinates (7,) [m, quaternion] at which the contact springs carry the weight of the block.
 
     The incline descends by `angle` [rad]; the block is rotated by `azimuth` [rad] about its normal.
     """
@@ -48,9 +48,9 @@ def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
 
 
 def claim() -> Claim:
-    """Check that all forces cancel at a tangential deflection of weight sin(angle) / (4 k), and that all corners stick.
+    """Check that the forces on the block are balanced at the tangential deflection weight sin(angle) / (4 k).
 
-    k is the stiffness of one contact. Return the measured error and its tolerance as a `Claim`.
+    k is the stiffness of one contact. All corners must stick. Return the measured error and its tolerance as a `Claim`.
     """
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = contact_kinematics(m, resting(), np.zeros(6))

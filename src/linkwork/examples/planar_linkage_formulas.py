@@ -27,7 +27,7 @@ def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
 def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
     """Return the intersection (2,) [m] of the circles of radius `reach` about `first` and `other` about `second`.
 
-    Of the two intersections it is the one to the left of the line from `first` to `second`.
+    The result is the intersection to the left of the line from `first` to `second`.
     """
     line = second - first
     apart = float(np.sqrt(line @ line))
@@ -39,8 +39,8 @@ def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
 class Moved(NamedTuple):
     """A planar link whose pose depends on one coordinate: mass [kg], inertia [kg m^2] and derivatives of the pose.
 
-    `first` and `second` (3,) are the first and second derivatives, by the coordinate, of x, y [m] of its centre and of
-    its angle [rad].
+    `first` and `second` (3,) are the first and second derivatives of x, y [m] of the link's centre and of its angle
+    [rad], with respect to the coordinate.
     """
 
     mass: float

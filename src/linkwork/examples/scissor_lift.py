@@ -21,8 +21,8 @@ def build(stages: int = 3, angle: float = 0.6) -> Mechanism:
     """Build a lift with `stages` stages in the plane x, y, with gravity along -y.
 
     In the keyframe "start" the bars have the angle `angle` [rad] to the ground. Bars "rise k" go up to the right, bars
-    "lean k" to the left; they are pinned at their middles and ends. The foot of "lean 1" rolls on the ground, the upper
-    end of the last "rise" bar under the platform. At 0.7 rad the spring supports the whole weight.
+    "lean k" to the left; bars are pinned to each other at their middles and ends. The foot of "lean 1" rolls on the
+    ground, the upper end of the last "rise" bar under the platform. At 0.7 rad the spring supports the whole weight.
     """
     b = Builder("scissor_lift", gravity=(0, -GRAVITY, 0))
     inertia, rest = bar_inertia(BAR, 2 * HALF), 0.7 + weight(stages, 0.7) / STIFFNESS
@@ -78,7 +78,7 @@ def links(stages: int, angle: float) -> list[Moved]:
 
 
 def weight(stages: int, angle: float) -> float:
-    """Return the torque [N m] at the foot that supports the weight of bars and platform at a bar angle [rad].
+    """Return the torque [N m] at the foot that supports the weight of bars and platform at the bar angle `angle` [rad].
 
     `stages` is the number of stages.
     """

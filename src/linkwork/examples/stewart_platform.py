@@ -33,7 +33,10 @@ def top_points() -> Array:
 
 
 def legs(position: Array, R: Array) -> Array:
-    """Return the vectors (6, 3) [m] along the legs for the platform at `position` (3,) [m] with rotation R (3, 3)."""
+    """Return the vectors (6, 3) [m] from the lower to the upper ends of the legs.
+
+    The platform is at `position` (3,) [m] with the rotation R (3, 3).
+    """
     return position + top_points() @ R.T - base_points()
 
 

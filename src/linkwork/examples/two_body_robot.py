@@ -39,7 +39,7 @@ def equations(
 
 
 def end_wrench(L: float, q: Array, F2: float) -> Array:
-    """Return the wrenches (2, 6) [N, N m] on both bodies, in their frames, of a force F2 [N] at the end of body 2.
+    """Return the wrenches (2, 6) [N, N m] on both bodies, in their frames, due to a force F2 [N] at the end of body 2.
 
     The force is along -x. L [m] is the distance of the end from the pin of body 2, and q (2,) [rad] are the joint
     angles.

@@ -38,7 +38,7 @@ def at_the_load(ratio: float) -> float:
 def run_up(ratio: float, start: float, time: float) -> float:
     """Return the load speed [rad/s] after `time` [s] at full voltage, from the motor's torque-speed line.
 
-    `start` [rad/s] is the initial speed of the load, and `ratio` that of the gear.
+    `start` [rad/s] is the initial speed of the load, and `ratio` the ratio of the gear.
     """
     fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
     return fastest + (start - fastest) * np.exp(-time / constant)

@@ -48,8 +48,8 @@ class Swing(NamedTuple):
 def swing(phase: Number) -> Swing:
     """Return the position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
 
-    The swing begins and ends with the speed of the stroke, so that feet do not scrape. The height is the mean of a
-    parabola, which alone would land hard, and its square.
+    The swing begins and ends with the speed of the stroke, so that feet do not drag on the ground. The height is the
+    mean of a parabola, which alone would land hard, and its square.
     """
     phase = phase - np.floor(phase)
     stood = phase / STANDING
@@ -61,7 +61,7 @@ def swing(phase: Number) -> Swing:
 
 
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
-    """Return the angles [rad] of femurs and tibiae for feet `back` [m] behind their neutral position.
+    """Return the angles [rad] of the femurs and of the tibiae for feet `back` [m] behind their neutral position.
 
     `stride` [m] is the length of a footstep. The femurs keep the frame at constant height. Their angle above the
     horizontal in the middle of a stride equals their angle below it at the ends, so that the distance between front and
@@ -233,8 +233,8 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
     """Return a walk over rough ground and up a step, for which the walker leans back.
 
-    It leans from before the step until after it. `step` and `height` [m] are the heights of the step and of the rough
-    ground; `lean` is the argument `part` of `leaning`.
+    The walker leans back from before the step until after the step. `step` and `height` [m] are the heights of the step
+    and of the rough ground; `lean` is the argument `part` of `leaning`.
     """
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []

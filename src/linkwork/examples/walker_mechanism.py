@@ -70,7 +70,8 @@ def knee(frame: str, leg: str) -> str:
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Return the ratios, by joint, of the angle between a tibia and the walker's frame: hip plus knee angle.
+    """Return a dict from joint to ratio for the angle between a tibia and the walker's frame, the sum of hip and knee
+    angle.
 
     A cable drives this angle (the paper's equation (29)).
     """

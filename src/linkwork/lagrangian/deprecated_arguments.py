@@ -14,7 +14,7 @@ R = TypeVar("R")
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that accepts deprecated keyword names, given as old="new".
 
-    It warns and passes the value under the new name.
+    The decorated function warns and uses the value under the new name.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

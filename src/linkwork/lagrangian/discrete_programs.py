@@ -61,7 +61,8 @@ class Programs:
     # --- programs ---
 
     def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
-        """Return the initial state at x (n,) with velocity xdot (n,), and the quantities that a run checks there.
+        """Return the initial state at x (n,) with velocity xdot (n,), and the quantities that a run checks at the
+        start.
 
         The numbers of the state are followed by those of `Start`. `values` are the values of the gains, in the order of
         `self.gains`.

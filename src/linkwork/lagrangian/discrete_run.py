@@ -69,8 +69,8 @@ class DiscreteRun:
     def symplectic_defect(self) -> Array:
         """Return the largest change (...,) of the symplectic form in a step; round-off if the method conserves it.
 
-        It compares areas in the (x, p) plane before and after a step, for up to 1000 steps. Each area is spanned by two
-        of a set of orthonormal changes of the state that satisfy the constraints.
+        The method compares areas in the phase space (x, p) before and after a step, for up to 1000 steps. Each area is
+        spanned by two of a set of orthonormal changes of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
         samples = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
@@ -116,8 +116,8 @@ def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
 def failure(integrator: Integrator, start: State, length: float) -> NotConverged:
     """Return the error that explains why a step of size `length` [s] from the state `start` has no solution.
 
-    It tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of floats.
-    `integrator` is the integrator of the failed step.
+    The function tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of
+    floats. `integrator` is the integrator of the failed step.
     """
     implicit, now, h = integrator.failing(start, length)
     history: list[float] = []
@@ -154,7 +154,8 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of the matrix `rows` (m, n) that depends linearly on the others, or None.
+    """Return the index of a row of the matrix `rows` (m, n) that depends linearly on the other rows; None if there is
+    none.
 
     `rows` is the constraint Jacobian of m constraints.
     """

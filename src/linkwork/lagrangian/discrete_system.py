@@ -121,7 +121,9 @@ def discrete(
 
 
 class Discrete:
-    """A discrete system, returned by `discrete`: `run` integrates it, `start` and `step` take single steps."""
+    """A discrete system, returned by `discrete`: `run` integrates it, `start` returns an initial state, and `step`
+    makes one step.
+    """
 
     def __init__(self, functions: Functions, method: str, order: int = 2):
         self.method, self.order = method, order
@@ -238,8 +240,8 @@ class Discrete:
     ) -> State:
         """Return the initial state of the discrete system, at t = 0 and the coordinates x0 (..., n).
 
-        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n). `gains` has the
-        values of the gains (further named arguments of the user's functions) by name.
+        The velocities of the state are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n).
+        `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
@@ -372,7 +374,9 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the solution x (n,) of least norm of rows @ x = right; `rows` (m, n) may be dependent."""
+    """Return the solution x (n,) of least norm of rows @ x = right; the rows of `rows` (m, n) may be linearly
+    dependent.
+    """
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]

@@ -1,9 +1,9 @@
 """Energy-momentum integrator with discrete gradients (Gonzalez 1996), for a constant mass matrix (S4, 2.4.2).
 
-The mean momentum moves the points. Forces are discrete gradients of the potential along the step, so that the work in a
-step equals the loss of potential energy exactly, at any step size. Constraint forces act along discrete gradients of
-the constraint functions; they do no work between two points that satisfy the constraints. The discrete gradient of a
-quadratic function is its derivative at the midpoint.
+The displacement of a step follows from the mean of the momenta at both ends. Forces are discrete gradients of the
+potential along the step, so that the work in a step equals the loss of potential energy exactly, at any step size.
+Constraint forces act along discrete gradients of the constraint functions; they do no work between two points that
+satisfy the constraints. The discrete gradient of a quadratic function is its derivative at the midpoint.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EnergyMomentum(ImplicitIntegrator):
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """Return the change of momentum (n,) in a step with mean velocity d (n,), minus the impulse of the forces.
 
-        The momentum before the step is p; that at its end is 2 M d - p. Constraint impulses must balance the result.
+        The momentum is p before the step and 2 M d - p after it. Constraint impulses must balance the result.
         """
         system, middle = self.system, now.x + (0.5 * h) * d
         force = -1.0 * _discrete_gradient(self._potential, now.x, h * d, self.quadratic_potential)
@@ -75,12 +75,13 @@ class EnergyMomentum(ImplicitIntegrator):
 
 
 def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the function's exact change.
+    """Return the discrete gradient (n,) of a function, whose product with `step` (n,) is the exact change of the
+    function.
 
     The discrete gradient is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's
     direction if the quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs
-    no correction for steps so small that differences of the function are round-off. If the function is `quadratic`, it
-    is the derivative at the midpoint.
+    no correction for steps so small that differences of the function are round-off. If the function is `quadratic`, the
+    discrete gradient is the derivative at the midpoint.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

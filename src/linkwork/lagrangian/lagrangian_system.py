@@ -94,7 +94,8 @@ class LagrangianSystem:
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Return the constraint matrix for small changes (dx, dxdot) of a state, and their map to momentum changes dp.
+        """Return the constraint matrix for small changes (dx, dxdot) of a state, and the map to changes dp of the
+        momenta.
 
         The first matrix, (2m + l, 2n), is for m constraints and l nonholonomic rows: changes satisfy the constraints if
         rows @ (dx, dxdot) = 0. The second, (n, 2n), maps (dx, dxdot) to dp.
@@ -105,9 +106,10 @@ class LagrangianSystem:
         return rows, np.hstack([jacobian(self.coordinate_momentum)(x, xdot), self.mass(x, xdot)])
 
     def momenta(self, x: Array, p: Array) -> Array:
-        """Return the momenta (k,) of the k symmetries: components of the momentum p (n,) along them.
+        """Return the momenta (k,) of the k symmetries: components of the momentum p (n,) along the directions of
+        symmetry.
 
-        Equation (2.22) of S4.
+        This is equation (2.22) of S4.
         """
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 

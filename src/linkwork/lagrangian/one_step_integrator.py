@@ -36,8 +36,8 @@ class State(NamedTuple):
 class Step(NamedTuple):
     """The result of a step: new state, multipliers (m + l,), number of Newton iterations, and whether they converged.
 
-    Constraints change the momentum by G^T multipliers per second. G (m + l, n) are the constraint rows: the derivatives
-    of m constraints and l nonholonomic rows.
+    The constraint forces are G^T multipliers. G (m + l, n) are the constraint rows: the derivatives of m constraints
+    and l nonholonomic rows.
     """
 
     state: State
@@ -86,7 +86,7 @@ class ImplicitIntegrator(Integrator):
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """Return the momentum residual (n,) of a step with mean velocity d (n,).
 
-        Constraint impulses must balance it.
+        Constraint impulses must balance this residual.
         """
 
     @abstractmethod
@@ -149,8 +149,8 @@ class ImplicitIntegrator(Integrator):
     def derivative(self, now: State, h: Number) -> Array:
         """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
-        It differentiates one more Newton correction at the solution: to first order, the corrected solution depends on
-        the initial state as the exact solution does.
+        The method differentiates one more Newton correction at the solution: to first order, the corrected solution
+        depends on the initial state in the same way as the exact solution.
         """
         root = self.solve(now, h)
 

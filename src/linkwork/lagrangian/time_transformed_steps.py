@@ -6,8 +6,9 @@ with dt/ds = c(x) for a clock c > 0 and the initial energy E, the Lagrangian
 
     L'(x, x') = c(x) (L(x, x' / c(x)) + E)
 
-has the same trajectories as L at that energy and the same momenta. It is integrated with equal steps in the clock's
-time s. The physical duration of a step is the derivative of its action by E: the quadrature of c along the step.
+has the same trajectories as L at that energy and the same momenta. The integrator makes equal steps in the clock's time
+s. The physical duration of a step is the derivative of its action with respect to E: the quadrature of c along the
+step.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Clocked(Integrator):
         return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial
+        energy.
+        """
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:

@@ -26,7 +26,8 @@ Seen = TypeVar("Seen")  # result of inspecting a system
 class Form(NamedTuple):
     """Properties of a Lagrangian system that do not depend on the values of coordinates and gains.
 
-    These are its numbers of constraints and symmetries, and whether the momentum is linear in the velocity.
+    The properties are the number of position constraints, the number of all constraints (with nonholonomic ones), the
+    number of symmetries, and whether the momentum is linear in the velocity.
     """
 
     positions: int  # number of position constraints
@@ -106,7 +107,7 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced coordinates, velocities (size,) and gains.
+        """Return the result of `look(system, x, xdot)` for traced coordinates (size,), velocities (size,) and gains.
 
         `look` inspects the graphs of the system's functions. `gains` are the shapes of the gains by name.
         """
@@ -191,7 +192,7 @@ def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functi
         named = [p for p in parameters if p not in plain[: states[name]] and p.kind is not p.VAR_POSITIONAL]
         more[name] = tuple(p.name for p in named if p.default is p.empty and p.kind is not p.VAR_KEYWORD)
         if "t" in more[name] and name != "forces":
-            raise LinkworkError(f"{name} cannot depend on the time t; forces can")
+            raise LinkworkError(f"{name} cannot depend on the time t; only forces can")
     if functions["chart"] is not None and functions["constraints"] is not None:
         raise LinkworkError("give either a chart or constraints: the points of a chart satisfy the constraints already")
     return Functions(**functions, more=more)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """Variational integrators (S4, chapter 2), whose steps conserve momenta and the symplectic form.
 
-The action of a step is a quadrature of the Lagrangian along the straight line between two points. Its derivatives by
-the points are the momenta at both ends (discrete Legendre transform). A step therefore maps (x, p) to (x, p), and its
-points satisfy the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
+The action of a step is a quadrature of the Lagrangian along the straight line between two points. The derivatives of
+the action with respect to the points are the momenta at both ends (discrete Legendre transform). A step therefore maps
+(x, p) to (x, p), and its points satisfy the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Variational(ImplicitIntegrator):
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """Return the momentum (n,) that a step with mean velocity d (n,) requires, minus the momentum before the step.
 
-        Equation (2.27) of S4. Constraint impulses must balance the result.
+        This is equation (2.27) of S4. Constraint impulses must balance the result.
         """
         return self.end_momenta(now.t, now.x, d, h).before - now.p
 
@@ -98,9 +98,10 @@ class Variational(ImplicitIntegrator):
     def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
         """Return the momenta (n,) at both ends of a step h [s] from x (n,) with mean velocity d (n,).
 
-        By the discrete Legendre transforms, they are the derivatives of the action with respect to the first point,
-        times -1, and to the second point, with forces included. With a chart, points move along a chord; momenta are
-        pulled back at both ends (equations (2.41) and (2.42) of S4).
+        By the discrete Legendre transforms, the momentum at the beginning is minus the derivative of the action with
+        respect to the first point, and the momentum at the end the derivative with respect to the second point; forces
+        are included. With a chart, points move along a chord; momenta are pulled back at both ends (equations (2.41)
+        and (2.42) of S4).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -117,8 +118,8 @@ class Variational(ImplicitIntegrator):
         """Return the momentum p (n,) at x (n,) and its velocity, projected onto the constraints.
 
         `guess` (n,) is a velocity estimate. This is the second half of RATTLE (equations (2.36) and (2.37) of S4): it
-        enforces Dg xdot = 0 at every step. It does not change the following points, because the impulses at the
-        beginning of the next step act along the same rows.
+        enforces Dg xdot = 0 at every step. The projection does not change the following points, because the impulses at
+        the beginning of the next step act along the same rows.
         """
         system = self.system
         G = system.rows(x)

@@ -17,10 +17,10 @@ class LoopCheck:
     `mobility` is the number of independent velocities, `rank` the number of independent rows among the `nc` constraint
     rows. `redundant` maps the name of each loop to the number of its rows that depend on rows of earlier loops;
     `repeating` does the same for engaged velocity constraints, by label, such as "clutch 'short'". `free` (mobility,
-    nv) are orthonormal velocities that satisfy all constraints. `singular` are those directions among them, one per row
-    (any number, nv), that satisfy the constraints at this position only: after a small motion along them, dependent
-    rows become independent. At such a position the mechanism can change to another branch of motion, or cannot move in
-    this direction at all.
+    nv) are orthonormal velocities that satisfy all constraints. `singular` (k, nv) are directions among these
+    velocities that satisfy the constraints at this position only: after a small motion along such a direction,
+    dependent rows become independent. At such a position the mechanism can change to another branch of motion, or
+    cannot move in this direction at all.
     """
 
     mobility: int
@@ -46,8 +46,8 @@ class Symmetry:
     """A rigid motion of the whole mechanism that leaves its dynamics unchanged, and its conserved momentum.
 
     `momentum` is the name of the momentum. `twist` (6,) is [linear; angular] about the world's origin, in world axes;
-    its angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point of its
-    axis that is nearest to the origin.
+    its angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point on the
+    axis of the twist that is nearest to the origin.
     """
 
     momentum: str

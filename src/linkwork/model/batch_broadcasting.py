@@ -48,7 +48,8 @@ def refuse_non_finite(name: str, array: Array) -> None:
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
     """Return the inputs as arrays, and the batch shape to which they broadcast.
 
-    Raise a ShapeError or NonFinite that names an invalid input. With `finite` False, non-finite numbers are accepted.
+    Raise a ShapeError or NonFinite that names an invalid input. If `finite` is False, the function accepts non-finite
+    numbers.
     """
     arrays: dict[str, Array] = {}
     for name, (value, core) in inputs.items():

@@ -17,9 +17,10 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """How a welded part or a frame is fixed to a body: the name of that body, and the pose in its frame.
+    """Connection of a welded part or frame to a body: the name of the body, and the pose of the part in the body's
+    frame.
 
-    `to` is the name of the body, `offset` the pose in its frame, and `by` the name of the weld; empty for a frame.
+    `to` is the name of the body, `offset` the pose, and `by` the name of the weld, which is empty for a frame.
     """
 
     to: str

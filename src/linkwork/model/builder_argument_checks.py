@@ -21,12 +21,12 @@ Acceptance = Callable[[Array], Array]  # whether each of some numbers is accepta
 
 
 def anything(array: Array) -> Array:
-    """Return an array of True for any numbers: they are accepted here, because `build()` checks them later."""
+    """Return an array of True for any numbers: all numbers are accepted here, because `build()` checks them later."""
     return np.full(array.shape, True)
 
 
 def or_infinite(array: Array) -> Array:
-    """Return for each number of `array` whether it is valid: finite or infinite, but not NaN."""
+    """Return True for each number of `array` that is finite or infinite, and False for NaN."""
     return ~np.isnan(array)
 
 
@@ -211,8 +211,8 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
     """Return the joint parameter `value` as an array (nv,), with one number for each velocity of a joint of this kind.
 
-    `value` is one number for all velocities, or one for each. `accept` returns which numbers are valid; `what` is the
-    name of the argument in messages.
+    `value` is one number for all velocities, or one for each. `accept` returns True for each valid number; `what` is
+    the name of the argument in messages.
     """
     return numbers_of(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
 

@@ -1,7 +1,8 @@
 """Constraint rows between two frames A and B: position errors that a loop closure must bring to zero.
 
-X is the pose of B in A, with position p and rotation R, and V the twist of B relative to A, in the axes of B. A row has
-an error and a wrench on B (in B, for a multiplier of 1). The power of this wrench on V is the rate of the error.
+X is the pose of B in A, with position p and rotation R, and V is the twist of B relative to A, in the axes of B. Each
+row has a position error and a unit wrench: the constraint wrench on B, in the frame of B, for a multiplier of 1. The
+power of the unit wrench on the twist V is the rate of the error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Row(ABC):
         """Whether the row constrains positions (holonomic) or only velocities.
 
         The class evaluates the row at three poses in general position. The row is holonomic if its error changes with
-        the pose, or if its wrench is zero at all of them.
+        the pose, or if its wrench is zero at all three poses.
         """
         power = change = 0.0
         for k in range(3):
@@ -158,7 +159,7 @@ NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """Return gap + k period [m or rad] for the integer k that makes its magnitude smallest."""
+    """Return gap + k period [m or rad] with the integer k for which the magnitude of the result is smallest."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
@@ -200,7 +201,7 @@ class Angle:
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
-    """Return the angle [rad] from `across` (3,) to `direction` (3,) about the axis n (3,)."""
+    """Return the angle [rad] about the axis n (3,) from the vector `across` (3,) to the vector `direction` (3,)."""
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
@@ -249,8 +250,8 @@ class Roll(Row):
     """Constraint row: a pinion fixed to frame A, with pitch radius `radius` [m], rolls on a rack fixed to frame B.
 
     The pitch line of the rack has the direction `u` (3,), fixed in B. The error is the excess of the rolled distance
-    [m]. A's origin is on the side n x u of the line, where n is the axis of the rotation angle `turn`. The teeth mesh
-    again after each `period` [m].
+    [m]. The origin of A is on the side of the pitch line to which n x u points, where n is the axis of the rotation
+    angle `turn`. The teeth mesh again after each `period` [m].
     """
 
     turn: Angle

@@ -26,7 +26,8 @@ MOST_VERTICES = 256  # of a hull: the time of a contact grows with their number
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """Return `value` as a tuple of `count` finite floats, not negative unless `signed`; else raise a ModelError.
+    """Return `value` as a tuple of `count` finite floats, which must not be negative unless `signed` is true; raise a
+    ModelError for other values.
 
     `what` is the name of the value in the message.
     """

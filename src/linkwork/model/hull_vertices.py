@@ -10,7 +10,9 @@ THIN = 1e-9  # thickness of points, relative to their extent, below which they c
 
 
 def hull_vertices(points: Array) -> Array | None:
-    """Return the vertices (n, 3) [m] of the convex hull of points (k, 3) [m], in their order; None if it is flat."""
+    """Return the vertices (n, 3) [m] of the convex hull of points (k, 3) [m], in the order of `points`; None if the
+    hull is flat.
+    """
     from scipy.spatial import ConvexHull, QhullError  # imported here to keep `import linkwork` fast
 
     apart = points - points.mean(axis=0)
@@ -35,10 +37,12 @@ def face_normals(vertices: Array) -> Array:
 
 
 def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
-    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and how far [m] the others are outside.
+    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and a distance: how far [m] the other corners
+    are outside.
 
-    The distance is the largest one from the planes of the faces of the smaller hull. Corners are chosen one after the
-    other: each is the one farthest outside the hull of those chosen before.
+    The distance is the largest distance of a corner from the planes of the faces of the smaller hull. The function
+    chooses corners one after the other: each is the corner that is farthest outside the hull of the corners chosen
+    before.
     """
     from scipy.spatial import ConvexHull  # imported here to keep `import linkwork` fast
 

@@ -116,7 +116,8 @@ class JointKind(ClosingKind):
         return self.integrate(q, v * h), v
 
     def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-        """Return integrate(q, dv), and the velocities (nv,) for which the child's centre of mass moves as it did at q.
+        """Return integrate(q, dv), and the velocities (nv,) with which the child's centre of mass has the same velocity
+        as at q.
 
         The child has the given `inertia`, and the parent is at rest. By default v does not change.
         """
@@ -133,7 +134,8 @@ class JointKind(ClosingKind):
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
         """Return the rotation (quaternion) and displacement (3,) of the child's frame from q to integrate(q, dv).
 
-        Both are in the child's frame at q. They are computed from dv, so that small motions have full precision.
+        Rotation and displacement are in the child's frame at q. They are computed from dv, so that small motions have
+        full precision.
         """
         twist = self.subspace(q) @ dv
         return exp_quaternion(twist.angular), exp_transform(twist).p
@@ -154,7 +156,8 @@ class JointKind(ClosingKind):
         """Return the rate (nv,) of dv for which integrate(q, dv) moves with the joint velocity v, for small dv.
 
         If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
-        [dv, v]] / 12. The next term is of fourth order in dv, so this suffices for methods of order four (Munthe-Kaas).
+        [dv, v]] / 12. The next term is of fourth order in dv, so this sum suffices for methods of order four
+        (Munthe-Kaas).
         """
         return v
 

@@ -124,7 +124,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @property
     def closed(self) -> Mechanism:
-        """A copy of the mechanism in which all loops are closed, also those that are now open."""
+        """A copy of the mechanism in which all loops are closed, including the loops that are now open."""
         changed = self._with_each(lambda one: one.closed_now() if isinstance(one, FrameConstraint) else one)
         return replace(self, elements=changed)
 
@@ -144,7 +144,9 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """The armature (nv,) [kg m^2 or kg] of each velocity: of its joint, plus the rotors that turn with it alone."""
+        """The armature (nv,) [kg m^2 or kg] of each velocity: the armature of its joint, plus the rotors that turn with
+        this velocity alone.
+        """
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:

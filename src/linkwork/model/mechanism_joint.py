@@ -17,10 +17,11 @@ from linkwork.spatial.scalar import Array
 class Joint:
     """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (Wendlandt's k.i and k.o).
 
-    `q` and `v` are the slices of its coordinates and velocities. These have one number per velocity: `armature` [kg m^2
-    or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the coordinates `rest` (nq,), dry
-    `friction` [N m or N], the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
-    [N m or N]. Limits are infinite if not set. A joint with a `mimic` relation has the slices of its independent joint.
+    `q` and `v` are the slices of its coordinates and velocities. The following properties are arrays with one number
+    per velocity: `armature` [kg m^2 or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the
+    coordinates `rest` (nq,), dry `friction` [N m or N], the limits `lower` and `upper` [rad or m], `velocity_limit`
+    [rad/s or m/s] and `effort_limit` [N m or N]. Limits are infinite if not set. A joint with a `mimic` relation has
+    the slices of its independent joint.
     """
 
     name: str

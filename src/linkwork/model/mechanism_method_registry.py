@@ -1,7 +1,7 @@
 """Registry of the Mechanism methods, such as `check_loops`, that the package `evaluation` implements.
 
-The package `evaluation` registers its functions here; each is imported when it is first called. The package `model`
-therefore needs no import from packages above it.
+The package `evaluation` registers its functions here; each function is imported when it is first called. The package
+`model` therefore needs no import from packages above it.
 """
 
 from __future__ import annotations

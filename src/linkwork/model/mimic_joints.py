@@ -53,7 +53,7 @@ class Mimic:
 def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
     """Return all mimic relations expressed by independent joints, and the cycles of joints that mimic each other.
 
-    A joint that mimics a mimic joint gets the product of both relations.
+    If a joint mimics another mimic joint, its relation is composed with the relation of the other.
     """
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []

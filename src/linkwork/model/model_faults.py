@@ -33,7 +33,7 @@ class Fault:
         return Fault(error.reason, error.element, file=error.file, line=error.line)
 
     def as_error(self, others: int = 0) -> ModelError:
-        """Return the fault as a ModelError that also says that there are `others` more errors."""
+        """Return the fault as a ModelError, whose message also gives the number `others` of further errors."""
         reason = f"{self.reason}; {self.remedy}" if self.remedy else self.reason
         if others:
             reason += f" (and {others} more {'faults' if others > 1 else 'fault'})"
@@ -63,7 +63,7 @@ def raise_first(faults: Iterable[Fault]) -> None:
 def raise_or_warn(faults: Iterable[Fault]) -> None:
     """Raise the first fault that is an error; if there is none, issue all faults as warnings.
 
-    The warnings are attributed to the caller of the calling function.
+    The warnings show the source line of the caller of the calling function.
     """
     faults = list(faults)
     raise_first(faults)

@@ -17,7 +17,8 @@ FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losse
 class Rule(NamedTuple):
     """A rule that values of a parameter must satisfy, such as "positive".
 
-    `holds` returns which values satisfy the rule, and `says` the message for values that violate it.
+    `holds` returns True for each value that satisfies the rule, and `says` returns the message for values that violate
+    it.
     """
 
     holds: Callable[[Array], Array]

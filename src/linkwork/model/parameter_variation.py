@@ -90,7 +90,7 @@ def varied(
 
 
 def _refuse_lost_inertia(before: Mechanism, after: Mechanism) -> None:
-    """Raise a ModelError for a joint that moves no inertia after the change, but did before."""
+    """Raise a ModelError for a joint that moved an inertia before the change of parameters, and moves none after it."""
     faults = list(massless_faults(after))
     known = {fault.element for fault in massless_faults(before)} if faults else set()
     raise_first(fault for fault in faults if fault.element not in known)

@@ -57,7 +57,7 @@ _with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that were checked: e
 
 
 def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
-    """Raise a ModelError if a joint moves no inertia, unless the parameters `varying` can give it some."""
+    """Raise a ModelError if a joint moves no inertia, unless the parameters `varying` can give it an inertia."""
     if mechanism in _with_inertia or any(name.rpartition(".")[2] in INERTIAL for name in varying):
         return
     raise_first(massless_faults(mechanism))
@@ -134,7 +134,9 @@ def _moments(inertia: Array) -> tuple[float, float, float]:
 
 
 def _of_point(body: Body) -> Array:
-    """Return the inertia (3, 3) [kg m^2] about the body's origin if its whole mass were at its centre of mass."""
+    """Return the inertia (3, 3) [kg m^2] about the body's origin of a point mass: the body's mass at its centre of
+    mass.
+    """
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
 

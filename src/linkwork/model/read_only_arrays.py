@@ -12,7 +12,7 @@ import numpy as np
 def freeze(item: Any) -> None:
     """Make all arrays in `item` read-only, also in nested sequences, mappings and dataclasses.
 
-    Unpickled arrays are writeable.
+    This is needed after unpickling too, because unpickled arrays are writeable.
     """
     if isinstance(item, np.ndarray):
         item.flags.writeable = False

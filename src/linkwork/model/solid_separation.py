@@ -1,8 +1,8 @@
 """Separation of convex solids at one position of a mechanism, to find solids that overlap before a simulation.
 
-A solid has the extent h(n) along a direction n. The largest gap n . (p_A - p_B) - h_A(-n) - h_B(n) of all directions n
-is the separation of A from B, minus the depth if they overlap. The direction is found by sampling, so that the result
-is accurate to about 1e-3 of the size of the solids.
+A solid at the position p has the extent h(n) along a direction n. The separation of solids A and B is the maximum over
+all directions n of the gap n . (p_A - p_B) - h_A(-n) - h_B(n); if the solids overlap, it is minus the depth. The best
+direction is found by sampling, so that the result is accurate to about 1e-3 of the size of the solids.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def body_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
 
 
 def overlaps(mechanism: Mechanism, pairs: Sequence[SolidPair], q: Array, within: float = 0.0) -> list[Overlap]:
-    """Return the solid pairs that overlap at q (nq,) [rad, m], or are at most `within` times their width apart.
+    """Return the solid pairs that overlap at q (nq,) [rad, m], or whose distance is at most `within` times their width.
 
-    The width is the smallest one of the thinner solid. Pairs with a height field or another surface that is not convex
-    are left out.
+    The width is the smallest width of the thinner solid. Pairs with a height field or another surface that is not
+    convex are left out.
     """
     poses = body_poses(mechanism, q)
     placed: dict[tuple[str, int], _Placed] = {}
@@ -141,7 +141,11 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the largest of the gaps along n (k, 3) and the gap `best` along `former` [m], and its direction."""
+    """Return the larger of two gaps and its direction (3,): the largest gap along directions n (k, 3), or `best` [m].
+
+    `apart` (3,) [m] is the vector between the positions of the solids. `best` is the gap along the direction `former`
+    (3,).
+    """
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())
     return (float(gaps[k]), n[k]) if gaps[k] > best else (best, former)

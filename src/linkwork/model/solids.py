@@ -1,4 +1,6 @@
-"""Solids of a mechanism: the collision shapes of its bodies and its surfaces, and the pairs of them that can touch."""
+"""Solids of a mechanism: the collision shapes of its bodies and its surfaces, and the pairs of solids that can
+touch.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ UNBOUNDED = ORDER.index("Plane")  # from here on, shapes do not touch each other
 
 
 class Solid(NamedTuple):
-    """A shape that is fixed to body number `body` with the given `pose` in its frame.
+    """A solid: a shape that is fixed to body number `body`, with the given `pose` in the body's frame.
 
-    `names` are the names by which a collision can refer to it: its own, and that of the part to which it is fixed.
+    `names` are the names by which a collision can refer to the solid: its own name, and the name of the part to which
+    it is fixed.
     """
 
     name: str
@@ -100,7 +103,8 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
 
 
 def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, Collision] | None:
-    """Return the first pair of solids that is in this collision and in an earlier one, and that earlier collision.
+    """Return the first pair of solids that is in this collision and in an earlier one, and return this earlier
+    collision.
 
     None if there is no such pair.
     """
@@ -142,7 +146,7 @@ def solid_faults(mechanism: Mechanism, collision: Collision) -> Iterator[Fault]:
 
 
 def _selected(known: Sequence[Solid], names: Sequence[str]) -> list[Solid]:
-    """Return the solids that have one of the given names; all of them if there are no names."""
+    """Return the solids that have one of the given names; all solids if `names` is empty."""
     return [one for one in known if not names or not {*one.names}.isdisjoint(names)]
 
 

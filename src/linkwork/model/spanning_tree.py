@@ -18,7 +18,9 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults about them."""
+    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults of joints that
+    no loop can replace.
+    """
 
     joints: dict[str, JointSpecification]
     closing: list[Element]
@@ -48,7 +50,12 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
     if closing and not faults:
         reason = f"joints make cycles; these joints became loop closures: {listed(closing)}"
         faults = [
-            Fault(reason, "mechanism", "to choose them yourself, add them with `close` instead of `joint`", "warning")
+            Fault(
+                reason,
+                "mechanism",
+                "to choose the loop closures yourself, add them with `close` instead of `joint`",
+                "warning",
+            )
         ]
     return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 

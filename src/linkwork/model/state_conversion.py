@@ -278,9 +278,10 @@ def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> l
 
 
 def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[JointLayout]:
-    """Return for each joint how the other tool stores its coordinates and velocities.
+    """Return, for each joint, the layout in which the other tool stores its coordinates and velocities.
 
-    `continuous` names the revolute joints that Pinocchio stores as cosine and sine; None: those without limits.
+    `continuous` names the revolute joints that Pinocchio stores as cosine and sine; None selects the revolute joints
+    without limits.
     """
     turning = {joint.name: joint for joint in joints if isinstance(joint.kind, Revolute)}
     if continuous is None:

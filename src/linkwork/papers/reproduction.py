@@ -16,6 +16,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.errors import unknown_name
 from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
+from linkwork.papers.muir_neuman import muir_neuman
 from linkwork.papers.nelson_quinn import nelson_quinn
 from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.papers.wendlandt_biped import biped_experiments, biped_page, biped_statements
@@ -100,14 +101,18 @@ def _passed(found: Sequence[Statement]) -> str:
     return f"{sum(one.agrees for one in found)} of {len(found)} checks passed"
 
 
-PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt, "nelson-quinn": nelson_quinn}
+PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {
+    "wendlandt": _wendlandt,
+    "nelson-quinn": nelson_quinn,
+    "muir-neuman": muir_neuman,
+}
 
 
 # --- tables ---
 
 
 class Cell(NamedTuple):
-    """A table cell: the number computed by linkwork, the printed number, and whether both agree."""
+    """A table cell: linkwork's number, the number printed in the paper, and whether both agree."""
 
     ours: str
     paper: str = ""

@@ -63,7 +63,7 @@ class Walked(NamedTuple):
     def gait(self) -> tuple[str, ...]:
         """Return the table row of the gait as texts: name, speed, foot slip, height, motor power and cost of transport.
 
-        All values are from the time WALKING on. GAIT_COLUMNS are the headings.
+        All values are measured from the time WALKING [s] on. GAIT_COLUMNS are the headings.
         """
         late, slips = self.run.t >= WALKING, gait_measures.slips(self.run, WALKING)
         path = np.linalg.norm(np.diff(self.run.q[late, :2], axis=0), axis=1).sum()
@@ -75,7 +75,9 @@ class Walked(NamedTuple):
         return self.name, speed, median, high_slip, f"{low:.1f} to {high:.1f} cm", f"{power:.0f} W", f"{cost:.2f}"
 
     def events(self) -> list[tuple[str, ...]]:
-        """Return a table row for each event after 0 s: time, event, energy gain, impulse and constraint torque."""
+        """Return a table row for each event after 0 s: time, event, energy gain, impulse and constraint torque, as
+        texts.
+        """
         return [
             (f"{event.time:.3f} s", event.what.partition(" (")[0], *map(_number, event[3:], (3, 3, 1)))
             for event in self.run.events

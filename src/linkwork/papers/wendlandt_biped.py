@@ -52,9 +52,9 @@ class BipedRun(NamedTuple):
 class Map(NamedTuple):
     """Map of the throws of the block from which the biped recovers, for two controllers.
 
-    The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. `printed` and `in_cones`
-    (speeds, places) say whether the biped recovered with the paper's controller, and with one that keeps foot forces in
-    friction cones. `seconds` [s] is the computing time of all runs.
+    The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. The boolean arrays (speeds,
+    places) are True where the biped recovered: `printed` with the paper's controller, `in_cones` with a controller that
+    limits foot forces to friction cones. `seconds` [s] is the computing time of all runs.
     """
 
     speeds: Array
@@ -137,7 +137,7 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 
 def biped_statements(found: Biped) -> list[Statement]:
-    """Return the statements of the paper's section 4.3, each with linkwork's result from the experiments `found`."""
+    """Return the statements of the paper's section 4.3, each with the result of linkwork's experiments `found`."""
     return [*_of_reach(found.reach), *_of_hit(found.hit), *_of_map(found.survived)]
 
 
@@ -173,7 +173,7 @@ def _of_reach(one: BipedRun) -> list[Statement]:
         ),
         Statement(
             "1: the feet slide, an artefact of impulsive contact",
-            f"after landing, anchors move by {1e3 * slid:.2g} mm, feet by {1e3 * moved:.2f} mm in the contact springs",
+            f"after landing, contact anchors move by {1e3 * slid:.2g} mm; springs deflect by {1e3 * moved:.2f} mm",
             slid < 2e-3 and moved < 1e-3,  # contacts at the friction limit drag their anchors
         ),
     ]  # fmt: skip

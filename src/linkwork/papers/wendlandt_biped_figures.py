@@ -81,7 +81,7 @@ def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str,
     """Draw the curves of the left leg in the upper panel and those of the right leg in the lower panel.
 
     `lines` has one curve (T,) over the times t (T,) [s] for each of the twelve joints; `unit` is the label of the
-    vertical axes. Returns the caption `about` and the figure.
+    vertical axes. The function returns the caption `about` and the figure.
     """
     figure, grid = _figure(TALL, 2)
     for k, axes in enumerate(grid[:, 0]):
@@ -97,8 +97,8 @@ def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str,
 def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: bool) -> tuple[str, Figure]:
     """Draw the curves `lines` (k, T) against the time t (T,) [s]: in k stacked panels if `stacked`, else in one panel.
 
-    `names` has one letter for each curve, and `unit` is the label of the vertical axis. Returns the caption `about` and
-    the figure.
+    `names` has one letter for each curve, and `unit` is the label of the vertical axis. The function returns the
+    caption `about` and the figure.
     """
     figure, grid = _figure(SIZE, len(lines) if stacked else 1)
     for k, (line, name) in enumerate(zip(lines, names, strict=True)):

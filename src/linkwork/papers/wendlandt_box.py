@@ -135,7 +135,7 @@ def _first(conditions: Array) -> int:
 
 
 def _from_then_on(conditions: Array) -> Array:
-    """Return for each sample (T,) whether the condition is true at this and all later samples."""
+    """Return a boolean array (T,): True for each sample from which on the condition is true at all samples."""
     return np.logical_and.accumulate(conditions[::-1])[::-1]
 
 

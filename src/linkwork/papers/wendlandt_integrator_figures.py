@@ -121,7 +121,8 @@ def _coordinate(
 
 
 def _energies(experiment: Experiment) -> Drawn:
-    """Draw the energies of DVP runs against time in the panels above and below, and the multipliers between them.
+    """Draw energies of DVP runs against time in the upper and lower panel, and the multipliers in the panel between
+    them.
 
     The upper panel has small steps and the lower panel large steps. The energies oscillate with the multipliers.
     """

@@ -68,7 +68,8 @@ class Experiment(NamedTuple):
 
 
 def error(values: Array, standard: Array) -> float:
-    """Return the error of samples `values` (N, m): their mean distance from `standard`, divided by m.
+    """Return the error of samples `values` (N, m): their mean distance from the reference `standard` (N, m), divided by
+    m.
 
     This is the paper's definition, equations (2.53) and (2.56).
     """
@@ -194,7 +195,7 @@ def double_spherical_pendulum(method: str) -> Any:
 def pendulum_start() -> tuple[Array, Array]:
     """Return the initial coordinates (6,) [m] and velocities (6,) [m/s] of the double spherical pendulum.
 
-    The paper gives x and y; z and its rate follow from the lengths of the rods, with both masses below.
+    The paper gives x and y; z and its rate follow from the lengths of the rods, with both masses below the pivot.
     """
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
@@ -219,8 +220,8 @@ def pendulum_energies(x: Array, h: float) -> Array:
 def pendulum_experiment() -> Experiment:
     """Run the double spherical pendulum with all methods and step sizes of the paper's Table 2.2.
 
-    The reference is the energy-momentum method (EM) with steps of 1e-4 s. It also gives the second points from which
-    the runs with the discrete variational principle (DVP) start.
+    The reference is the energy-momentum method (EM) with steps of 1e-4 s. The reference run also gives the second
+    points from which the runs with the discrete variational principle (DVP) start.
     """
     x0, v0 = pendulum_start()
     variational, energetic = double_spherical_pendulum("midpoint"), double_spherical_pendulum("energy-momentum")

@@ -28,7 +28,8 @@ RANK = 1e-9  # singular values of the contact matrix below this fraction of the 
 def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     """Return the problem of a new run in which the contacts that touch at rest stick to stretched anchors.
 
-    The forces of a sampled controller are not taken into account. With loops, clutches or brakes, contacts start apart.
+    The forces of a sampled controller are not taken into account. If the mechanism has loops, clutches or brakes, all
+    contacts start in the state "apart".
     """
     m, batch = problem.mechanism, problem.batch
     if not (problem.compliant and m.contact_pairs) or m.constrained or 0 in batch:
@@ -67,7 +68,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
 
 
 def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
-    """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers for each of n contacts (n, 8).
+    """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers (n, 8) for each of n contacts.
 
     The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The numbers of
     a contact are the static friction limit [N], which is 0 if the contact moves or does not touch, the tangential

@@ -1,4 +1,4 @@
-"""Checks before a run with contacts: is the method suitable, is the step small enough, is the start valid?"""
+"""Checks before a run with contacts: suitable method, small enough step, and valid start."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Rates(NamedTuple):
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact.
 
-    Because a solid touches only a few others, the rates of solids are those of a chain of solids in which each contact
-    has the stiffness of the stiffest pair.
+    Because a solid touches only a few others, the rates for solids are computed for a chain of solids in which each
+    contact has the stiffness of the stiffest pair.
     """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
@@ -70,7 +70,8 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
-    """Return the rates [1/s] of a solid pair's springs and dampers, as if four points at their ends touched.
+    """Return the rates [1/s] of a solid pair's springs and dampers, as if four points at the ends of the solids
+    touched.
 
     `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the weight of the
     mechanism.
@@ -110,10 +111,10 @@ def _largest(M: Array, K: Array) -> float:
 
 
 def method_of(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
-    """Return the integration method to use: "moreau" if contacts are rigid, else `method`.
+    """Return the integration method to use: "moreau" for rigid contacts, else `method`.
 
-    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`, or if the
-    continued run, with the method `continued`, had the other contact model.
+    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`, or if the run
+    that is continued, which used the method `continued`, had the other contact model.
     """
     if contact not in CONTACT:
         raise unknown_name("contact", contact, CONTACT)
@@ -138,7 +139,7 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
 def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = False) -> None:
     """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism.
 
-    `adaptive` says whether the method has adaptive steps, and `locate` whether contact events are to be located.
+    `adaptive` is true if the method has adaptive steps, and `locate` is true if the run shall locate contact events.
     """
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not problem.mechanism.touches:
@@ -221,7 +222,7 @@ def _refuse_numbers(problem: Problem) -> None:
 def _warn_of_deep_solids(problem: Problem) -> None:
     """Warn if two solids start deep inside each other; only the first members of a large batch are checked.
 
-    Contact points are computed only for pairs that may be deep.
+    Contact points are computed only for pairs whose solids may be deep inside each other.
     """
     m = problem.mechanism
     if not m.solid_pairs:

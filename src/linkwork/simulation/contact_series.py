@@ -111,7 +111,10 @@ def _points_of_solids(now: Sample) -> list[list[Any]]:
 
 
 def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return a vector for each contact (n, 3): `points` for contact pairs, then `part` of the points of solids."""
+    """Return a vector for each of n contacts, as (n, 3): the vectors `points` of contact pairs, then those of solids.
+
+    The vector of a contact point between solids is entry `part` of its recorded quantities.
+    """
     return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
 
 

@@ -88,7 +88,9 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
 
 
 def _acting(facts: RunFacts) -> tuple[str, ...]:
-    """Return the names of the recorded series from which forces are computed: q, v, and those of external forces."""
+    """Return the names of the recorded series from which forces are computed: q, v, and the series of external
+    forces.
+    """
     acted = {
         "tau": facts.controlled,
         "stops": facts.stops,

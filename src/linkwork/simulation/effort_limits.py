@@ -22,7 +22,7 @@ def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunctio
     """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if nothing is clipped.
 
     `clip_effort` is the argument of `simulate`. The limits do not act if one of the `controllers` is
-    `lw.feedback.drives`: drives have separate force limits.
+    `lw.feedback.drives`, because drives have force limits of their own.
     """
     if not isinstance(clip_effort, (bool, np.bool_)):
         raise LinkworkError(f"clip_effort must be True or False; got {clip_effort!r:.80}")

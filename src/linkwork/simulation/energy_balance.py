@@ -4,7 +4,7 @@
     work      controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches
 
 The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
-includes both; the series "contact.energy" is the energy stored at one instant.
+includes this exchange; the series "contact.energy" is the energy stored at one instant.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
 
 
 class Powers(NamedTuple):
-    """Power [W] of all forces that store no energy (`total`), and of two parts of them.
+    """Power [W] of all forces that store no energy, and of two groups of these forces.
 
-    The parts are compliant contacts, and dampers of joints. Dry friction of joints is among the joint forces.
+    `total` is the power of all these forces, `contacts` of compliant contacts, and `joints` of dampers of joints.
     """
 
     total: Number
@@ -105,7 +105,7 @@ def working_powers(
 class Balance(NamedTuple):
     """Energy balance (*batch,) of a run [J]: the largest `error` |E(t) - E(0) - work|, and its `scale`.
 
-    The scale for relative errors is the energy exchanged.
+    `scale`, to which errors are relative, is the energy exchanged.
     """
 
     error: Array

@@ -39,7 +39,9 @@ class LoopRows:
             self._scales = row_scales(m, start.q)[: m.nc, None]
 
     def rows(self, q: Array) -> Array:
-        """Return the loop Jacobian (nc, nv) at q (nq,), each row divided by the size of its terms at the start."""
+        """Return the loop Jacobian (nc, nv) at q (nq,), with each row divided by the size of its terms in the state at
+        the start of the run.
+        """
         if self._dynamics is None:
             return np.zeros((0, self._nv))
         return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
@@ -61,7 +63,9 @@ class LoopRows:
         return v - tangent.inverse @ (self.rows(q) @ v)
 
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
-        """Return the states in which the loops are not near a singular position; all states if there are none."""
+        """Return the states in which the loops are not near a singular position; all states if every state is near
+        one.
+        """
         if self._dynamics is None:
             return states
         sizes = np.array([np.linalg.svd(self.rows(state.q), compute_uv=False) for state in states])

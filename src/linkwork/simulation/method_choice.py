@@ -1,4 +1,6 @@
-"""Automatic choice of the integration method and the step of a run, from the fastest rate of the motion."""
+"""Automatic choice of the integration method and the step of a run, from the fastest rate (eigenvalue) of the
+motion.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Wanted(NamedTuple):
 
 
 def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial: Trial) -> Choice:
-    """Return the integration method and step that the user gave, or suitable ones where none were given.
+    """Return the integration method and step of a run: those that the user gave, or else suitable values.
 
     `wanted` is the user's choice. `derivative` is the compiled time derivative of the state, from which the fastest
     rate of the motion is estimated; `trial` makes a trial run with a first choice and returns states along it.
@@ -91,7 +93,7 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
     """Return method and step for compliant contacts: a step small enough for the rates of their springs.
 
-    `wanted` is the user's choice of method and step, if any.
+    `wanted` is the user's choice of method and step, if given.
     """
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
@@ -108,7 +110,7 @@ def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
 def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choice:
     """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
 
-    `wanted` is the user's choice of method and step, if any. `when` says where the rate was measured, for the reason
+    `wanted` is the user's choice of method and step, if given. `when` says where the rate was measured, for the reason
     text.
     """
     method, dt, order, duration = wanted
@@ -149,9 +151,9 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
     The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is
-    larger. With loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other
-    directions have no motion of their own, but their derivatives grow without bound near singular positions.
-    `derivative` is the compiled time derivative of the state.
+    larger. If the mechanism has loops, the motion is linearized along the coordinates and velocities that satisfy the
+    loops only, because derivatives along other directions grow without bound near singular positions. `derivative` is
+    the compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

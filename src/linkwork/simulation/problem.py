@@ -1,4 +1,4 @@
-"""`Problem`: everything that a run depends on except the integration method."""
+"""`Problem`: all data on which a run depends, except the integration method."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ class Problem:
         return bool(m.bounded or m.rubbing or m.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
-        """Return all parameters, each (*batch, shape); the switchable ones have the values `modes` (*batch, m)."""
+        """Return all parameters, each (*batch, shape); the switchable parameters have the values `modes` (*batch,
+        m).
+        """
         return self.parameters | {name: np.asarray(modes)[..., k] for k, name in enumerate(self.switched)}
 
     @property
@@ -158,7 +160,7 @@ class Problem:
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """Return the controller for one batch member, which knows that member's parameters of the drives.
+        """Return the controller for one batch member, which uses the member's parameters of the drives.
 
         `values` are the parameters and gains of the member.
         """

@@ -1,4 +1,4 @@
-"""Check the arguments of `simulate` and `Simulator`, and build the `Problem` from them."""
+"""Checks of the arguments of `simulate` and `Simulator`, and construction of the `Problem` from these arguments."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Return setup and problem, extended by the parameters that the controller itself switches (its commands).
+    """Return setup and problem, extended by the parameters that the controller switches (its commands).
 
     The controller is called once to find the names of these parameters in its result. A controller with commands
     becomes a sampled controller.
@@ -270,7 +270,7 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return the continuous controller, the sampled controller, and the sampling; those that do not apply are None.
+    """Return the continuous controller, the sampled controller, and the sampling; entries that do not apply are None.
 
     `controller` is the argument of `simulate`, and `gains` are the names of all gains.
     """
@@ -404,8 +404,8 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
     """Return the start state (*batch, ...) of a new or continued run.
 
-    `setup` has the arguments of `simulate`, and `arrays` those that are arrays, after the checks. The modes of the
-    state are the values of the parameters `switched`.
+    `setup` has the arguments of `simulate`, and `arrays` the checked array arguments. The modes of the state are the
+    values of the parameters `switched`.
     """
     batch, parameters = arrays.batch, arrays.parameters
     begin = (
@@ -459,7 +459,9 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if not used."""
+    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if this is
+    None.
+    """
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None

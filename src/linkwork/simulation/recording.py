@@ -52,7 +52,9 @@ class Storage:
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Return, for each series, a view (*batch, samples left, ...) of the unfilled part of its array."""
+        """Return, for each series, a view (*batch, remaining samples, ...) of the part of its array that is not yet
+        filled.
+        """
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
@@ -107,7 +109,8 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
-    """Return the names of the series to record; if q and v are recorded, also the series that derived ones need.
+    """Return the names of the series to record; if q and v are recorded, the list includes all series from which others
+    are derived.
 
     `record` is the argument of `simulate`, and `possible` are the recordable series by name.
     """
@@ -149,7 +152,7 @@ def step_count(duration: float, dt: float) -> int:
     if steps > MOST_STEPS:
         raise LinkworkError(
             f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, more than the {MOST_STEPS:.0e} of a run: "
-            "use a longer dt or less time"
+            "use a longer dt or a shorter duration"
         )
     count = max(1, round(steps))
     if abs(count * dt - duration) > WHOLE * duration:

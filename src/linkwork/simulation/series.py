@@ -1,11 +1,12 @@
 """Registry of all series that a run can record or derive: each entry has a name, a label, a shape and a formula.
 
-Recording, kernels, `run[...]`, data sets, files, figures and error messages use it. Add a series of your own by one
+Recording, kernels, `run[...]`, data sets, files, figures and error messages use the registry. Users add a series by one
 call:
 
     register(Series("tip.height", "height of the tip", "m", sample=lambda now: 2.0 * np.sin(now.q[0])))
 
-`record=("q", "v", "tip.height")` then records it. With `derive` in place of `sample` it is computed after the run.
+The argument `record=("q", "v", "tip.height")` of `simulate` then records this series. A series with `derive` in place
+of `sample` is computed after the run.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def unregister(name: str) -> None:
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
     """Yield all recordable series of a run if `recorded` is true, else all series that are derived.
 
-    They include the members of families such as "pose.FRAME".
+    The members of families such as "pose.FRAME" are included.
     """
     for entry in tuple(SERIES.values()):
         if entry.recorded != recorded:
@@ -144,7 +145,9 @@ def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
 
 
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
-    """Return the names of user-defined series among `names`; their names do not identify their formulas."""
+    """Return the names of user-defined series among `names`; the formulas of such series are not identified by the
+    names.
+    """
     families = [one for one in OWN.values() if isinstance(one, Family)]
     others = (name for name in names if name not in OWN)
     return [name for name in others if not any(name in family.members(facts) for family in families)]

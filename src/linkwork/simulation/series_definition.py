@@ -47,7 +47,7 @@ class Label(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The units of the series without repetitions, in order, as one text."""
+        """The different units of the series, in order, as one text."""
         return ", ".join(dict.fromkeys(self.units))
 
     @property
@@ -161,7 +161,8 @@ class Series:
     The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
     `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
     the shape of one sample and the names of all entries. `units` are the units of the entries of the last axis, or one
-    for all. `needs`, `axes` and `units` may be functions of `RunFacts`. `exists` says which runs have the series.
+    unit for all entries. `needs`, `axes` and `units` may be functions of `RunFacts`. `exists(facts)` returns whether a
+    run has the series.
 
     A series with a `sample` is recorded if the argument `record` of `simulate` names it. If `by_default` is true (it
     may be a function of `RunFacts`), the series is also recorded if `record` is omitted. If `with_state` is true, it is
@@ -217,8 +218,8 @@ class Series:
 class Family:
     """Definition of several series of the same form, such as "pose.FRAME"; capitals are the variable part of the name.
 
-    `members` returns their full names in a run, `of` returns the series of a full name, and `recorded` says whether
-    they are recorded or derived.
+    `members` returns the full names of all series of the family in a run, `of` returns the series with a full name, and
+    `recorded` is true for recorded and false for derived series.
     """
 
     name: str

@@ -93,7 +93,7 @@ class Integration(NamedTuple):
 class Recording(NamedTuple):
     """Arguments of `simulate` on recording: series to record (None: default series), and steps between samples.
 
-    If the number of steps `every` is None, it is as small as the memory limit allows.
+    If `every`, the number of steps between samples, is None, the smallest number that the memory limit allows is used.
     """
 
     series: Sequence[str] | None = None
@@ -357,7 +357,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
     """Execute a runner and return the resulting run; after Ctrl-C, the run up to the interruption.
 
-    `settings` say how the run is made, and `progress` is the argument of `simulate`.
+    `settings` are the settings of the run, and `progress` is the argument of `simulate`.
     """
     begin = time.perf_counter() - building_seconds()
     try:

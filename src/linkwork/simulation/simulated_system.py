@@ -1,6 +1,6 @@
 """The simulated system: a mechanism and the sum of all forces on it, in one state of floats or traced numbers.
 
-No other module adds up forces.
+Only this module adds up forces.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class System:
     def clipped(self, forces: Array) -> Array:
         """Return a controller's joint forces (nv,) [N m or N], clipped to the effort limits if the run clips them.
 
-        Their derivative is zero where they are clipped. Forces that are not finite stay, so that the run reports them.
+        The derivative of a clipped force is zero. Forces that are not finite are not changed, so that the run reports
+        them.
         """
         if self.effort is None:
             return forces
@@ -227,7 +228,7 @@ class System:
     def contact_matrix(
         self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, ContactForce], Array]
     ) -> Array:
-        """Return the sum (nv, nv) of J^T C J over all contacts: their matrices C, mapped to joint coordinates.
+        """Return the sum (nv, nv) of J^T C J over all contacts, which maps contact matrices C to joint coordinates.
 
         J is the Jacobian of a contact. The function `of` returns the matrix C of a contact: (3, 3) for the force, or
         (6, 6) with the torque. `touching` are the contact loads at q (nq,).
@@ -249,7 +250,8 @@ class System:
         return for_mimic_joints("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """Return the derivative (nv, nv) of the contact impulses in a step h [s] by the velocities at its end.
+        """Return the derivative (nv, nv) of the contact impulses in a step h [s] with respect to the velocities at its
+        end.
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
         `touching` are the contact loads at mid-step.
@@ -306,7 +308,7 @@ class System:
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
 
-        The external wrenches of `loads` act too; its joint forces do not.
+        The external wrenches of `loads` are included; the joint forces of `loads` are not.
         """
         return needed_forces(self.mechanism, q, v, a, loads.outside)
 
@@ -342,7 +344,8 @@ class System:
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
 
-        `loads` are the external loads in the state q, v. `StepState.with_work` adds these rates times a time.
+        `loads` are the external loads in the state q, v. `StepState.with_work` adds such rates multiplied by a time
+        step.
         """
         powers = self.powers(q, v, loads)
         if not len(now.ledger):

@@ -1,8 +1,9 @@
 """Bounds of the separation of pairs of solids, for many pairs and states at once, in NumPy.
 
-Along a unit vector n, the gap of two convex solids is n . (p_A - p_B) - h_A(-n) - h_B(n), with their extents h. Every
-gap is a lower bound of their signed distance. The largest gap of some directions shows for most pairs, without contact
-points, that they do not penetrate: those of face normals, edges, axes and ends.
+Along a unit vector n, the gap of two convex solids at p_A and p_B is n . (p_A - p_B) - h_A(-n) - h_B(n), with the
+extents h of the solids. Every gap is a lower bound of the signed distance of the solids. For most pairs, the largest
+gap along a few directions (face normals, edges, axes, ends) shows that the solids do not penetrate, without computing
+contact points.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class SolidTables:
 
     `bodies` (n, 2) are the numbers of the bodies. `R` (n, 2, 3, 3) and `p` (n, 2, 3) [m] are the poses of the solids in
     their bodies, with the origin in the middle of a hull. The extent along n is c . (|nx|, |ny|, |nz|, hypot(nx, ny),
-    1), with c from `c` (n, 2, 5) [m]; a hull counts as its bounding box. `radius` (n, 2) [m] is the radius of a ball
-    that contains a solid, zero for planes and ground; `kind` (n,) is the kind of solid B, and `top` (n,) [m] the
-    largest height of a ground.
+    1), with the coefficients `c` (n, 2, 5) [m]; a hull is replaced by its bounding box. `radius` (n, 2) [m] is the
+    radius of a ball that contains a solid, zero for planes and ground; `kind` (n,) is the kind of solid B, and `top`
+    (n,) [m] the largest height of a ground.
     """
 
     def __init__(self, mechanism: Mechanism):
@@ -52,16 +53,19 @@ class SolidTables:
         self.top = np.array([_top(b) for _, b in both], dtype=float)
 
     def place(self, poses: Array, k: Any = slice(None)) -> tuple[Array, Array]:
-        """Return the rotations (..., n, 2, 3, 3) and centres (..., n, 2, 3) of solids in the world, for pairs k.
+        """Return the rotations (..., n, 2, 3, 3) and centres (..., n, 2, 3) [m] in the world of the solids of the pairs
+        k.
 
-        `poses` (..., nbodies + 1, 4, 4) are those of all bodies, the world first.
+        `poses` (..., nbodies + 1, 4, 4) are the poses of all bodies, the world first.
         """
         of = poses[..., self.bodies[k], :, :]
         R, at = of[..., :3, :3], of[..., :3, 3]
         return R @ self.R[k], (R @ self.p[k][..., None])[..., 0] + at
 
     def extents(self, n: Array, R: Array) -> Array:
-        """Return the extents (..., n, 2) [m] of both solids of all pairs along n (..., n, 3), for rotations R."""
+        """Return the extents (..., n, 2) [m] of both solids of each pair along n (..., n, 3), for rotations R of the
+        solids.
+        """
         return _extent(self.c, np.einsum("...sji,...j->...si", R, n))
 
     @cached_property
@@ -73,17 +77,19 @@ class SolidTables:
 
     @cached_property
     def ball(self) -> Array:
-        """Whether each solid (n, 2) is a sphere."""
+        """Boolean array (n, 2): True for each solid that is a sphere."""
         return (self.c[..., 4] > 0.0) & (self.c[..., 2] == 0.0)
 
     @cached_property
     def round(self) -> Array:
-        """Whether each solid (n, 2) is a sphere, capsule or cylinder, which is round about its z axis."""
+        """Boolean array (n, 2): True for each sphere, capsule or cylinder, which are round about their z axes."""
         return (self.c[..., 3] > 0.0) | (self.c[..., 4] > 0.0)
 
     @cached_property
     def hulls_on_planes(self) -> dict[int, Array]:
-        """The vertices (k, 3) [m] of each hull that can touch a plane, from its centre, by the number of the pair."""
+        """The vertices (k, 3) [m], relative to the centre, of each hull that can touch a plane, by the number of the
+        pair.
+        """
         found = {}
         for number, pair in enumerate(self.pairs):
             if self.kind[number] == PLANE and isinstance(pair.first.shape, Hull):
@@ -93,7 +99,9 @@ class SolidTables:
 
     @cached_property
     def exact(self) -> Array:
-        """Whether the bounds of each pair (n,) equal the depth: balls and capsules, boxes, and all solids on planes."""
+        """Boolean array (n,): True for pairs whose bound is the exact depth: balls and capsules, boxes, all solids on
+        planes.
+        """
         hulls = np.array([[isinstance(one.shape, Hull) for one in (p.first, p.second)] for p in self.pairs])
         capsule = self.c[..., 4] > 0.0
         box = (self.c[..., 3] == 0.0) & ~capsule & ~hulls
@@ -113,10 +121,11 @@ def solid_tables(mechanism: Mechanism) -> SolidTables:
 
 
 def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array:
-    """Return upper bounds (s, n) [m] of the depths of all pairs in s states; zero if they are at most `above` [m].
+    """Return upper bounds (s, n) [m] of the depths of all pairs in s states; bounds of at most `above` [m] are replaced
+    by zero.
 
-    `poses` (s, nbodies + 1, 4, 4) are those of all bodies, the world first. The bound is infinite for ground without a
-    known height.
+    `poses` (s, nbodies + 1, 4, 4) are the poses of all bodies, the world first. The bound is infinite for ground whose
+    largest height is unknown.
     """
     R, p = tables.place(poses)
     apart = p[..., 0, :] - p[..., 1, :]
@@ -146,7 +155,10 @@ def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array
 
 
 def _gaps(c: Array, R: Array, apart: Array, n: Array) -> Array:
-    """Return the gaps (m, d) [m] of m pairs along d directions n (m, d, 3), from their centres `apart` (m, 3) [m]."""
+    """Return the gaps (m, d) [m] of m pairs along d directions n (m, d, 3).
+
+    `apart` (m, 3) [m] are the vectors between the centres of the solids.
+    """
     inside = np.einsum("mdj,msji->mdsi", n, R)
     return abs(np.einsum("mdj,mj->md", n, apart)) - _extent(c[:, None], inside).sum(axis=-1)
 

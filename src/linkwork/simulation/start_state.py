@@ -1,4 +1,4 @@
-"""The state in which a run starts, at time 0 s: coordinates, velocities, and contacts that are apart."""
+"""The state in which a run starts, at time 0 s: coordinates, velocities, and all contacts apart from their surfaces."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def state_at_start(
 ) -> MemberState:
     """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
 
-    `values` has q0, v0 and memory. `parameters` are the values of parameters, and `rigid` says whether contacts
-    are rigid.
+    `values` has q0, v0 and memory. `parameters` are the values of parameters, and `rigid` is true if contacts are
+    rigid.
     """
 
     def all_of(name: str) -> Array:

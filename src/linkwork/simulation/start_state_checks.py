@@ -15,7 +15,7 @@ ERRORS = "position error of {:.3g} m or rad", "velocity error of {:.3g} m/s or r
 
 
 def refuse_open(problem: Problem, opening: bool = True) -> None:
-    """Raise a LinkworkError if the start state violates closed loops, or engaged clutches and brakes.
+    """Raise a LinkworkError if the start state violates the constraints of closed loops, engaged clutches or brakes.
 
     `opening` is false for a continued run: velocity errors of loops are then allowed, because some methods leave them.
     """

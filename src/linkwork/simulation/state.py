@@ -25,7 +25,9 @@ Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """Events since the log was last read, one per line of `lines` (n, 7); the number of events `count` may exceed n."""
+    """Events since the log was last read: `lines` (n, 7) has one line per event; the number of events, `count`, may
+    exceed n.
+    """
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
     count: Number = 0.0

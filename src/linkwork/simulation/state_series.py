@@ -12,7 +12,9 @@ WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
 
 
 def six(linear: str, angular: str) -> tuple[str, ...]:
-    """Return the six units of a twist, wrench or momentum: three times `linear`, then three times `angular`."""
+    """Return the six units of a twist, wrench or momentum: the unit `linear` three times, then `angular` three
+    times.
+    """
     return (linear,) * 3 + (angular,) * 3
 
 

@@ -216,7 +216,8 @@ class UserFunction:
     def on(self, mechanism: Mechanism) -> UserFunction:
         """Return the user function for one batch member, whose mechanism is `mechanism`.
 
-        A controller that commands drives takes their parameters from it; other functions are returned unchanged.
+        A controller that commands drives uses the drive parameters of this mechanism; other functions are returned
+        unchanged.
         """
         bound = getattr(self.function, "on", None)
         if bound is None:

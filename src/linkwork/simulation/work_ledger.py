@@ -26,7 +26,10 @@ SIZE = 9
 
 
 def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the names in WORK_ENTRIES of the elements that a mechanism has, if the parameters `varied` vary."""
+    """Return the names in WORK_ENTRIES of the passive elements that a mechanism has.
+
+    Elements that act only for some values of the parameters named in `varied` are included.
+    """
     m = mechanism
     damped = any(
         j.damping.any() or j.friction.any() or {f"{j.name}.damping", f"{j.name}.friction"} & set(varied)
@@ -53,7 +56,7 @@ def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
 def ground_impulse(pairs: Sequence[Pair], there: Sequence[ContactKinematics], impulses: Array) -> Array:
     """Return the impulse of contacts with the world and its moment (6,) from impulses (n, 3) or (n, 6) in world axes.
 
-    `there` is the kinematics of the contacts. In (n, 6) angular impulses follow the impulses.
+    `there` is the kinematics of the contacts. In an array (n, 6), the last three columns are angular impulses.
     """
     force, moment = np.zeros(3), np.zeros(3)
     for pair, at, row in zip(pairs, there, impulses, strict=True):

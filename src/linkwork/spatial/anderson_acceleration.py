@@ -30,7 +30,7 @@ class Search(NamedTuple):
 
     An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `turn`, the
     number of iterations so far, selects one: first QUICK iterations in the quick mode, then CAREFUL iterations in the
-    careful mode, which makes smaller moves, then both again. In this second cycle an extrapolation that increased the
+    careful mode, which makes smaller moves, then both again. In the second cycle, an extrapolation that increased the
     residual is undone.
     """
 

@@ -12,7 +12,8 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
 
     K must be positive definite on the null space of C only. An example is the mass matrix in quaternion coordinates.
     Replacing K by K + B c C and r by r + B c s, with a diagonal matrix c (m, m), does not change the solution. For c >
-    0 the new matrix is positive definite if B is close to C^T. Its factors eliminate u; m equations for w remain.
+    0 the new matrix is positive definite if B is close to C^T. The factors of the new matrix eliminate u; m equations
+    for w remain.
     """
     if not len(s):
         return lu(K).solve(r), np.zeros(0)

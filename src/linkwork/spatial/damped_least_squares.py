@@ -1,8 +1,8 @@
 """Damped least squares for small matrices of any rank, in a fixed order of operations without decisions on the rank.
 
 The solution minimizes |A x - b|^2 + DAMPING^2 |x|^2 after the rows and columns of A are scaled to unit size. Singular
-values far above DAMPING are inverted, those far below it give no contribution. The sign of an eigenvalue does not
-matter: unlike a multiple of the unit matrix added to A, the damping never makes the equations singular.
+values far above DAMPING are inverted; singular values far below DAMPING give no contribution. The sign of an eigenvalue
+does not matter: unlike a multiple of the unit matrix added to A, the damping never makes the equations singular.
 
 The factors are those of Householder's QR factorization of [DAMPING I; A], with the row of DAMPING I as the pivot of
 each column (Bjorck, Numerical Methods for Least Squares Problems, 1996, 2.4). The condition number is not squared, and
@@ -70,7 +70,7 @@ class LeastSquares(NamedTuple):
 
 
 def least_squares_factors(A: Array) -> LeastSquares:
-    """Return the factors of a matrix A (m, n) of any rank, for damped least squares."""
+    """Return the factors of a matrix A (m, n) of any rank, for damped least squares with any right-hand sides."""
     columns = [{i: x for i, x in enumerate(column) if may_be_nonzero(x)} for column in A.T]
     by_row: dict[int, list[Number]] = {}
     for column in columns:

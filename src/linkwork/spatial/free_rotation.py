@@ -6,8 +6,8 @@ and by h x in body axes, with x = B (L0 + L1) / 2, where L0 and L1 = exp(-h x) L
 after the step. The angular momentum in the world is then constant. The energy is constant too, because the change of L
 is perpendicular to x (Lewis and Simo 1994, with s = 0).
 
-The step is symmetric and has order two. With the middle diagonal element of I^-1 as s, it is exact for spheres, and for
-bodies with an axis of symmetry along a coordinate axis. It is exact for all steady rotations.
+The step is symmetric and has order two. If s is the middle diagonal element of I^-1, the step is exact for spheres, and
+for bodies with an axis of symmetry along a coordinate axis. The step is exact for all steady rotations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FreeRotation(NamedTuple):
     def of(inertia: Array) -> FreeRotation:
         """Return the data of a body with this `inertia` (3, 3) [kg m^2]; a singular inertia is replaced.
 
-        A sphere with the same trace replaces it.
+        A singular inertia is replaced by the inertia of a sphere with the same trace.
         """
         inertia = _regular(inertia)
         return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
@@ -90,7 +90,9 @@ def _middle_eigenvalue(A: Array) -> Number:
 
 
 def _regular(inertia: Array) -> Array:
-    """Return the inertia (3, 3) if it is regular, else that of a sphere with the same trace (1 if it is 0)."""
+    """Return the inertia (3, 3) if it is regular, else the inertia of a sphere with the same trace (with 1 if the trace
+    is 0).
+    """
     I, size = inertia, inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
     second = I[0, 0] * I[1, 1] - I[0, 1] * I[0, 1]
     third = dot(I[0], cross(I[1], I[2]))

@@ -36,7 +36,7 @@ class SecondOrder(NamedTuple):
 def second_order_for(kind: object, function: Callable[[Any, Any], Any], x: Number, y: Number) -> SecondOrder:
     """Return value and derivatives of function(x, y); the type of the number `kind` selects the implementation.
 
-    The derivatives are finite differences of order four: slopes (2,) and curvature (2, 2).
+    For floats, the derivatives are finite differences of order four. Slopes are (2,), the curvature is (2, 2).
     """
     slopes, second = [], []
     middle, a = function(x, y), SECOND_STEP

@@ -93,8 +93,8 @@ class RigidInertia:
 class ArticulatedInertia:
     """Articulated-body inertia P (6, 6), stored as its mass, coupling and inertia blocks (3, 3).
 
-    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps a body's acceleration to the required wrench, with the joints further out
-    free to move.
+    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps a body's acceleration to the required wrench, with all joints outboard of
+    the body free to move.
     """
 
     M: Array
@@ -105,7 +105,9 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the wrench that gives the body the acceleration V; for a matrix of columns V, a wrench per column."""
+        """Return the wrench that gives the body the acceleration V; if V is a matrix of columns, one wrench for each
+        column.
+        """
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:

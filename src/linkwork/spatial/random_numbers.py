@@ -43,8 +43,8 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
     """Return independent random numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
     `seed`, `counter` and `stream` select the numbers: equal arguments give equal numbers. `blocks` is the number of
-    Philox blocks, each of which gives two numbers. If an argument is traced, its method `uniforms` is called. If a
-    traced argument is not an integer in 0 ... 2^53 - 1 when the kernel runs, the kernel returns NaN.
+    Philox blocks, each of which gives two numbers. If an argument is traced, the method `uniforms` of this argument is
+    called. If a traced argument is not an integer in 0 ... 2^53 - 1 when the kernel runs, the kernel returns NaN.
     """
     limits = {"seed": (seed, LARGEST), "counter": (counter, LARGEST), "stream": (stream, STREAMS)}
     for name, (number, limit) in limits.items():

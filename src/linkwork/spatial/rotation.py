@@ -255,7 +255,7 @@ TOO_FAR = 1e9  # in place of x / sin(x) below LEAST_COSINE; no equation of motio
 
 
 def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
-    """Return x / sin(x) as a function of w = cos(x), and its first and second derivatives by w.
+    """Return x / sin(x) as a function of w = cos(x), and the first and second derivatives of this function.
 
     The rotation vector of a unit quaternion (w, v) is 2 v x / sin(x). The functions are smooth at the identity and at
     half a turn. They are valid for w >= LEAST_COSINE (rotations up to 3.24 rad); for smaller w the first result is the

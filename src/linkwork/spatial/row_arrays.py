@@ -1,8 +1,8 @@
 """Row arrays: loops read and write their rows at computed indices, and visit selected rows.
 
-NumPy's arrays of traced numbers have fixed indices: a trace of a loop over many similar things, such as solid pairs,
-would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an index that it
-computes, so that the loop's body is compiled once for all rows:
+The indices of NumPy's arrays of traced numbers are fixed in a trace, so that a loop over many similar things, such as
+solid pairs, would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an
+index that it computes, so that the loop's body is compiled once for all rows:
 
     flags = row_array(n, 1)                       # rows are undefined until they are written
     (flags,) = repeat(n, lambda k, flags: (flags.put(k, [near(k)]),), flags)
@@ -55,8 +55,16 @@ class Selection(Protocol):
     def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
 
-        With `backward`, the order is decreasing.
+        If `backward` is true, the order is decreasing.
         """
+        ...
+
+
+class Selections(Protocol):
+    """A selection of rows for each group of successive rows of a row array."""
+
+    def of(self, group: Number, /) -> Selection:
+        """Return the selection of the rows of a group; a visit counts these rows from 0."""
         ...
 
 
@@ -95,8 +103,8 @@ def row_array(count: int, size: int) -> RowArray:
 def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None) -> Selection:
     """Return the selection of the rows of `flags` whose first number is not zero.
 
-    With `first` and `count`, only the rows from `first` on are considered, `count` of them, and a visit counts them
-    from 0.
+    If `first` and `count` are given, only `count` rows from row `first` on are considered, and a visit numbers these
+    rows from 0.
     """
     size = flags.count if count is None else count
     choose = getattr(flags, "selection", None)
@@ -105,8 +113,32 @@ def selected_rows(flags: RowArray, first: Number = 0.0, count: int | None = None
     return _PlainSelection([k for k in range(size) if flags.at(first + k)[0] != 0.0])
 
 
+def selected_rows_of_groups(flags: RowArray, size: int, groups: Selection) -> Selections:
+    """Return the selections of rows of `flags` whose first number is not zero, for groups of `size` successive rows.
+
+    Group k has the rows from k times `size` on; `groups` are the numbers of the groups that are needed. Loops that
+    visit the same groups many times then search for the selected rows only once.
+    """
+    choose = getattr(flags, "selections", None)
+    if choose is not None:
+        return choose(size, groups)
+    return _PlainSelections(flags, size)
+
+
+class _PlainSelections:
+    """Selections of rows for each group of successive rows of a row array of floats."""
+
+    def __init__(self, flags: RowArray, size: int):
+        self._flags, self._size = flags, size
+
+    def of(self, group: Number) -> Selection:
+        return selected_rows(self._flags, group * self._size, self._size)
+
+
 class _PlainRows:
-    """A row array of floats. As in a trace, only the last version is valid: `put` changes the numbers in place."""
+    """A row array of floats. Only the result of the last `put` is valid, as in a trace, because `put` changes the
+    numbers in place.
+    """
 
     def __init__(self, count: int, size: int, table: Array | None = None):
         self.count, self.size = count, size

@@ -107,7 +107,8 @@ def real(a: Number) -> Number:
 
 
 def arctan2(y: Number, x: Number) -> Number:
-    """Return the angle [rad] of the point (x, y), in [-pi, pi]; also for complex-step arguments.
+    """Return the angle [rad] of the point (x, y), in [-pi, pi]; the arguments may be complex, for complex-step
+    derivatives.
 
     Complex arguments must have small imaginary parts.
     """
@@ -178,7 +179,7 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return an object whose `solve` is fast for many right-hand sides: these dense factors themselves.
+        """Return an object whose `solve` is fast for many right-hand sides: for dense factors, this object.
 
         Sparse factorizations return another object.
         """
@@ -226,7 +227,7 @@ class LU(NamedTuple):
 
 
 def lu(A: Array) -> LU:
-    """Return the factors A = L U of a small dense matrix A (d, d), without row exchanges.
+    """Return the factors A = L U of a small dense matrix A (d, d), without row exchanges (pivoting).
 
     The factors are accurate if A is nearly symmetric and positive definite.
     """

@@ -54,7 +54,9 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Context manager inside which a trace unrolls loops, as Python does; derivatives of their results need this."""
+    """Context manager inside which a trace unrolls loops, as Python does; derivatives of the results of loops need
+    this.
+    """
     token = _tracer.set(None)
     try:
         yield
@@ -113,7 +115,7 @@ def record(
 def iterate(
     most: int, body: Callable[..., tuple[State, Any]], *state: Any, start: Any = True
 ) -> tuple[State, Any, Any]:
-    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
+    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count and `done`.
 
     In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
     never done and stops after `most` iterations. If the condition `start` is false, there is no iteration.

@@ -25,16 +25,23 @@ PARALLEL = 1e-16  # squared sine of the angle between two edges that count as pa
 
 
 class _Face(NamedTuple):
-    """The face normal of one box along which the boxes penetrate least: separation [m], unit vector (3,)."""
+    """The face normal of one box along which the separation of the two boxes is largest.
+
+    `separation` [m] is the signed distance along the normal, negative if the boxes penetrate. `selector` (3,) is 1 for
+    the axis of the box that is normal to the face, else 0.
+    """
 
     separation: Number
     selector: Array
 
 
 class _Edges(NamedTuple):
-    """The edge pair of two boxes along whose cross product they penetrate least.
+    """The pair of edges, one of box A and one of box B, along whose cross product the separation of the boxes is
+    largest.
 
-    `separation` is in [m]; the unit vectors (3,) are in B.
+    `separation` [m] is the signed distance along the cross product, negative if the boxes penetrate. The unit vectors
+    (3,) are in the frame of B: `normal` is the cross product, from B to A; `of_a` and `of_b` are the directions of the
+    two edges.
     """
 
     separation: Number
@@ -48,9 +55,9 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
     exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
-    to edges, B to A, and z to x to y. A face is also preferred to two edges if their normals deviate by less than
-    ALIGNED and the distance is below SHALLOW of the size; the error of the distance is then below this fraction of the
-    size.
+    to edges, B to A, and z to x to y. A face is also preferred to a pair of edges if the angle between both normals is
+    below ALIGNED [rad] and the distance is below the fraction SHALLOW of the size of the boxes; the error of the
+    distance is then below this fraction of the size.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p
@@ -74,9 +81,10 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
-    """Return the face normal of box B along which its separation from box A is largest.
+    """Return the face normal of box B along which the separation of the boxes A and B is largest.
 
-    A is at p (3,) [m] with axes R (3, 3).
+    Box A has its centre at p (3,) [m] and its axes along the columns of R (3, 3), in the frame of B. a and b (3,) [m]
+    are the half extents, and `size` [m] is their sum.
     """
     best, selector = -FAR, axis(2)
     for i in (2, 0, 1):
@@ -87,7 +95,10 @@ def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
 
 
 def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
-    """Return the cross product of an edge of A and an edge of B along which the separation of the boxes is largest."""
+    """Return the edges of boxes A and B along whose cross product the separation of the boxes is largest.
+
+    a and b (3,) [m] are the half extents, X is the pose of A in B, and `size` [m] is the sum of all half extents.
+    """
     R, p = X.R, X.p
     best = _Edges(-FAR, axis(2), axis(0), axis(1))
     for i in range(3):
@@ -112,7 +123,10 @@ def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
 
 
 def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
-    """Return the contact point of two edges: the middle of the shortest line between them."""
+    """Return the contact point of two edges: the middle of the shortest line between the edges.
+
+    a and b (3,) [m] are the half extents of the boxes, and X is the pose of box A in box B.
+    """
     n, d, e = edges.normal, edges.of_a, edges.of_b
     n_a = X.R.T @ n
     on_a = X.p - X.R @ np.array([sign(x) * h for x, h in zip(n_a, a, strict=True)])
@@ -131,10 +145,12 @@ def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
 def _face_patch(
     a: Array, b: Array, X: Transform, p_a: Array, from_a: Condition, selector: Array, separation: Number
 ) -> tuple[Array, Array, Array]:
-    """Return the points, distances and normals of a contact patch on a face of box A or B, in the frame of B.
+    """Return points (4, 3) [m], distances (4,) [m] and normals (4, 3) of a contact patch on a face, in the frame of B.
 
-    `selector` (3,) is 1 for the axis of the face's normal, else 0. In the frame of the reference box, the coordinates
-    are permuted so that the normal is along z.
+    The face belongs to box A if `from_a` is true, else to box B; this box is the reference box. `selector` (3,) is 1
+    for the axis of the reference box that is normal to the face, else 0. a and b (3,) [m] are the half extents, X is
+    the pose of A in B, p_a (3,) [m] the centre of A in the axes of A, and `separation` [m] is the smallest distance.
+    The function permutes the coordinates so that the normal is along z.
     """
     R, p = where(from_a, X.R.T, X.R), where(from_a, -p_a, X.p)
     own, other = where(from_a, a, b), where(from_a, b, a)

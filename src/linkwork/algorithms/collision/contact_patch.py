@@ -20,9 +20,9 @@ class ContactPatch(NamedTuple):
     """Up to four contact points of two solids A and B, in the frame of B.
 
     `points` (4, 3) [m] are midway between the two surfaces. `distances` (4,) [m] are the signed distances of the
-    surfaces at the points along the normal, negative if the solids penetrate; FAR for points that do not exist.
-    `normals` (4, 3) are the unit normals at the points, from B to A. If A moves by minus distance times normal, the
-    surfaces touch at the point.
+    surfaces at the points along the normal, negative if the solids penetrate; FAR [m] for unused places. `normals` (4,
+    3) are the unit normals at the points, from B to A. If solid A moves by -distance * normal, the surfaces touch at
+    the point.
     """
 
     points: Array
@@ -39,14 +39,18 @@ class ContactPatch(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """One contact point: `point` (3,) [m] midway between the surfaces, `distance` [m] and `normal` (3,) from B to A."""
+    """One contact point: `point` (3,) [m] midway between the surfaces, signed `distance` [m], `normal` (3,) from B to
+    A.
+    """
 
     point: Array
     distance: Number
     normal: Array
 
     def if_(self, exists: Condition) -> Touch:
-        """Return this contact point if it `exists`, else the same point at the distance FAR: no contact."""
+        """Return this contact point if the condition `exists` is true, else the same point with the distance FAR: no
+        contact.
+        """
         return Touch(self.point, where(exists, self.distance, FAR), self.normal)
 
 

@@ -33,17 +33,17 @@ class RoundedSolid(Solid, Protocol):
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the solid's surface near its support point along n (3,), in cyclic order.
 
-        Vertices are chosen that are extreme along the four `directions` (3,), which are perpendicular to n. `other`
+        The first of four perpendicular `directions` (3,) across n selects the first vertex of a hull. `other`
         (3,) [m] is the centre of the other solid.
         """
         ...
 
 
 class _Polygon(NamedTuple):
-    """Quadrilateral in space, seen along z.
+    """Plane quadrilateral on the surface of a solid; z is along the contact normal.
 
-    It has four corners in cyclic order, each x, y and height [m], the slopes of its plane, and the height [m] of
-    the plane at x = y = 0.
+    `corners` are the four corners in cyclic order: x, y and height z [m]. `slopes` are the derivatives of the plane's
+    height with respect to x and y, and `level` [m] is its height at x = y = 0.
     """
 
     corners: list[Array]
@@ -51,7 +51,7 @@ class _Polygon(NamedTuple):
     level: Number
 
     def height(self, x: Number, y: Number) -> Number:
-        """Return the height [m] of the plane of the polygon at x, y [m]."""
+        """Return the height z [m] of the plane of the quadrilateral at the position x, y [m]."""
         return self.level + self.slopes[0] * x + self.slopes[1] * y
 
 
@@ -59,10 +59,10 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
     """Return the contact patch of two convex solids A and B that are given in the same frame.
 
     The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
-    normal is exact, but near edges and corners the normal may be a local minimum of the depth instead of the global
-    one. Among random pairs with a depth of 0.1 % to 5 % of their size, the normal was a local minimum for 0.1 % to 0.5
-    % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box; among pairs whose
-    depth is comparable to their size, for up to 6 %.
+    returned normal is exact, but near edges and corners the depth may be a local minimum over all normals instead of
+    the global minimum. Among random pairs with a depth of 0.1 % to 5 % of their size, only a local minimum was found
+    for 0.1 % to 0.5 % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box;
+    among pairs whose depth is comparable to their size, for up to 6 %.
 
     All points of the patch have the same normal. The points of an end face of a cylinder are four points of its rim.
     """
@@ -106,7 +106,8 @@ def _polygon(corners: list[Array]) -> _Polygon:
 def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number) -> list[Corner]:
     """Return the corners of the overlap of quadrilaterals A and B: heights [m] on B and distances [m] from A.
 
-    `top` [m] is the height of the highest point of B, and the lowest point of A is `least` [m] above it.
+    `top` [m] is the height of the highest point of B. The lowest point of A is `least` [m] above the highest point of
+    B.
     """
     found = []
     for x, y, z, exists in _clipped(a, b, slack):
@@ -119,7 +120,9 @@ def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number
 
 
 def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Number, Number, Number]]:
-    """Return the ends of A's edges after clipping by polygon B: x, y, height [m], and whether each end exists."""
+    """Return the ends of the edges of A after clipping by polygon B: x, y, height [m], and 1 if the end exists,
+    else 0.
+    """
     beyond = [_beyond(b, corner, slack) for corner in a.corners]
     ends = []
     for k in range(4):
@@ -139,9 +142,11 @@ def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Numb
 
 
 def _beyond(polygon: _Polygon, point: Array, slack: Number) -> list[Number]:
-    """Return by how much [m] a point (3,) is beyond the edges of a polygon, and beyond its extent in four directions.
+    """Return the distances [m] by which a point is outside a polygon: beyond each edge, and beyond its extent in
+    directions.
 
-    The extent limits polygons that are lines or points.
+    Negative distances are inside. `point` (3,) [m] has the same axes as the corners of the polygon. The extent in four
+    directions is needed for polygons that are lines or points, which have no inside.
     """
     corners = polygon.corners
     first, second = corners[2] - corners[0], corners[3] - corners[1]

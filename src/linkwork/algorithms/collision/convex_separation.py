@@ -1,9 +1,9 @@
 """Signed distance of two convex solids, from their support points: the GJK algorithm with a shifted origin.
 
 The *separation* along a unit normal n is s(n) = min n . x - max n . y over the points x of A and y of B; the signed
-distance is its maximum over all normals. The nearest points of separated solids follow from GJK. Solids that penetrate
-are first moved apart: from a normal n, A moves along n until the separation is a small margin. GJK gives the normal m
-of the moved solids, and s(m) >= s(n), because moving by t n increases the separation along m by at most t. The
+distance is the maximum of s(n) over all normals. The nearest points of separated solids follow from GJK. Solids that
+penetrate are first moved apart: from a normal n, A moves along n until the separation is a small margin. GJK gives the
+normal m of the moved solids, and s(m) >= s(n), because moving by t n increases the separation along m by at most t. The
 iteration stops at a local maximum of s. Every returned separation is a lower bound of the signed distance.
 """
 
@@ -32,9 +32,9 @@ STEEP = 0.6  # component of a normal along x above which its tangents begin with
 
 
 class Faces(NamedTuple):
-    """The faces of a convex hull.
+    """The faces of a convex hull: their number, the largest number of faces of any hull, and a function for normals.
 
-    Their number, the largest number in any hull, and a function that returns the normal (3,) of face k.
+    `normal(k)` returns the outward unit normal (3,) of face number k.
     """
 
     count: Number
@@ -52,7 +52,7 @@ class Solid(Protocol):
 
     @property
     def size(self) -> Number:
-        """Return a length [m] of about the largest extent of the solid."""
+        """Return a length [m] of the order of the largest extent of the solid."""
         ...
 
     def support(self, n: Array) -> Array:
@@ -66,7 +66,7 @@ class Solid(Protocol):
 
     @property
     def lines(self) -> Sequence[Array]:
-        """Return the directions (3,) of straight lines on the surface."""
+        """Return the directions (3,) of straight lines on the surface of the solid, such as the edges of a box."""
         ...
 
     def bend(self, n: Array) -> Array:
@@ -88,9 +88,11 @@ class Separation(NamedTuple):
 
 
 class _Corner(NamedTuple):
-    """Point of the Minkowski difference A - B of two solids.
+    """Point of the Minkowski difference A - B of two solids: the difference w, and the point of A from which it
+    follows.
 
-    The points (3,) [m] of the two solids, and their difference after the shift of A.
+    w (3,) [m] is the point of A, after A was moved by the shift, minus the point of B. `on_a` (3,) [m] is the point of
+    A before the shift.
     """
 
     w: Array
@@ -100,7 +102,9 @@ class _Corner(NamedTuple):
 class _Nearest(NamedTuple):
     """Nearest point to the origin on an edge or triangle at the newest vertex of a simplex.
 
-    Squared distance [m^2] to the origin, and weights of the vertices.
+    The point is new + s (second - new) + t (third - new) with the newest vertex `new`, the weights s and t, and the
+    other vertices `second` and `third`; t is 0 on an edge. `squared` [m^2] is the squared distance of the point from
+    the origin.
     """
 
     squared: Number
@@ -111,7 +115,7 @@ class _Nearest(NamedTuple):
 
 
 def separation(a: Solid, b: Solid) -> Separation:
-    """Return the largest separation [m] of two solids, its normal (3,) and the nearest points (3,) [m]."""
+    """Return the separation [m] of two solids along the normal (3,) for which it is largest, and the nearest points."""
     size = a.size + b.size
     towards, _ = unit(a.centre - b.centre, axis(2))
     value, normal = -HUGE, towards
@@ -121,9 +125,11 @@ def separation(a: Solid, b: Solid) -> Separation:
         value, normal = where(better, found, value), where(better, start, normal)
 
     def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
-        """Move the solids apart along the normal, and find their nearest points; stop if the separation stops growing.
+        """Make one iteration: move the solids apart along `normal`, and find their nearest points and the new normal.
 
-        If the solids penetrate deeply, begin once more at the face of a hull with the largest separation.
+        `value` [m] is the separation along `normal` (3,); `rest` is the best separation, normal and nearest points so
+        far, and 1 if the faces of hulls were scanned. The iteration stops when the separation stops growing. If the
+        solids then penetrate deeply, it begins once more at the face of a hull with the largest separation.
         """
         *best, scanned = rest
         distance = maximum(MARGIN * size - value, 0.0)
@@ -156,9 +162,11 @@ def separation(a: Solid, b: Solid) -> Separation:
 def _scanned(
     a: Solid, b: Solid, faces: Faces, side: float, scans: Condition, best: tuple[Number, Array]
 ) -> tuple[Number, Array]:
-    """Return the largest separation [m] along the faces of a hull, and its normal (3,), if it is larger than `best`.
+    """Return the largest separation [m] along the face normals of a hull, and its normal (3,), if it is larger than
+    `best`.
 
-    `side` is 1 for faces of B, -1 for faces of A. No face is visited unless `scans`.
+    `best` has the separation [m] and the normal found so far. `side` is 1 for faces of B and -1 for faces of A. If the
+    condition `scans` is false, the function visits no face and returns `best`.
     """
     count = where(scans, faces.count, 0.0)
 
@@ -174,10 +182,10 @@ def _scanned(
 
 
 def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
-    """Return start directions (3,); one is near the normal of largest separation unless the solids penetrate deeply.
+    """Return unit vectors (3,) from which the search for the normal of largest separation starts.
 
-    The directions are the direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to lines of
-    one or both solids.
+    One of them is near this normal unless the solids penetrate deeply. The vectors are the direction `towards` (3,)
+    from B to A, normals of faces, and normals perpendicular to straight lines on the surface of one or both solids.
     """
     starts = [towards, *b.axes(towards), *a.axes(towards)]
     starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]
@@ -191,8 +199,8 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
     """Return unit vectors (3,) near n (3,), one of which is the normal of largest separation to round-off.
 
-    Some of them solve the equations for the contact of two vertices or rims, or of a line with a rim, by Newton's
-    method. The others are normals of faces, and vector products of lines of both solids.
+    Some of the vectors solve the equations for the contact of two vertices or rims, or of a straight line with a rim,
+    by Newton's method. The others are normals of faces, and vector products of straight lines of both solids.
     """
     refined = [_newton(a, b, n, None)]
     refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]
@@ -206,7 +214,7 @@ def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
 def _newton(a: Solid, b: Solid, start: Array, line: Array | None) -> Array:
     """Return the unit normal (3,) near `start` (3,) at which the separation is stationary.
 
-    With a `line` (3,), which is perpendicular to the start, the normal stays perpendicular to it.
+    If `line` (3,) is given, a direction perpendicular to `start`, the normal stays perpendicular to this direction.
     """
 
     def step(_: Number, n: Array) -> tuple[Array]:
@@ -259,10 +267,11 @@ def _along(a: Solid, b: Solid, n: Array) -> Number:
 
 
 def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array, Array, Array]:
-    """Return separation [m], normal (3,) and nearest points (3,) of two solids, by GJK after A moves by `shift` (3,).
+    """Return the separation [m], its normal (3,) and the nearest points (3,) of A and B [m], by the GJK algorithm.
 
-    The move [m] must separate the solids along the direction `start` (3,). The separation is that before the move; the
-    nearest points are those after the move.
+    GJK works on solids that do not penetrate: solid A is first moved by `shift` (3,) [m], which must separate the
+    solids along the direction `start` (3,). The returned separation is that of the solids before the move. The nearest
+    points are those of the moved solids; that of A is given before the move.
     """
 
     def corner(n: Array) -> _Corner:
@@ -273,9 +282,10 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
     v = first.w
 
     def step(v: Array, witness: Array, best: Number, normal: Array, *old: Array) -> tuple[tuple[Array, ...], Condition]:
-        """Make one GJK iteration: add the support point along the nearest point v of the simplex.
+        """Make one GJK iteration: add the support point along v, the nearest point (3,) of the simplex to the origin.
 
-        Return the state, and whether v is final.
+        `witness` (3,) [m] is the point of A that belongs to v. `best` [m] and `normal` (3,) are the largest separation
+        so far and its normal. `old` are the vertices of the simplex. Return the new state, and whether v is final.
         """
         length = np.sqrt(dot(v, v) + TINY)
         n = v / length
@@ -301,9 +311,10 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
 
 
 def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
-    """Return the nearest point to the origin on the edges and triangles at a tetrahedron's newest vertex.
+    """Return the nearest point to the origin on the edges and triangles that meet at the newest vertex of a
+    tetrahedron.
 
-    The point is new + s (second - new) + t (third - new).
+    `new` is the newest vertex, and `old` are the other three vertices.
     """
     w = new.w
     edges = [corner.w - w for corner in old]

@@ -14,6 +14,7 @@ import numpy as np
 
 from linkwork.algorithms.collision.contact_patch import sign
 from linkwork.algorithms.collision.convex_separation import Faces, perpendicular
+from linkwork.algorithms.collision.face_overlap import across
 from linkwork.algorithms.collision.plane_patches import UPRIGHT, facing_face
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, dot, lookup, where
@@ -66,7 +67,7 @@ class Point:
         return ()
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the point (3,) [m], repeated four times."""
+        """Return four copies of the point (3,) [m], because a point has no other surface points near the contact."""
         del n, directions, other
         return [self.X.p] * 4
 
@@ -114,7 +115,7 @@ class Segment:
         return (perpendicular(self.X.R[:, 2], n, self.X.R[:, 0]),)
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the two ends (3,) [m] of the segment, each twice."""
+        """Return the two ends (3,) [m] of the segment, each twice, as the four points near the contact."""
         del n, directions, other
         along = self.X.R[:, 2] * self.half
         return [self.X.p + along, self.X.p + along, self.X.p - along, self.X.p - along]
@@ -253,7 +254,8 @@ class SolidCylinder:
 
 
 class HullRows(NamedTuple):
-    """Vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), from row `first` on.
+    """The vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), starting at row
+    `first`.
 
     `most` is the largest `count` of all hulls in the table.
     """
@@ -312,9 +314,17 @@ class SolidHull:
         return ()
 
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
-        """Return the vertices (3,) [m] of the hull that are extreme along four directions (3,) tilted from n (3,)."""
+        """Return four vertices (3,) [m] of the hull that span its part facing n (3,), in cyclic order.
+
+        Two are extreme along the first of the `directions` (3,) and its opposite, tilted from n. The other two are
+        extreme along the directions across the line through the first two.
+        """
         del other
-        return self._extreme([n + d * TILT for d in directions])
+        one, two = self._extreme([n + directions[0] * TILT, n - directions[0] * TILT])
+        x, y = across(*(dot(two - one, direction) for direction in directions[:2]), otherwise=(0.0, 1.0))
+        side = (directions[0] * x + directions[1] * y) * TILT
+        left, right = self._extreme([n + side, n - side])
+        return [one, left, two, right]
 
     def _extreme(self, normals: Sequence[Array]) -> list[Array]:
         """Return, for each of several directions (3,), the vertex (3,) [m] of the hull that is farthest along it."""

@@ -8,17 +8,16 @@ import numpy as np
 
 from linkwork.algorithms.collision.contact_patch import FAR, SAME, clamp
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
-from linkwork.tolerances import TINY
+from linkwork.tolerances import TINY, TINY_SIZE
 
-# Each of the four points is extreme along one of four perpendicular directions in the reference face. For overlaps
-# that are rectangles along its axes, these points are the corners; the angle of 0.6 rad is none at which other
-# rectangles usually lie, so that no two corners are equally far along a direction.
-COSINE, SINE = float(np.cos(0.6)), float(np.sin(0.6))
-DIRECTIONS = ((COSINE, SINE), (-SINE, COSINE), (-COSINE, -SINE), (SINE, -COSINE))
+# Direction (2,) in the reference face along which the first two points are extreme. The angle of 0.6 rad is none at
+# which rectangles usually lie, so that no two corners are equally far along it.
+FIRST = float(np.cos(0.6)), float(np.sin(0.6))
+DIRECTIONS = (FIRST, (-FIRST[1], FIRST[0]), (-FIRST[0], -FIRST[1]), (FIRST[1], -FIRST[0]))  # perpendicular
 
 
 class Corner(NamedTuple):
-    """Corner of an overlap: x, y and height [m], and distance [m], which is FAR if the corner does not exist."""
+    """Corner of an overlap: x, y and height [m], and its signed distance [m] from the other face; FAR if unused."""
 
     x: Number
     y: Number
@@ -26,7 +25,7 @@ class Corner(NamedTuple):
     distance: Number
 
     def if_(self, exists: Condition) -> Corner:
-        """Return this corner if it `exists`, else the same corner at the distance FAR."""
+        """Return this corner if the condition `exists` is true, else the same corner with the distance FAR: unused."""
         return self._replace(distance=where(exists, self.distance, FAR))
 
 
@@ -34,9 +33,9 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
     """Return four points of the overlap of a parallelogram with a rectangle, seen along z.
 
     The rectangle has the half extents half[:2] [m] and is at z = 0; the parallelogram has its `centre` (3,) [m] and the
-    half edges `first`, `second` (3,) [m]. The points are the corners of the overlap that are extreme along four
-    directions; the lowest corner replaces one of them if it is lower. If the lowest corner is higher than `separation`
-    [m], as for faces that do not overlap, the first point is the lowest point of the parallelogram at that distance.
+    half edges `first`, `second` (3,) [m]. The points are those of `spanning`. If the lowest corner is higher than
+    `separation` [m], as for faces that do not overlap, one point is the lowest point of the parallelogram at that
+    distance.
     """
     size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
     slack = SAME * size
@@ -47,16 +46,25 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
 
 
 def spanning(corners: list[Corner], separation: Number, nearest: Corner, slack: Number, merged: Number) -> list[Corner]:
-    """Return four of the corners of an overlap: those that are extreme along four directions, and the lowest.
+    """Return four of the corners of an overlap that span it, and the lowest corner.
 
-    The lowest corner replaces one of the others if it is lower than all of them. If it is higher than `separation` [m],
-    the `nearest` point replaces one of them. Points nearer to each other than `merged` [m] are one point.
+    Two corners are extreme along a fixed direction and its opposite, two more are farthest from the line through these
+    two, on both sides: all corners of a parallelogram, however long and thin it is. If all four are higher than the
+    lowest corner, the lowest corner replaces one of them. If the lowest corner is higher than `separation` [m], the
+    point `nearest` replaces one of them. Corners nearer to each other than `merged` [m] count as one; the places of the
+    others are marked unused. Heights that differ by less than `slack` [m] are equal.
     """
     lowest = corners[0]
     for corner in corners[1:]:
         lowest = _chosen(corner.distance < lowest.distance, corner, lowest)
     lowest = _chosen(lowest.distance > separation + slack, nearest, lowest)
-    chosen = _with_lowest([_extreme(corners, direction) for direction in DIRECTIONS], lowest, slack)
+    one, two = (_extreme(corners, *direction) for direction in DIRECTIONS[::2])
+    x, y = across(two.x - one.x, two.y - one.y, DIRECTIONS[1])
+    left, right = (_extreme(corners, sign * x, sign * y) for sign in (1.0, -1.0))
+    none = one._replace(distance=FAR)
+    left = _chosen((left.x - one.x) * x + (left.y - one.y) * y > merged, left, none)
+    right = _chosen((one.x - right.x) * x + (one.y - right.y) * y > merged, right, none)
+    chosen = _with_lowest([one, left, two, right], lowest, slack)
     for k in range(1, 4):
         for j in range(k):
             one, two = chosen[j], chosen[k]
@@ -75,18 +83,27 @@ def _chosen(condition: Condition, yes: Corner, no: Corner) -> Corner:
     return Corner(*(where(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
-def _extreme(corners: list[Corner], direction: tuple[float, float]) -> Corner:
-    """Return the existing corner of the overlap that is farthest along a direction (2,)."""
+def across(x: Number, y: Number, otherwise: tuple[float, float]) -> tuple[Number, Number]:
+    """Return the unit vector (2,) that is perpendicular to (x, y); `otherwise` if (x, y) is zero."""
+    length = np.sqrt(x * x + y * y + TINY)
+    apart = length > TINY_SIZE
+    return where(apart, -y / length, otherwise[0]), where(apart, x / length, otherwise[1])
+
+
+def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
+    """Return the used corner of the overlap that is farthest along (x, y)."""
     best, found = -FAR, corners[0]
     for corner in corners:
-        along = where(corner.distance < FAR, direction[0] * corner.x + direction[1] * corner.y, -FAR)
+        along = where(corner.distance < FAR, x * corner.x + y * corner.y, -FAR)
         farther = along > best
         best, found = where(farther, along, best), _chosen(farther, corner, found)
     return found
 
 
 def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
-    """Return four points: if `lowest` is lower than all `chosen` points, it replaces the nearest of them."""
+    """Return four points: if `lowest` is lower than all `chosen` points by `slack` [m], it replaces the nearest of
+    them.
+    """
     least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
     missing = lowest.distance < least - slack
     squares = [(c.x - lowest.x) * (c.x - lowest.x) + (c.y - lowest.y) * (c.y - lowest.y) for c in chosen]
@@ -95,9 +112,9 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 
 
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
-    """Return the ends of the parallelogram's edges after clipping by the rectangle.
+    """Return the ends of the edges of a parallelogram after clipping by a rectangle; see `overlap` for the arguments.
 
-    Edges that are outside by at most the slack [m] count as inside.
+    Edges that are outside the rectangle by at most `slack` [m] count as inside.
     """
     corners = []
     for middle, along in (
@@ -124,7 +141,7 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
 
 
 def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
-    """Return the corners of the rectangle that the parallelogram covers."""
+    """Return the corners of a rectangle that a parallelogram covers; see `overlap` for the arguments."""
     area = first[0] * second[1] - first[1] * second[0]
     inverse = 1.0 / where(abs(area) > TINY, area, 1.0)
     corners = []

@@ -29,7 +29,7 @@ class GroundPairs:
     """Contact functions of all kinds of solids with one uneven `ground`, which is always B and has the size (0,).
 
     `kinds` maps (kind of A, "ground") to the contact function. Distances of balls with radii up to `radius` [m] are
-    exact; the time for a HeightField grows with the radius. With `hulls`, hulls can touch the ground too.
+    exact; the time for a HeightField grows with the radius. If `hulls` is given, convex hulls can touch the ground too.
     """
 
     def __init__(self, ground: HeightField | Ground, radius: float = 0.0, hulls: HullPairs | None = None):
@@ -44,15 +44,18 @@ class GroundPairs:
             self.kinds["hull", "ground"] = lambda a, _, X: self._patch(hulls.solid(a, X), 0.0, lowest=True)
 
     def _touch(self, p: Array, radius: Number) -> Touch:
-        """Return the contact point of a ball at p (3,) [m] with the ground; points of A are balls of radius 0."""
+        """Return the contact point of a ball of A, with its centre at p (3,) [m], with the ground; a point is a ball of
+        radius 0.
+        """
         near = self.ground.near(p, self.radius) if isinstance(self.ground, HeightField) else self.ground.near(p)
         return touch_of_ball(p, radius, near.distance, near.normal)
 
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
-        """Return the contact patch of the points of a solid that face the ground below its centre.
+        """Return the contact patch of a solid: those of its surface points that face the ground below its centre.
 
-        If `lowest` is true, the vertex that is lowest along the normal of the ground there replaces the point nearest
-        to it.
+        `radius` [m] is the radius of the balls at these points, 0 if they are points. If `lowest` is true, the vertex
+        that is lowest along the normal of the ground below the centre replaces the surface point nearest to this
+        vertex.
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)
@@ -62,7 +65,7 @@ class GroundPairs:
         found = np.zeros((4, 7)) + 0.0 * below[0]
 
         def visit(k: Number, found: Array) -> tuple[Array]:
-            """Store the position, distance and normal of contact point number k."""
+            """Return the table `found` (4, 7) with position, distance and normal of contact point number k in row k."""
             p = where(k < 1.5, where(k < 0.5, points[0], points[1]), where(k < 2.5, points[2], points[3]))
             point, distance, normal = self._touch(p, radius)
             row = [*point, distance, *normal]
@@ -80,7 +83,7 @@ class GroundPairs:
 
 
 def _with(points: Sequence[Array], other: Array) -> list[Array]:
-    """Return the points (3,) [m], in which a further point (3,) [m] replaces the point nearest to it."""
+    """Return the points (3,) [m] after the point `other` (3,) [m] has replaced the point nearest to it."""
     squares = [dot(p - other, p - other) for p in points]
     low = minimum(minimum(squares[0], squares[1]), minimum(squares[2], squares[3]))
     # Several equal points become the other one: repeated points do not exist

@@ -58,8 +58,7 @@ class HullPairs:
 
         X is the pose of A in B.
 
-        The points are the lowest vertex, and vertices that are extreme along downward directions tilted by a small
-        angle.
+        The points are four vertices that span the nearly horizontal part below; the lowest vertex may replace one.
         """
         del b
         hull = self.solid(a, X)
@@ -81,7 +80,7 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return the first row and the number of rows of each of k arrays in the table that stacks them, as (k, 2)."""
+    """Return the first row and the number of rows (k, 2) of each of k arrays in the table that stacks all arrays."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 

@@ -21,7 +21,7 @@ def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a capsule A, size (2,) [m], on a plane B: the lowest points of its two ends.
+    """Return the contact patch of a capsule A, size (2,) [m], on a plane B: the lowest point of each end.
 
     X is the pose of A in the frame of B.
     """

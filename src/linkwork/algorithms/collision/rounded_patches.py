@@ -71,7 +71,8 @@ def sphere_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 def capsule_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the contact patch of two capsules of sizes (2,) [m]: radius and half length; X is the pose of A in B.
 
-    The points are the ends of the part of A beside B, and the nearest point if it is nearer than both.
+    The contact points are the two ends of the part of capsule A that lies beside capsule B. If another point of A is
+    nearer to B than both ends, it is a contact point too.
     """
     rod = Rod(X.p, X.R[:, 2], a[1])
     across, _ = unit(cross(axis(2), rod.direction), axis(0))
@@ -92,8 +93,9 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
     X is the pose of A in B.
 
-    The points are the ends of the part of A above a face, and the nearest point if it is nearer than both. If the axis
-    of the capsule enters the box, the normal is that of least penetration.
+    The contact points are the two ends of the part of capsule A that lies above a face of the box. If another point of
+    A is nearer to the box than both ends, it is a contact point too. If the axis of the capsule enters the box, the
+    normal is that of least penetration.
     """
     rod = Rod(X.p, X.R[:, 2], a[1])
     nearest, size = _nearest(rod, b, (0, 1, 2)), a[0] + a[1] + b[0] + b[1] + b[2]
@@ -120,7 +122,7 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Array) -> Touch:
-    """Return the contact point of a ball of A at p (3,) [m] and a ball of B at q (3,) [m].
+    """Return the contact point of two balls: `radius` [m] at p (3,) [m] for A, radius `other` [m] at q (3,) [m] for B.
 
     If the centres coincide within round-off, the normal is `otherwise` (3,).
     """
@@ -133,7 +135,11 @@ def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Arr
 
 
 def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, Array]:
-    """Return the signed distance [m] and normal (3,) from a point p (3,) [m] to a box; inside, to the nearest face."""
+    """Return the signed distance [m] of a point p (3,) [m] from a box, and the outward normal (3,) of the box there.
+
+    `half` (3,) [m] are the half extents of the box. Inside the box, both belong to the nearest face; the normal is
+    `otherwise` (3,) there if given.
+    """
     core = np.array([clamp(x, -h, h) for x, h in zip(p, half, strict=True)])
     apart, length = unit(p - core, axis(2))
     over = [abs(x) - h for x, h in zip(p, half, strict=True)]
@@ -152,12 +158,13 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
 
 
 def _nearest(rod: Rod, half: Array, axes: Sequence[int]) -> Number:
-    """Return the position [m] on a rod that is nearest to a box.
+    """Return the position [m] along a rod of the point that is nearest to a box.
 
-    Along `axes` the box has its half extents (3,) [m], else zero extents.
+    Along `axes` the box has the half extents `half` (3,) [m], along other axes the half extent zero.
 
-    The derivative of half the squared distance increases along the rod. It is linear between the positions at which
-    the rod passes the planes of the faces. Where it is zero along an interval, the middle is returned.
+    The derivative of half the squared distance increases along the rod. It is linear between the positions at which the
+    rod passes the planes of the faces. Where it is zero along an interval, the function returns the middle of the
+    interval.
     """
     p, d, end = rod
 
@@ -185,8 +192,8 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
     """Return the normal (3,) of least penetration of a rod into a box, and the position [m] of a contact on the rod.
 
     The candidates are the normals of the faces, and the vector products of the rod's direction with the edges. If a
-    face and a product penetrate equally within round-off of the `size` [m], the face is chosen. The position for a face
-    is `nearest` [m].
+    face and a product penetrate equally within round-off of the `size` [m], the face is chosen. If a face is chosen,
+    the position on the rod is `nearest` [m].
     """
     p, d, end = rod
     best, normal, t = -FAR, axis(2), nearest
@@ -214,10 +221,12 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
 def _rod_patch(
     rod: Rod, nearest: Number, half: Array, axes: Sequence[int], ball: Callable[[Number], Touch], size: Number
 ) -> ContactPatch:
-    """Return the contact patch of a rod: the ends of its part beside the other solid, and its point at `nearest` [m].
+    """Return the contact patch of a rod: the ends of the part beside the other solid, and the point at position
+    `nearest` [m].
 
-    The part of the rod beside the other solid is where its coordinates along `axes` are at most `half` (3,) [m] in
-    magnitude, or at most those of the nearest point. The nearest point is left out if it is not nearer than the ends.
+    The part of the rod beside the other solid is where the coordinates of its points along `axes` are at most `half`
+    (3,) [m] in magnitude, or at most the coordinates of the nearest point. `ball(t)` returns the contact point of the
+    ball at the position t [m] on the rod. The nearest point is left out if it is not nearer than the ends.
     """
     p, d, end = rod
     slack, x = SAME * size, rod.at(nearest)

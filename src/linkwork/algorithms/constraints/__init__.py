@@ -1,1 +1,3 @@
-"""Constraints of loops, clutches, brakes and contacts: Jacobian rows, multipliers, and projection of states."""
+"""Constraints of loops, clutches, brakes and contacts: rows of the Jacobian, multipliers, and projection of states onto
+the constraints.
+"""

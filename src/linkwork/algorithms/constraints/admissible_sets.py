@@ -25,7 +25,7 @@ def length(x: Array) -> Number:
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """Return the fraction (size - radius) / size of a vector outside a ball about zero; 0 if the vector is inside.
+    """Return the fraction (size - radius) / size of a vector's length that is outside a ball about zero; 0 if none is.
 
     `size` is the length of the vector, `radius` the radius of the ball. A vector reduced by this fraction ends on the
     surface of the ball.
@@ -34,13 +34,15 @@ def excess(size: Number, radius: Number) -> Number:
 
 
 def into_ball(x: Array, radius: Number) -> Array:
-    """Return the projection (d,) of x (d,) onto the ball of radius `radius` about zero."""
+    """Return the point (d,) of the ball of the given `radius` about zero that is nearest to x (d,)."""
     size = length(x)
     return x * where(size > radius, radius / maximum(size, TINY_SIZE), 1.0)
 
 
 def into_cone(friction: Number, p: Array) -> Array:
-    """Return the projection (3,) of an impulse p (3,), normal first, onto the friction cone |p_t| <= friction p_n."""
+    """Return the impulse (3,) in the friction cone |p_t| <= friction p_n that is nearest to the impulse p (3,), normal
+    first.
+    """
     along = length(p[1:])
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)

@@ -40,8 +40,8 @@ class OpenRows:
     """Constraint rows that act through a body and whose multipliers are not yet eliminated at this body.
 
     For k rows with multipliers lambda (k,): E lambda is the rows' wrench on the body, with E (6, k). W lambda, with W
-    (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body.
-    `joint_part` (k,) is the part of W's diagonal due to joints.
+    (k, k), is the part of the row rates that the multipliers cause through the joints outboard of the body. `rows` are
+    the numbers of the rows. `joint_part` (k,) is the part of the diagonal of W that the motion of joints causes.
     """
 
     rows: RowNumbers
@@ -69,8 +69,9 @@ NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0)
 class Eliminated(NamedTuple):
     """Constraint rows whose multipliers were eliminated at a body, with the matrices to recover these multipliers.
 
-    l rows were eliminated, and the k rows `others` remain. E (6, l) has the wrenches of the eliminated rows on the
-    body, N the factors of their W (l, l) plus damping, and W (l, k) couples them to the rows `others`; see `OpenRows`.
+    The l rows with the numbers `rows` were eliminated; the k rows with the numbers `others` remain. E (6, l) has the
+    unit wrenches of the eliminated rows on the body. N has the factors of the damped matrix W (l, l) of the eliminated
+    rows, and W (l, k) couples the eliminated rows to the others; see `OpenRows`.
     """
 
     rows: RowNumbers
@@ -98,9 +99,10 @@ class JointFactors(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """Factors of a tree with constraints, from `factorize`: those of all joints and of all eliminated constraint rows.
+    """Factors of a tree with constraints, from `factorize`: the factors of all joints and of all eliminated rows.
 
-    Both are lists by body number. The factors depend on the position only, not on forces.
+    `eliminated` has the rows eliminated at each body, None if there are none, and `joints` the factors of each inboard
+    joint, both by body number. The factors depend on the position only, not on forces.
     """
 
     eliminated: list[Eliminated | None]
@@ -146,11 +148,11 @@ def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
 def _eliminate(
     rows: RowNumbers, P: ArticulatedInertia, open_rows: OpenRows, rigid_count: int
 ) -> tuple[Eliminated, ArticulatedInertia, OpenRows]:
-    """Eliminate the multipliers of the constraint rows `rows` at a body.
+    """Eliminate the multipliers of the constraint rows with the numbers `rows` at a body.
 
-    Returns the factors of the eliminated rows, the articulated inertia of the body that remains, and the rows that
-    remain. P is the body's articulated inertia before. `open_rows` are all rows that are not yet eliminated at the
-    body. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
+    Return the factors of the eliminated rows, the articulated inertia of the body after the elimination, and the
+    remaining rows. P is the articulated inertia of the body before the elimination. `open_rows` are all rows that are
+    not yet eliminated at the body. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
     """
     others = tuple(row for row in open_rows.rows if row not in rows)
     both = open_rows.at((*rows, *others))
@@ -169,7 +171,8 @@ def _eliminate(
 
 
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the constraint and rotor rows of each joint, and of those eliminated at each body.
+    """Return the numbers of the constraint and rotor rows that act on each joint, and of the rows eliminated at each
+    body.
 
     Both results are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and
     brakes are numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes,
@@ -179,9 +182,10 @@ def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the rows of joint paths that involve each joint, and of those eliminated at each body.
+    """Return the numbers of the rows that act on each joint, and of the rows that are eliminated at each body.
 
-    Both results are lists as in `rows_by_joint_and_body`. The rows are numbered in the order of the paths `along`.
+    Both results are lists as in `rows_by_joint_and_body`. Each path in `along` has the joints on which one constraint
+    acts; the rows are numbered in the order of the paths.
     """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
@@ -197,7 +201,7 @@ def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Row
 class Constrained(NamedTuple):
     """Accelerations a (nv,) and constraint multipliers lambda (nc,) [N or N m] of a mechanism with constraints.
 
-    The rows of a loop exert the wrench C lambda on the loop's frame B, where C (6, rows) are the wrenches of unit
+    The k rows of a loop exert the wrench C lambda on the loop's frame B, where C (6, k) are the wrenches of unit
     multipliers.
     """
 
@@ -294,10 +298,11 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """Return accelerations and multipliers without the error that the damping of the constraint rows causes.
+    """Return accelerations and multipliers after iterative refinement, which removes the error of the damping of the
+    rows.
 
-    Iterative refinement from `first`, the accelerations a (nv,) and multipliers of `solve_damped`; the residual of each
-    iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` its factors.
+    The iterations start from `first`, the accelerations a (nv,) and multipliers of `solve_damped`; the residual of each
+    iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` the factors of the tree.
     """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):
@@ -311,8 +316,9 @@ def solve_from_rest(
 ) -> Constrained:
     """Return accelerations a and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
 
-    J are the constraint rows. The joint forces are tau (nv,), by default zero. With impulses instead of forces, the
-    result is velocities and impulses. `motion` has the kinematics of the tree, and `closed` its factors.
+    J are the constraint rows. The joint forces are tau (nv,), by default zero. If tau are impulses instead of forces,
+    the result is velocities and constraint impulses. `motion` has the kinematics of the tree, and `closed` the factors
+    of the tree.
     """
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies

@@ -1,4 +1,6 @@
-"""Constraint rows with bounded impulses: clutches, brakes and ratchets (Box), rolling and spinning friction (Ball)."""
+"""Constraint rows with bounded impulses: `Box` for clutches, brakes and ratchets, `Ball` for rolling and spinning
+friction.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ class Box:
     def inverse_mass(self) -> Array:
         """Inverse effective mass (k, k) of the rows: the change of their slip speeds per unit impulse, K W.
 
-        A fraction of `free` is added to the diagonal, so that it can be factored.
+        A fraction of `free` is added to the diagonal, so that the matrix can be factored.
         """
         return self.K @ self.W + np.diag([x * EASY + TINY_SIZE for x in self.free])
 
@@ -57,9 +59,10 @@ class Box:
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (k,) of the impulse that would stop the slip of each row alone, clipped to its interval.
+        """Return the magnitude (k,) of the impulse of each row that would stop its slip if only this row acted.
 
-        The rows have the inverse effective mass G (k, k) and the slip speeds u (k,).
+        The magnitude is limited to the bounds of the row. G (k, k) is the inverse effective mass of the rows, and u
+        (k,) are their slip speeds.
         """
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
@@ -108,9 +111,9 @@ class Box:
         return np.array(after)
 
     def sticking(self, p: Array) -> list[Number]:
-        """Return, for each of the k rows, 1 if the row sticks, else 0.
+        """Return 1 for each row that sticks, and 0 for the others; one number for each of the k rows.
 
-        A row sticks if it is engaged and its impulse p is strictly inside its interval.
+        A row sticks if it is engaged and its entry of the impulses p (k,) is strictly inside the interval.
         """
         rows = zip(self.engaged, p, self.bounds(), strict=True)
         return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
@@ -155,7 +158,7 @@ class Ball:
     def inverse_mass(self) -> Array:
         """Inverse effective mass (d, d) of the rows: the change of their speeds per unit impulse, K W.
 
-        A fraction of its trace is added to the diagonal, so that it can be factored.
+        A fraction of the trace is added to the diagonal, so that the matrix can be factored.
         """
         return regularized(self.K @ self.W)
 
@@ -168,14 +171,15 @@ class Ball:
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return the magnitude (d,) of the impulse that would stop each row alone.
+        """Return the magnitude (d,) of the impulse of each row that would stop its motion if only this row acted.
 
         The rows have the inverse effective mass G (d, d) and the speeds u (d,).
         """
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible length of this impulse: `coefficient` times the contact's normal impulse.
+        """Return the largest admissible length of the impulse of this block: `coefficient` times the contact's normal
+        impulse.
 
         p are the impulses of all blocks.
         """
@@ -192,7 +196,8 @@ class Ball:
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return improved impulses (d,): sticking ones if admissible, else those after a projected-gradient step.
+        """Return improved impulses (d,): the impulses of sticking if they are admissible, else those after one
+        projected-gradient step.
 
         p and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
         `limit` the largest admissible length of the impulse. `caution` is not used.
@@ -206,9 +211,10 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return the inverse effective mass G (k, k), with the identity for all rows that are not marked 1 in `rows` (k,).
+    """Return the inverse effective mass G (k, k), in which the rows and columns that are not marked 1 in `rows` (k,)
+    are those of the identity.
 
-    Equations with this matrix leave the other rows unchanged.
+    Solving with this matrix leaves the entries of unmarked rows unchanged.
     """
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
@@ -233,7 +239,7 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Return the magnitude (d,) of the impulse that would stop each constraint row alone.
+    """Return the magnitude (d,) of the impulse of each row that would stop its motion if only this row acted.
 
     The rows have the inverse effective mass G (d, d) and the speeds u (d,).
     """

@@ -68,7 +68,9 @@ class Block(Protocol):
 
     @property
     def drift(self) -> Value:
-        """Constant part (d,) of the row speeds K v + drift in the complementarity condition; 0 if there is none."""
+        """Constant part (d,) of the row speeds K v + drift in the complementarity condition; 0 if the speeds are K
+        v.
+        """
         ...
 
     @property
@@ -104,14 +106,17 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Return the magnitude (d,) of the impulse that would stop each row alone, from speeds u (d,).
+        """Return the magnitude (d,) of the impulse of each row that would stop its speed, u (d,), if only this row
+        acted.
 
         G (d, d) is the inverse effective mass of the block.
         """
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """Return the largest admissible impulse of this block, from the impulses p of all blocks; 0 if not used."""
+        """Return the bound that the impulses p of all blocks set on the impulse of this block; 0 if there is no such
+        bound.
+        """
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
@@ -123,13 +128,11 @@ class Block(Protocol):
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return impulses (d,) that satisfy this block's complementarity condition, at least nearly.
+        """Return improved impulses (d,) of this block: they satisfy its complementarity condition, at least nearly.
 
-        The impulses of the other blocks are fixed.
-
-        p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the inverse effective mass with its
-        `factors`. With `caution` 1, the update never increases the distance from a solution. `limit` is the bound on
-        the impulse that `Block.limit` returns.
+        The impulses of the other blocks are fixed. p (d,) are the present impulses of this block and u (d,) the speeds
+        at p; G (d, d) is the inverse effective mass, and `factors` are the factors of G. With `caution` 1, the update
+        never increases the distance from a solution. `limit` is the bound on the impulse that `Block.limit` returns.
         """
         ...
 
@@ -138,8 +141,8 @@ class ImpulseSolution(NamedTuple):
     """Result of `solve_impulses`: the impulses p, and the velocities v (nv,) after them.
 
     p has the shape of the first guess. `iterations` is the number of iterations. `left` [m/s or rad/s] is the largest
-    violation of a block's condition in the last iteration. `agreed` is 1 if that is within round-off (converged), else
-    0.
+    violation of a block's condition in the last iteration. `agreed` is 1 if this violation is within round-off
+    (converged), else 0.
     """
 
     v: Array
@@ -150,7 +153,7 @@ class ImpulseSolution(NamedTuple):
 
 
 def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
-    """Return a list with the impulses (d,) of each block; the argument p has those of all blocks, as (n,) or (n, 3)."""
+    """Return a list with the impulses (d,) of each block, taken from the impulses p (n,) or (n, 3) of all blocks."""
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
@@ -186,8 +189,8 @@ class Tolerance(NamedTuple):
 def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tolerance:
     """Return the convergence tolerance of the impulse solver at velocities v (nv,): a fraction of the row speeds.
 
-    The fraction is `settled`. The speeds are those along the rows of each block, plus those that impulses of other
-    blocks may cause there. `known` are all blocks with their factors.
+    The fraction is `settled`. The speeds of a block are the speeds along its rows, plus the speeds that impulses of
+    other blocks may cause along these rows. `known` are all blocks with their factors.
     """
     blocks = [one.block for one in known]
     seen = [largest(row_speeds(one, v)) for one in blocks]
@@ -205,7 +208,7 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tol
 
 
 def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
-    """Return, for each constraint block, the largest speed that the impulses of all others may cause in it.
+    """Return, for each block, the largest speed along its rows that the impulses of all other blocks may cause.
 
     An impulse acts on a block directly, or through further blocks. Effects between two blocks that both have
     `same_units` are left out. `known` are all blocks with their factors, and v (nv,) the velocities.
@@ -224,10 +227,11 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
 
 
 class StickingElimination:
-    """Blocks of constraint rows whose inverse effective masses treat sticking clutches and brakes as rigid connections.
+    """Inverse effective masses of blocks of constraint rows that treat sticking clutches and brakes as rigid
+    connections.
 
-    A change of another block's impulse then changes the impulses of the sticking rows too, so that they continue to
-    stick. Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
+    When the impulse of a block changes, the impulses of the sticking rows then change too, so that these rows continue
+    to stick. Without this elimination, clutches between heavy bodies that rest on contacts need very many iterations.
     """
 
     def __init__(self, known: Sequence[FactoredBlock]):
@@ -258,8 +262,9 @@ def solve_impulses(
     """Return the impulses that satisfy the complementarity conditions of all blocks, and the velocities after them.
 
     v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
-    used only if it is better than zero. If the solution is not `needed`, the solver stops after one iteration. A box,
-    if there is one, must be the first block. `settled` is the convergence tolerance, relative to the row speeds.
+    used only if its residual is smaller than that of zero impulses. If the solution is not `needed`, the solver stops
+    after one iteration. A box, if there is one, must be the first block. `settled` is the convergence tolerance,
+    relative to the row speeds.
     """
     known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
@@ -307,9 +312,9 @@ def solve_impulses(
 
 
 def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
-    """Return the first guess (n,) of the impulses of all blocks: those of the last step where they are known.
+    """Return the first guess (n,) of the impulses of all blocks: the impulses of the last step if they are stored.
 
-    Blocks without impulses of the last step are solved one by one. `pushed` returns the velocities (nv,) for given
+    Blocks without stored impulses are solved one after the other. `pushed` returns the velocities (nv,) for given
     impulses. `known` are all blocks with their factors, and p are the impulses of each block from the last step.
     """
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
@@ -320,11 +325,11 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
 
 
 def improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
-    """Improve the impulses of block k in the list p, with the other blocks fixed; return the velocities (nv,) after it.
+    """Improve the impulses of block k in the list p, with the other blocks fixed; return the velocities (nv,)
+    afterwards.
 
-    The impulses of eliminated sticking rows, in p[0], change with those of the block. `one` is block k with its
-    factors, `speeds` (nv,) are the velocities before the improvement, and `caution` is the argument of
-    `Block.improved`.
+    The impulses of the eliminated sticking rows, p[0], change too. `one` is block k with its factors, `speeds` (nv,)
+    are the velocities before the improvement, and `caution` is the argument of `Block.improved`.
     """
     block = one.block
     better = block.improved(one.G, one.factors, p[k], row_speeds(block, speeds), block.limit(p), caution)

@@ -1,8 +1,8 @@
 """Dynamics with loops, clutches and brakes (S2, 17 to 20): closure errors, constraint rows, forces and projection.
 
 A loop connects a frame A on one body with a frame B on another. Its constraint rows are wrenches C on B. In tree
-coordinates their rate is J v; J^T are the joint forces of these wrenches and of the opposite wrenches on A. The
-equations of motion are
+coordinates their rates are J v; the columns of J^T are the joint forces of these wrenches and of the opposite wrenches
+on A. The equations of motion are
 
     M a + bias = tau + J^T lambda        J a + gamma = 0
 
@@ -91,7 +91,7 @@ def constraint(mechanism: Mechanism, q: Array) -> Array:
 
 
 def errors(loops: list[LoopState]) -> Array:
-    """Return the closure errors (nc,) [m or rad] of all loops in order."""
+    """Return the closure errors (nc,) [m or rad] of the given loops, in their order."""
     return np.array([e for one in loops for e in one.errors])
 
 
@@ -152,7 +152,9 @@ def all_rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopStat
 
 
 def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
-    """Return values (nh,) of all constraint rows: the given values (nc,) of loops, zeros for clutches and brakes."""
+    """Return an array (nh,) for all constraint rows: the given `values` (nc,) of loops, then zeros for clutches and
+    brakes.
+    """
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
@@ -172,9 +174,9 @@ def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
 
 
 def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
-    """Return, for each of the two bodies of a loop, its number and the wrenches of the loop's rows on it.
+    """Return the wrenches of the rows of a loop on its two bodies: for each body, its number and the wrenches (6, k).
 
-    The wrenches are in the frame of the body. `one` is the loop in one position.
+    The wrenches are in the frame of the body. `one` is the state of the loop.
     """
     at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
@@ -217,10 +219,11 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
 
 
 class ActiveConstraints(NamedTuple):
-    """Constraints at one position: loop closure errors, a function for row rates, and one for the response to impulses.
+    """Constraints of a mechanism at one position: closure errors of loops, row rates, and the response to impulses.
 
-    `errors` (nh,) [m or rad] are zero for clutches and brakes; `rates(v)` returns J v (nh,). `push(target)` returns the
-    velocities (nv,) with J v = target and the smallest kinetic energy, and the impulses (nh,) that cause them.
+    `errors` (nh,) [m or rad] has one entry for each constraint row; the entries of clutches and brakes are zero.
+    `rates(v)` returns the row rates J v (nh,). `push(target)` returns the velocities (nv,) with J v = target and the
+    smallest kinetic energy, and the impulses (nh,) that cause these velocities.
     """
 
     errors: Array
@@ -285,9 +288,10 @@ def no_constraints(mechanism: Mechanism) -> ActiveConstraints:
 
 
 class Reactions(NamedTuple):
-    """Reaction wrenches [N, N m] of loops: the sum on each body (nbodies, 6), and that through each loop (nloops, 6).
+    """Reaction wrenches [N, N m] of loops.
 
-    The wrenches on bodies are in the bodies' frames; the wrenches through loops act on body b, in b's frame.
+    `on_bodies` (nbodies, 6) is the sum of the loop wrenches on each body, in the body's frame. `through_loops` (nloops,
+    6) is the wrench of each loop on its body b, in the frame of b.
     """
 
     on_bodies: Array
@@ -329,9 +333,9 @@ def project_state(
 ) -> Projection:
     """Project coordinates (nq,) and velocities (nv,) onto the constraints, in the metric of kinetic energy.
 
-    The function makes `iterations` Newton iterations, which suffice for small errors, such as those of an integration
-    step. Impulses along the rows first correct the positions, then remove the velocities that violate the constraints.
-    `constraints_at` returns the constraints of a mechanism at a position.
+    The errors must be small, such as those of one integration step, because the number of Newton iterations is fixed:
+    `iterations`. Impulses along the rows first correct the positions, then remove the velocities that violate the
+    constraints. `constraints_at` returns the constraints of a mechanism at a position.
     """
     q, moved = project_positions(mechanism, q, constraints_at, iterations)
     loops = constraints_at(mechanism, q)
@@ -368,8 +372,8 @@ def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
 def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
     """Return the smallest x (nc,) with N x = r (nc,), if a solution exists, for a matrix N (nc, nc) of any rank.
 
-    N must be symmetric and positive semidefinite. If it is not `symmetric`, because of friction or because its rows
-    belong to two positions, the result is the damped least-squares solution.
+    N must be symmetric and positive semidefinite. Pass symmetric=False if N is not symmetric, because of friction or
+    because its rows belong to two positions; the result is then the damped least-squares solution.
     """
     if not symmetric:
         return least_squares_factors(N).solve(r)

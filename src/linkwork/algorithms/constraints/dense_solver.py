@@ -21,8 +21,8 @@ from linkwork.spatial.scalar import Array
 class DenseConstraints:
     """Constraint rows J (k, nv) and their `response` (nv, k): velocity changes due to unit impulses along the rows.
 
-    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix, or the impulses act
-    along the rows of another position.
+    `symmetric` is whether the matrix product of J and `response` is symmetric. It is not symmetric if friction or
+    controllers are part of the mass matrix, or if the impulses act along the rows of another position.
     """
 
     J: Array
@@ -32,7 +32,8 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Return the constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
+        """Return the constraints with rows J (k, nv); `solve` is a function that maps impulses (nv, k) to velocity
+        changes (nv, k).
 
         `symmetric` is true if the matrix that `solve` inverts is symmetric.
         """
@@ -42,7 +43,7 @@ class DenseConstraints:
     def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
         """Return constraints whose impulses act along the rows `first` and change the rates of the rows `second`.
 
-        Both are (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
+        Both matrices are (k, nv). `solve` is a function that maps impulses (nv, k) to velocity changes (nv, k).
         """
         return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 

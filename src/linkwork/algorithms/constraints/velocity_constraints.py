@@ -25,7 +25,7 @@ def velocity_row_matrix(mechanism: Mechanism) -> Array:
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
     """Return the coefficients (nv,) of the velocity constraint `velocity_row`.
 
-    The constraint is a weighted sum of joint velocities that must be zero.
+    The constraint requires that the sum of coefficients times joint velocities is zero.
     """
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
@@ -34,7 +34,10 @@ def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
 
 
 class Path(NamedTuple):
-    """The joints that a constraint with `size` rows acts on, and the number `top` of the body inboard of them all."""
+    """The joints on which a constraint with `size` rows acts.
+
+    `top` is the number of the outermost body that is inboard of all these joints.
+    """
 
     size: int
     joints: tuple[Joint, ...]
@@ -51,7 +54,7 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield, for each rotor that turns with several joints, the path of these joints."""
+    """Yield the path of each rotor that turns with several joints: these joints and the joints inboard of them."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 

@@ -1,8 +1,8 @@
 """Loops cut open at their loop joints: the wrenches at the cuts, and the accelerations at which the loops stay closed.
 
-S1 treats chains that touch the environment, whose forces are unknown. Here every loop is cut in its joint: both sides
-of the cut touch an environment, which is the other side. Mimic joints, clutches and brakes are constraint rows too;
-their multipliers act as actuators.
+S1 treats chains that touch an environment, which exerts unknown forces on them. Here every loop is cut at its loop
+joint, and each side of the cut is the environment of the other side. Mimic joints, clutches and brakes are constraint
+rows too; their multipliers act as actuators.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class CutLoop(NamedTuple):
 
     Multipliers (k,) give the wrench `wrenches` (6, k) times multipliers plus `constant` (6,) [N, N m] on the second
     body at `to`, with friction. `rubbing` (6, k) is the part of `wrenches` that is friction; `constant` is friction.
-    `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. Closed loops satisfy
-    J a + bias = 0, J (k, nv), bias (k,).
+    `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. The accelerations a (nv,)
+    of closed loops satisfy J a + bias = 0 with J (k, nv) and bias (k,).
     """
 
     name: str
@@ -59,9 +59,11 @@ def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: Li
 
 
 def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
-    """Yield the wrenches in the cuts of loops: on the second body, and the opposite wrench on the first.
+    """Yield the wrenches at the cuts of loops: the wrench on the second body, and the opposite wrench on the first
+    body.
 
-    The ground needs no opposite wrench: every chain that touches it has its own force of the ground.
+    No wrench on the world is yielded, because each chain that touches the ground has its own unknown ground force.
+    `columns` are the column numbers of the unknowns.
     """
     start = columns.loops.start
     for one in loops:
@@ -73,10 +75,10 @@ def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
 
 
 class ConstraintRows(NamedTuple):
-    """All constraint rows of a tree: accelerations satisfy J a + bias = 0, J (n, nv), bias (n,).
+    """All constraint rows of a tree: the accelerations a (nv,) satisfy J a + bias = 0 with J (n, nv) and bias (n,).
 
     The rows belong to mimic joints, loops, and clutches, brakes and other velocity constraints. `loops` selects the
-    rows of loops; the multipliers of the others are joint forces J^T times multipliers.
+    rows of loops. The multipliers of all other rows act as joint forces: J^T times the multipliers.
     """
 
     J: Array
@@ -85,7 +87,10 @@ class ConstraintRows(NamedTuple):
 
 
 def constraint_rows(mechanism: Mechanism, loops: Sequence[CutLoop]) -> ConstraintRows:
-    """Return the constraint rows of a mechanism with respect to all joints of its tree."""
+    """Return the constraint rows of a mechanism with respect to the velocities of all joints of its tree.
+
+    `loops` are the cut loops.
+    """
     tree = mechanism.tree
     mimics = np.zeros((len(mechanism.mimics), tree.nv))
     for row, mimic in zip(mimics, mechanism.mimics, strict=True):

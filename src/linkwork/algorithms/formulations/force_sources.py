@@ -1,8 +1,8 @@
 """Forces and torques of all sources in their natural coordinate systems (S1 section 3).
 
 Every source is a six-vector that is linear in the unknowns of the dynamics: joint accelerations, joint forces, forces
-of the ground and multipliers of loops. Its natural frame makes it simple: inertial forces act at the centre of mass in
-principal axes, weights at the centre of mass in world axes, actuators at joints.
+of the ground and multipliers of loops. In its natural frame the six-vector has a simple form: inertial forces act at
+the centre of mass in principal axes, weights at the centre of mass in world axes, actuators at joints.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from linkwork.spatial.scalar import Array, cross
 class Columns(NamedTuple):
     """Column numbers of the unknowns in the balance equations.
 
-    Accelerations, joint forces, ground forces, loop multipliers, and the constant terms.
+    `a` are the columns of the joint accelerations, `tau` of the joint forces, `ground` of the ground forces, `loops` of
+    the loop multipliers, and `one` is the column of the constant terms.
     """
 
     a: slice
@@ -41,11 +42,10 @@ class Columns(NamedTuple):
         return Columns(slice(0, nv), slice(nv, ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3]), ends[3])
 
     def affine(self, linear: Mapping[int, Array], constant: Array) -> Array:
-        """Return a six-vector as an affine function (6, n) of all n unknowns.
+        """Return the coefficients (6, n) of a six-vector that is an affine function of the n unknowns.
 
-        `linear` maps the first of k columns to a matrix (6, k).
-
-        `constant` (6,) is the part that does not depend on the unknowns.
+        `linear` maps the number of the first of k columns to the coefficients (6, k) in these columns. `constant` (6,)
+        is the constant part of the six-vector.
         """
         found = np.zeros((6, self.one + 1))
         for start, block in linear.items():
@@ -58,8 +58,8 @@ class Source(NamedTuple):
     """A force/torque source: kind, number of its body, pose of its natural frame in the body, and its six-vector.
 
     The kind is "inertial", "gravity", "actuation" or "environment". `force` (6, n) [N, N m] multiplies the unknowns of
-    `Columns`. The number of the ground is that of `Chains`. `joint` is the number of the outboard body of the joint
-    whose actuator or rotor exerts the force, else 0.
+    `Columns`. The ground has the negative number that `Chains` defines. `joint` is the number of the outboard body of
+    the joint whose actuator or rotor exerts the force, else 0.
     """
 
     kind: str
@@ -117,9 +117,10 @@ def joint_sources(
 
 
 def environment(mechanism: Mechanism, wrenches: Array, columns: Columns) -> Iterator[Source]:
-    """Yield the external wrench on every body, and the force on the ground at the place of each root joint.
+    """Yield the external wrench on every body, and the unknown force on the ground at each root joint.
 
-    `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames; the forces on the ground are unknown.
+    `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames. `motions` are the motions of the bodies' frames, and
+    `columns` the column numbers of the unknowns.
     """
     for body, wrench in zip(mechanism.bodies[1:], wrenches, strict=True):
         yield Source("environment", body.index, Transform.identity(), columns.affine({}, wrench))

@@ -1,4 +1,6 @@
-"""Power of linear friction: friction whose coupling does not fit its slip direction or load would create energy."""
+"""Power of dry friction in a solution: a positive power shows that a coupling does not fit the slip direction or
+load.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ ROUND_OFF = 1e-9  # positive friction power that counts as zero, relative to lar
 
 
 class FrictionPower(NamedTuple):
-    """Power [W] of the friction in one joint or loop, and its scale [W]: largest load times coupling times speed.
+    """Power [W] of the friction in one joint or loop, and its scale [W], the product of the largest load, coupling and
+    speed.
 
     `place` is "joint" or "loop" with the name.
     """
@@ -59,8 +62,9 @@ def _loop_powers(equations: Propagation, multipliers: Array) -> Iterator[Frictio
 def require_dissipation(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> None:
     """Raise a LinkworkError that names all joints and loops whose friction has a positive power.
 
-    See `friction_powers` for the arguments. The coupling then belongs to another direction of slip or of the load; or
-    no solution with slip in this direction exists, because the friction is above the limit at which the joint jams.
+    See `friction_powers` for the arguments. A positive power has one of two reasons: the coupling was given for another
+    direction of slip or of the load, or the friction is above the limit at which the joint jams, so that no solution
+    with this slip exists.
     """
     found = friction_powers(equations, forces, reactions, multipliers)
     creating = [one for one in found if one.power > ROUND_OFF * one.scale]

@@ -46,7 +46,10 @@ class FrameMotion(NamedTuple):
 
 
 def body_motions(mechanism: Mechanism, q: Array, v: Array) -> list[FrameMotion]:
-    """Return the motions of the frames of all bodies by number, the world first, from those of the joints."""
+    """Return the motions of the frames of all bodies by body number, computed from the coordinates and velocities.
+
+    Entry 0 is the world.
+    """
     rest = FrameMotion(Transform.identity(), np.zeros(6), np.zeros((6, mechanism.nv)), np.zeros(6))
     motions = [rest]
     for j in outward(mechanism):
@@ -59,9 +62,9 @@ def body_motions(mechanism: Mechanism, q: Array, v: Array) -> list[FrameMotion]:
 
 
 def relative_acceleration(a: FrameMotion, b: FrameMotion) -> tuple[Transform, Array, Array, Array]:
-    """Return the pose of frame b in frame a, and the velocity u (6,) and acceleration of b relative to a.
+    """Return pose X, velocity u (6,), and acceleration J and bias, of frame b relative to frame a.
 
-    The acceleration is J a + bias, J (6, nv), bias (6,): the rate of u, which is in the axes of b.
+    The relative acceleration is J a + bias with J (6, nv) and bias (6,): it is the rate of u. All are in the axes of b.
     """
     X = a.X.inverse() @ b.X
     u = b.v - link_jacobian(X) @ a.v

@@ -93,11 +93,12 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """Return the matrix T (k, k) and the drift (k,) that convert velocities of free bases from body to inertial axes.
+    """Return the matrix T (k, k) and the drift (k,) that convert base velocities from the axes of the base to inertial
+    axes.
 
     `rate` (k,) has the linear velocity v of each free base in the base frame. The converted velocities alpha' = T rate
-    have R' = C v, the same velocity in inertial axes, in place of v; C is the rotation of the base, from `poses`. The
-    time derivative alpha'' is T rate' + drift, because R'' = C (v' + omega x v).
+    have R' = C v in place of v, with the rotation C of the base, taken from `poses`. The time derivative alpha'' is T
+    rate' + drift, because R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

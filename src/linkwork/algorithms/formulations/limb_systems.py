@@ -32,7 +32,8 @@ class LimbSystem:
     from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: for each
     limb the matrix D of equation (17). `D1`: the matrix by which limbs share bases, equation (36). `D2`: the matrix by
     which limbs share joints, equation (40). `D3` (nv, k): the matrix that locks and couples joints. `velocity_map` (nv,
-    k): v = velocity_map alpha'. `bases`: each free body, with the first of its six columns.
+    k): v = velocity_map alpha'. `bases`: for each base on a free joint, its body number and the number of the first of
+    its six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]
@@ -71,16 +72,18 @@ def limb_system(
 ) -> LimbSystem:
     """Return the limbs of a mechanism, one for each outermost body, in the order of these bodies.
 
-    `couplings` maps each motor to the joints it drives, with ratios; `locked` names joints. `measured_from` maps a
-    joint to a body inboard of its parent, where its motor is mounted: the joint's coordinate is then the rotation
-    relative to that body, as in equation (29). All joints between them must have parallel axes. Clutches and brakes of
-    the mechanism are ignored.
+    `couplings` maps each motor to the joints that it drives, with their ratios; `locked` has the names of locked
+    joints. `measured_from` maps a joint to a body inboard of its parent, where its motor is mounted: the joint's
+    coordinate is then the rotation relative to that body, as in equation (29). All joints between this body and the
+    joint must have parallel axes. Clutches and brakes of the mechanism are ignored.
     """
     reason = why_not(mechanism)
     if reason:
         raise LinkworkError(f"{mechanism.name!r} cannot be represented by limbs: {reason}")
     if mechanism.tree is not mechanism:
-        raise LinkworkError(f"{mechanism.name!r} has mimic joints; use its .tree, and describe them by couplings")
+        raise LinkworkError(
+            f"{mechanism.name!r} has mimic joints; use mechanism.tree, and describe the mimic joints by couplings"
+        )
     driven = [name for ratios in (couplings or {}).values() for name in ratios]
     for name in (*driven, *locked, *(measured_from or {})):
         if isinstance(mechanism.joints[name].kind, Free):
@@ -137,7 +140,8 @@ def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) ->
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """Return a row (nv,) such that row v is the rate [rad/s] at which the parent of `joint` rotates relative to `body`.
+    """Return the row (nv,) whose product with v is the rate [rad/s] at which the parent of `joint` rotates relative to
+    `body`.
 
     The rotation is about the axis of `joint`.
     """
@@ -167,7 +171,8 @@ def _axis(joint: Joint) -> Array:
 
 
 def _turns(joints: Sequence[Joint]) -> Array:
-    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies, equations (14) and (17).
+    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies with the given revolute joints, equations (14),
+    (17).
 
     The matrix maps the velocities R' and omega of the freely moving base and the rates of the n - 1 revolute joints to
     R' and the relative angular velocities Omega of all bodies.
@@ -197,8 +202,8 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
     """Return the matrix D2, by which a joint that several limbs share has only one coordinate; equation (40).
 
-    The coordinates are in the order of the tree's velocities. `limbs` has base and joints of each limb, `bases` the
-    free joints.
+    The coordinates are in the order of the tree's velocities. `limbs` has the base's body number and the joints of each
+    limb, `bases` the free joints.
     """
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)

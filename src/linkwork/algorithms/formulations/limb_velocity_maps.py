@@ -21,8 +21,8 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
     C (n, 3, 3) are the rotations from the frames to the inertial frame.
 
     `measured_from` gives for every frame the index of the frame from which its rotation is measured, -1 for the base.
-    The default is the previous frame, as in equation (11). A frame further inboard leaves a column empty below the
-    diagonal, as in equation (29).
+    The default is the previous frame, as in equation (11). If a rotation is measured from a frame further inboard,
+    entries below the diagonal are zero, as in equation (29).
     """
     measured_from = range(-1, len(C) - 1) if measured_from is None else measured_from
     rows = []
@@ -46,7 +46,8 @@ def with_base_position(matrix: Array) -> Array:
 def true_to_relative(blocks: Sequence[Array]) -> Array:
     """Return D (3n, k), which maps true coordinate rates to relative angular velocities of n frames; equation (14).
 
-    D is block-diagonal: blocks[j] (3, k_j) has the rotations that joint j allows, in the frame of its outer body.
+    D is block-diagonal: blocks[j] (3, k_j) has the axes of the rotations that joint j allows, in the frame of its outer
+    body.
     """
     return block_diagonal(blocks)
 
@@ -66,10 +67,10 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
     """Return the matrix D (k, k') that maps the free coordinates of a constrained mechanism to all its k coordinates.
 
-    `names` are the names of the k coordinates. Locked coordinates have no column, equation (26). Coupled coordinates
-    share the column of the first of them, with the ratios of their motor, equations (27) and (28). Reversing the motor
-    by its clutch changes the signs. `couplings` maps each motor to the coordinates it drives, with ratios; `locked`
-    names coordinates.
+    `names` are the names of the k coordinates. A locked coordinate has no column in D, equation (26). Coupled
+    coordinates share one column, with the ratios of their motor as entries, equations (27) and (28). Reversing the
+    motor by its clutch changes the signs. `couplings` maps each motor to the coordinates that it drives, with their
+    ratios; `locked` has the names of locked coordinates.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():
@@ -80,7 +81,9 @@ def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float
                     f"the two couplings"
                 )
             if name in locked:
-                raise LinkworkError(f"coupling {motor!r}: {name!r} is locked; remove it here, or unlock it")
+                raise LinkworkError(
+                    f"coupling {motor!r}: {name!r} is locked; remove it from the coupling, or unlock it"
+                )
             if not (np.isfinite(ratio) and ratio != 0.0):
                 raise LinkworkError(f"coupling {motor!r}: the ratio of {name!r} must be finite and not 0; got {ratio}")
             owner[name] = motor

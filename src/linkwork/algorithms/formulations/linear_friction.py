@@ -1,4 +1,4 @@
-"""Dry friction of joints as a coupling: friction forces that are linear in the load, for given directions of slip."""
+"""Dry friction of joints for given directions of slip: friction forces that are linear functions of the load."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class LinearFriction:
     """Dry friction of joints for given directions of slip: linear in the load, plus a constant.
 
     `coupling` (d, 6) by joint name: the friction forces [N m, N] along the d freedoms of a joint are `coupling` times
-    the reaction wrench of the parent on the child, in the child's frame. The part of this wrench along the freedoms is
-    no load: r and r + T x give the same friction, with the directions T of `actuator_directions`. `constant` (d,) by
-    joint name is added to the friction forces. `loops` has the friction of loop joints by name.
+    the reaction wrench of the parent on the child, in the child's frame. The components of this wrench along the
+    freedoms do not count as load: the wrenches r and r + T x give the same friction, with the directions T of
+    `actuator_directions`. `constant` (d,) by joint name is added to the friction forces. `loops` has the friction of
+    loop joints by name.
     """
 
     coupling: Mapping[str, Array] = field(default_factory=dict)
@@ -74,7 +75,7 @@ NO_FRICTION = LinearFriction()
 
 
 def _checked(what: str, array: Array, shape: tuple[int, ...]) -> Array:
-    """Return `array` as floats; raise a ShapeError that says `what` it is unless it has the given shape."""
+    """Return `array` as floats; raise a ShapeError that calls the array `what` if it does not have the given shape."""
     found = np.asarray(array, dtype=float)
     if found.shape != shape:
         raise ShapeError(f"the {what} has shape {found.shape}, expected {shape}")
@@ -83,7 +84,7 @@ def _checked(what: str, array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _require(what: str, named: Iterable[str], known: Iterable[str]) -> None:
-    """Raise a NameNotFound error if `named` has a name that `known` has not; `what` says what the names belong to."""
+    """Raise a NameNotFound error if a name in `named` is not in `known`; `what` says which things have these names."""
     for name in named:
         if name not in known:
             raise unknown_name(what, name, known)

@@ -1,7 +1,8 @@
 """Factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
 
 All bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). The paper adds gravity to the
-external forces. Here gravity is an acceleration -g of the world, which enters a at the bodies connected to the world.
+external forces. Here gravity is an acceleration -g of the world, which is part of the entries of a for bodies connected
+to the world.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class Factorization(NamedTuple):
     """Matrices of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
 
     The twists of all bodies are V = phi H v, the wrenches through their joints F = phi^T (M^b dV/dt + b), and the joint
-    forces tau = H^T F. `a` are velocity-dependent accelerations with gravity, `b` gyroscopic minus external wrenches.
+    forces tau = H^T F. `a` (6n,) are the velocity-dependent accelerations with gravity, `b` (6n,) the gyroscopic minus
+    the external wrenches. A (6n, 6n) maps motions from each body to the next body outboard, and phi = (1 - A)^-1.
     """
 
     A: Array

@@ -2,8 +2,8 @@
 
 All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their own
 frames, as in the paper, but a_i is the rate of the body twist. Equation (1) uses the inertial acceleration of the
-frame's origin, larger by w x v; this moves that term from k to a and xi. There are two extensions: joints of any kind,
-and the rotors represented by `armature`.
+frame's origin instead, which is larger by w x v; this term is part of k here, and of a and xi in the paper. There are
+two extensions: joints of any kind, and the rotors represented by `armature`.
 
 The dense solutions check the other formulations. They work on floats only and cannot be traced.
 """
@@ -58,9 +58,9 @@ class NewtonEuler(NamedTuple):
 
     @property
     def Q_bar(self) -> Array:
-        """Global distribution matrix (6p, 6p - f), equation (15): it maps the reactions to wrenches on p bodies.
+        """Global distribution matrix (6p, 6p - f), equation (15).
 
-        It maps the generalized reactions to wrenches on the p bodies.
+        The matrix maps the generalized reactions to wrenches on the p bodies.
         """
         return self.E_C.T @ self.Q
 
@@ -148,7 +148,9 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def response(system: NewtonEuler, forces: Array) -> Array:
-    """Return the change (f, k) of the joint accelerations y'' due to additional joint forces (f, k), in k columns."""
+    """Return the change (f, k) of the joint accelerations y'' due to additional joint forces `forces` (f, k), by
+    columns.
+    """
     a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
     return system.T.T @ system.E_C @ a
 

@@ -28,13 +28,14 @@ SINGULAR = 1e-13  # smallest singular value of equations with unit rows and colu
 
 
 class Solution(NamedTuple):
-    """A solution of the equations: accelerations `a` and joint forces `tau` (nv,) of the independent joints.
+    """A solution of the equations of motion: accelerations `a` (nv,) and joint forces `tau` (nv,) of the independent
+    joints.
 
     `ground` (ntrees, 6) [N, N m] are the forces on the ground, at the place of each root joint. `reactions` (njoints +
     nloops, 6) are the wrenches through joints and loops: of the parent on the child in the child's frame, of a loop on
-    its second body in the frame of this body or welded part. `multipliers` (n,) are those of mimic joints, loops, and
-    clutches, brakes and other velocity constraints. `friction` (tree.nv,) [N m, N] are the friction forces along the
-    freedoms of all joints of the tree.
+    its second body, in the frame of this body or welded part. `multipliers` (n,) are those of the constraint rows of
+    mimic joints, then of loops, then of clutches, brakes and other velocity constraints. `friction` (tree.nv,) [N m, N]
+    are the friction forces along the freedoms of all joints of the tree.
     """
 
     a: Array
@@ -56,8 +57,8 @@ def forward_dynamics(
 ) -> Solution:
     """Return accelerations and reactions for joint forces tau (nv,) [N m, N] and wrenches (nbodies, 6) on the bodies.
 
-    `main` names main bodies. Redundant constraint rows have the smallest multipliers; with friction, the accelerations
-    depend on this choice.
+    `main` has the names of main bodies of trees. If constraint rows are redundant, the multipliers of least norm are
+    chosen; with friction, the accelerations depend on this choice.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, rows, nv = equations.balances, equations.columns, equations.rows, equations.mechanism.nv
@@ -90,9 +91,10 @@ def inverse_dynamics(
     friction: LinearFriction = NO_FRICTION,
     main: Iterable[str] = (),
 ) -> Solution:
-    """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with open loops.
+    """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with all loops cut open.
 
-    `wrenches` (nbodies, 6) act on the bodies; `main` names main bodies. `actuator_forces` is for closed loops.
+    `wrenches` (nbodies, 6) act on the bodies; `main` has the names of main bodies of trees. For closed loops, use
+    `actuator_forces`.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
@@ -112,10 +114,11 @@ def actuator_forces(
 ) -> Solution:
     """Return forces of the actuated joints alone, and reactions, for accelerations a (nv,) that keep all loops closed.
 
-    A joint without actuator has no actuator force (S1 section 5). If the joints named `actuated` are more than the
-    motion needs, their forces have the smallest norm, and so have the multipliers of redundant constraint rows for
-    these forces. `wrenches` (nbodies, 6) act on the bodies. A LinkworkError is raised if the joints cannot produce the
-    motion. With friction and redundant rows, `forward_dynamics` may choose other multipliers and accelerations.
+    A joint without actuator has no actuator force (S1 section 5). `actuated` has the names of the actuated joints. If
+    more joints are actuated than the motion needs, the joint forces of least norm are chosen; then the multipliers of
+    least norm, if constraint rows are redundant. `wrenches` (nbodies, 6) act on the bodies. The function raises a
+    LinkworkError if these joints cannot produce the motion. With friction and redundant rows, `forward_dynamics` may
+    choose other multipliers and accelerations.
     """
     names = list(actuated)
     equations = propagation(mechanism, q, v, wrenches, friction)
@@ -150,20 +153,25 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) [rad/s^2, m/s^2] that joint forces (nv, k) [N m, N] add in a tree."""
+    """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a
+    tree.
+    """
     equations = propagation(mechanism, q, np.zeros(mechanism.nv))
     by_forces = equations.balances[:, equations.columns.tau] @ forces
     return _solved(equations, equations.columns.a, by_forces)[: mechanism.nv]
 
 
 def independent_velocities(mechanism: Mechanism) -> Array:
-    """Return the indices (nv,) of the velocities of independent joints, not mimic joints, in those of the tree."""
+    """Return the indices (nv,) of the velocities of independent joints among the velocities of all joints of the tree.
+
+    Independent joints are all joints except mimic joints.
+    """
     slices = [mechanism.tree.joints[joint.name].v for joint in mechanism.leaders]
     return np.concatenate([np.zeros(0, dtype=int), *(np.r_[one] for one in slices)])
 
 
 def row_forces(equations: Propagation) -> Array:
-    """Return the columns (k, n) of the multipliers of all n constraint rows (see `rows`) in the balance equations."""
+    """Return the columns (k, n) of the balance equations that belong to the multipliers of all n constraint rows."""
     B, columns, rows = equations.balances, equations.columns, equations.rows
     as_joint_forces = B[:, columns.tau] @ rows.J.T
     as_joint_forces[:, rows.loops] = B[:, columns.loops]
@@ -171,9 +179,9 @@ def row_forces(equations: Propagation) -> Array:
 
 
 def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
-    """Return the solution of the balance equations: the unknowns in the columns `unknown`, then ground forces.
+    """Return the solution of the balance equations: the unknowns of the columns `unknown`, then the ground forces.
 
-    `known` (k,) or (k, n) is the part of the equations that does not depend on them.
+    `known` (k,) or (k, n) is the part of the equations that does not depend on these unknowns.
     """
     B, ground = equations.balances, equations.columns.ground
     A = np.column_stack([B[:, unknown], B[:, ground]])
@@ -183,7 +191,9 @@ def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
 
 
 def _smallest_singular_value(A: Array) -> float:
-    """Return the smallest singular value of the matrix A (k, k), scaled to rows and columns of size 1."""
+    """Return the smallest singular value of the matrix A (k, k), whose rows and columns are first scaled to the largest
+    entry 1.
+    """
     rows = np.abs(A).max(axis=1, keepdims=True)
     by_rows = A / np.where(rows > 0.0, rows, 1.0)
     columns = np.abs(by_rows).max(axis=0)
@@ -198,9 +208,11 @@ def _no_unique_solution() -> LinkworkError:
 
 
 def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multipliers: Array) -> None:
-    """Raise a LinkworkError if the multipliers (n,) do not keep the loops closed: no multipliers do, with friction.
+    """Raise a LinkworkError if the loops do not stay closed: with friction, there may be no multipliers that keep them
+    so.
 
-    `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) those by unit multipliers.
+    `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) the accelerations due to unit multipliers,
+    and `multipliers` (n,) those of the solution.
     """
     parts = np.column_stack([rows.bias, rows.J * free, (rows.J @ by_rows) * multipliers])
     if (np.abs(parts.sum(axis=1)) > UNBALANCED * np.abs(parts).max()).any():
@@ -213,7 +225,10 @@ def _without(columns: Array) -> Array:
 
 
 def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
-    """Return the sums of squares (n, tree.nv) of the terms of all constraint row entries, to decide ranks."""
+    """Return the sums of squares (n, tree.nv) of the terms in the entries of all n constraint rows.
+
+    They decide ranks, see `constraint_ranks`. q (nq,) are the coordinates of the mechanism.
+    """
     (position,) = to_tree(mechanism, ("q",), (q,))
     mimics = equations.rows.J[: len(mechanism.mimics)]
     return np.concatenate([mimics**2, row_terms(equations.mechanism, position)])
@@ -222,7 +237,12 @@ def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
 def _solution(
     mechanism: Mechanism, equations: Propagation, a: Array, tau: Array, ground: Array, multipliers: Array
 ) -> Solution:
-    """Return the solution with accelerations a and joint forces tau (tree.nv,) of all joints, before multipliers."""
+    """Return the solution for given unknowns: accelerations a and joint forces tau (tree.nv,) of all joints of the
+    tree.
+
+    tau does not include the forces of the constraint rows. `ground` are the ground forces, and `multipliers` (n,) those
+    of all constraint rows.
+    """
     rows, own = equations.rows, independent_velocities(mechanism)
     acting = np.array(multipliers)
     acting[rows.loops] = 0.0

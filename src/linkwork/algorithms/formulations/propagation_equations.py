@@ -52,8 +52,8 @@ class Propagation:
 
     Rows of the equations multiply the values (n,) of the unknowns in `columns`; their product, a sum of forces or
     torques [N, N m], is zero. All joints of the tree are independent, with the velocities v (tree.nv,). `rows` are the
-    constraint rows of mimic joints, loops and switched elements; `constants` (tree.nv,) the constant friction forces of
-    all joints.
+    constraint rows of mimic joints, loops, clutches, brakes and other velocity constraints; `constants` (tree.nv,) the
+    constant friction forces of all joints.
     """
 
     mechanism: Mechanism
@@ -69,7 +69,9 @@ class Propagation:
 
     @cached_property
     def matrices(self) -> list[dict[tuple[int, int], Array]]:
-        """The propagation matrices of each tree by (Z, Y): from the frame of body Y to that of body Z."""
+        """The propagation matrices of each tree, by pairs of body numbers (Z, Y): from the frame of body Y to that of
+        Z.
+        """
         return [propagation_matrices(one, self.joints) for one in self.chains]
 
     @cached_property
@@ -83,9 +85,10 @@ class Propagation:
 
     @cached_property
     def collected(self) -> dict[int, Array]:
-        """The sum (6, n) of all forces on each body and on the bodies beyond it, by body number.
+        """The sum (6, n) of the forces on each body and on all bodies beyond it, seen from the main body, by body
+        number.
 
-        "Beyond" is seen from the main body of the tree.
+        The sum is in the frame of the body.
         """
         total: dict[int, Array] = {}
         for chains, P in zip(self.chains, self.matrices, strict=True):
@@ -97,7 +100,7 @@ class Propagation:
 
     @cached_property
     def primary(self) -> Array:
-        """The primary equations (1), six for each tree (6 trees, n): the sum of all forces at its main body."""
+        """The primary equations (1), six rows for each tree: the sum of all forces at the main body, (6 ntrees, n)."""
         mains = [chains.main for chains in self.chains]
         frames = [principal_frame(self.mechanism.bodies[main])[0].inverse() for main in mains]
         at_centres = [link_jacobian(X).T @ self.collected[main] for X, main in zip(frames, mains, strict=True)]
@@ -105,9 +108,9 @@ class Propagation:
 
     @cached_property
     def transmitted(self) -> dict[int, Array]:
-        """The forces (6, n) beyond each joint, which it transmits towards the main body, by its outboard body.
+        """The forces (6, n) that each joint transmits towards the main body, by the number of its outboard body.
 
-        They are in the frame of the outboard body.
+        They are the sum of all forces beyond the joint, in the frame of the outboard body.
         """
         return {
             joint.o: self.joints[joint.o].to_joint(joint.o == far) @ self.collected[far]
@@ -116,26 +119,31 @@ class Propagation:
 
     @property
     def _far_bodies(self) -> list[tuple[Joint, int]]:
-        """Each joint with the number of its body on the far side from the main body."""
+        """Each joint that is not at the ground, with the number of the body on its side away from the main body."""
         return [(chains.joint[far], far) for chains in self.chains for far in chains.order[1:]]
 
     def secondary(self, body: int) -> Array:
         """Return the secondary equations (2) (6, n) of the joint with the outboard body `body`, in its frame.
 
-        Their coefficients have the rank d, the number of the joint's freedoms: 6 - d equations are null.
+        Only d of the six equations are independent, where d is the number of the joint's freedoms.
         """
         joint = self.joints[body]
         return (np.eye(6) - joint.C @ joint.C_AB) @ self.transmitted[body]
 
     @cached_property
     def balances(self) -> Array:
-        """The primary equations of all trees, then the N_s independent secondary equations of all joints (k, n)."""
+        """All independent equations (k, n): the primary equations of all trees, then the secondary equations of all
+        joints.
+
+        Each joint has one secondary equation for each of its freedoms.
+        """
         return np.concatenate([self.primary, *(self.joints[body].S.T @ self.secondary(body) for body in self.joints)])
 
     def joint_wrenches(self, x: Array) -> Array:
         """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-        x (n,) are the values of all unknowns. The wrench has reaction, friction, joint force and rotor.
+        x (n,) are the values of all unknowns. The wrench is the sum of reaction, friction, joint force and the force of
+        the rotor.
         """
         through = {j.o: (-1.0 if j.o == far else 1.0) * self.transmitted[j.o] @ x for j, far in self._far_bodies}
         for one in self.sources:
@@ -144,9 +152,9 @@ class Propagation:
         return np.array([through[body] for body in self.joints]).reshape(-1, 6)
 
     def friction_forces(self, reactions: Array) -> Array:
-        """Return the friction forces (tree.nv,) [N m, N] along the freedoms of all joints for their reactions.
+        """Return the friction forces (tree.nv,) [N m, N] along the freedoms of all joints.
 
-        `reactions` (njoints, 6) are the wrenches of `joint_wrenches`.
+        `reactions` (njoints, 6) are the wrenches through the joints, from `joint_wrenches`.
         """
         loads = zip(self.joints.values(), reactions, strict=True)
         return np.concatenate([np.zeros(0), *(one.S.T @ (one.C @ load) for one, load in loads)]) + self.constants
@@ -154,8 +162,8 @@ class Propagation:
     def loop_wrenches(self, multipliers: Array) -> Array:
         """Return the wrench (nloops, 6) [N, N m] of each loop on its second body, with friction.
 
-        It is in the frame of this body or of the welded part that the loop names. `multipliers` (nc,) are those of all
-        loop rows.
+        The wrench is in the frame of this body, or of the welded part that the loop names. `multipliers` (nc,) are
+        those of all loop rows.
         """
         found, start = [], 0
         for one in self.loops:
@@ -176,7 +184,8 @@ def propagation(
 ) -> Propagation:
     """Return the equations of a mechanism at the state q (nq,), v (nv,), with wrenches (nbodies, 6) on the bodies.
 
-    `main` names the main bodies of trees; the solution does not depend on them.
+    `friction` is the dry friction of joints. `main` has the names of the main bodies of trees; the solution does not
+    depend on these.
     """
     friction.require_names(mechanism)
     tree, (q, v) = mechanism.tree, to_tree(mechanism, ("q", "v"), (q, v))

@@ -30,7 +30,7 @@ def link_jacobian(X: Transform) -> Array:
 def actuator_directions(S: Motion) -> Array:
     """Return the unit forces T (6, d) of a joint's actuators, with S^T T = 1, for its motion subspace S of d columns.
 
-    The actuators of a joint whose velocities are all rotations are pure torques, also those of a screw.
+    If all velocities of a joint are rotations, its actuators are pure torques; this includes screw joints.
     """
     turn = S.angular
     if np.linalg.matrix_rank(turn) == turn.shape[1]:
@@ -39,7 +39,9 @@ def actuator_directions(S: Motion) -> Array:
 
 
 def coupling_matrix(S: Array, T: Array, friction: Array) -> Array:
-    """Return the coupling matrix C (6, 6) of a joint in the frame of its outboard body: f_B = C f_A on the two bodies.
+    """Return the coupling matrix C (6, 6) of a joint, f_B = C f_A for the six-vectors on its two bodies A and B.
+
+    All matrices are in the frame of the outboard body.
 
     S (6, d) is the motion subspace and T (6, d) the directions of the actuators, with S^T T = 1. `friction` (d, 6)
     gives the friction along each freedom per unit of load. In the axes of a pin or a slider, C has ones on the diagonal
@@ -78,14 +80,17 @@ def inboard_number(joint: Joint) -> int:
 def all_chains(mechanism: Mechanism, main: Iterable[str] = ()) -> list[Chains]:
     """Return the chains of every tree of a mechanism, one for each joint to the world.
 
-    `main` names main bodies. The main body of a tree in which it names none is the body with the most joints and loops.
+    `main` has the names of main bodies, at most one for each tree. For other trees, the main body is the body with the
+    most joints and loops.
     """
     named = {mechanism.bodies.index_of(name) for name in main}
     return [_chains(mechanism, joint, named) for joint in outward(mechanism) if joint.i == WORLD]
 
 
 def _chains(mechanism: Mechanism, root: Joint, named: set[int]) -> Chains:
-    """Return the chains of the tree on the joint `root`; `named` has the numbers of the main bodies that are given."""
+    """Return the chains of the tree on the joint `root`; `named` has the numbers of the main bodies that the user
+    chose.
+    """
     joints = [j for j in outward(mechanism) if any(k is root for k in to_root(mechanism, j.o))]
     ends = [(inboard_number(j), j.o, j) for j in joints]
     meeting = [body for a, b, _ in ends for body in (a, b)]
@@ -105,7 +110,7 @@ def _chains(mechanism: Mechanism, root: Joint, named: set[int]) -> Chains:
 class JointMatrices(NamedTuple):
     """Matrices of one joint: motion subspace S (6, d), actuator directions T (6, d), coupling matrix C (6, 6).
 
-    They are in the frame of the outboard body, which has the pose X in the frame of the inboard body.
+    The matrices are in the frame of the outboard body, which has the pose X in the frame of the inboard body.
     """
 
     S: Array
@@ -121,14 +126,15 @@ class JointMatrices(NamedTuple):
     def to_joint(self, outboard: bool) -> Array:
         """Return the matrix (6, 6) that propagates forces from the frame of one body of the joint to the joint's frame.
 
-        `outboard` says on which side the body is. The joint's frame is that of the outboard body.
+        `outboard` is true for the outboard body, and false for the inboard body. The joint's frame is that of the
+        outboard body.
         """
         return np.eye(6) if outboard else link_jacobian(self.X.inverse()).T
 
     def to_near(self, outboard: bool) -> Array:
         """Return the matrix (6, 6) that propagates forces through the joint, from body frame to body frame.
 
-        `outboard` says whether the forces act on the outboard body.
+        `outboard` is true if the forces act on the outboard body, and false if they act on the inboard body.
         """
         return link_jacobian(self.X).T @ self.C if outboard else self.C @ self.to_joint(outboard)
 

@@ -73,8 +73,7 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
     """Return the equations of motion (1) of a limb in absolute quasicoordinates: M (R'', omega') + h = (F, moments).
 
     M is (3 + 3n, 3 + 3n), h (3 + 3n,). `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is
-    (3,) [m/s^2]. With a `drift` (3n,) [rad/s^2], the unknown is omega' - drift, and h contains the drift. `limb` is the
-    limb in its present position.
+    (3,) [m/s^2]. If `drift` (3n,) [rad/s^2] is given, the unknown is omega' - drift, and h contains the drift.
     """
     I_v, m, Phi, I = limb.I_v, limb.m_bar, limb.Phi, limb.I_star
     drift = np.zeros(len(omega)) if drift is None else drift
@@ -107,7 +106,7 @@ def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array |
     """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of equation (1), due to loads on the n frames.
 
     `forces` (n, 3) [N] act at the frames' origins. Forces and `torques` (n, 3) [N m] are given in the axes of the
-    frames. `limb` is the limb in its present position.
+    frames.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)

@@ -40,7 +40,8 @@ class Links(NamedTuple):
 class EquationsOfMotion(NamedTuple):
     """SpaceDyn's equations of motion H x'' + c = force, equation (3.18), and the relation of x to v and a.
 
-    x are SpaceDyn's coordinates: x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv), the others (nv,).
+    x are SpaceDyn's coordinates: x' = to_x v and x'' = to_x a + drift. H and to_x are (nv, nv); c, `force` and `drift`
+    are (nv,).
     """
 
     H: Array
@@ -151,7 +152,7 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the joint forces (nv,), and the force and moment (6,) [N, N m] that must act on the base.
+    """Return the joint forces (nv,) [N m, N], and the force and moment (6,) [N, N m] that must act on the base.
 
     See equations (3.30) to (3.39). The moment is about the base's centroid.
     """

@@ -13,9 +13,16 @@ import numpy as np
 
 from linkwork.algorithms.solid_contact.body_responses import BLOCK, BodyResponses
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
-from linkwork.spatial.row_arrays import RowArray, Selection, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Condition, Number, ldlt, lookup, lu, maximum, minimum, where
-from linkwork.spatial.traceable_loops import repeat
+from linkwork.spatial.row_arrays import (
+    RowArray,
+    Selection,
+    Selections,
+    row_array,
+    selected_rows,
+    selected_rows_of_groups,
+)
+from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, lookup, lu, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY_SIZE
 
 REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
@@ -23,14 +30,16 @@ REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, fo
 
 @dataclass(frozen=True, eq=False)
 class BodyEquations:
-    """Sparsity pattern of the equations of n bodies: which blocks are not zero.
+    """Equations of n bodies that touch each other: the inverse compliances, and which blocks are not zero.
 
-    `responses` are those of the bodies. `coupled` (one row for each pair of bodies) is 1 for blocks (i, j), i < j, that
-    are not zero. Blocks of bodies that do not move are never read.
+    `responses` are those of the bodies, and `inertias` the inverse compliances of the active ones (see
+    `body_inertias`). `later` has the selection, for each active body k, of the bodies j > k whose blocks (k, j) are not
+    zero: the elimination of body k changes their equations. Blocks of bodies that do not move are never read.
     """
 
     responses: BodyResponses
-    coupled: RowArray
+    inertias: RowArray
+    later: Selections
 
     @staticmethod
     def of(pairs: TouchingPairs) -> BodyEquations:
@@ -64,8 +73,10 @@ class BodyEquations:
         (coupled,) = pairs.selection.visit(mark, zero_rows(count * count, 1))
         if not responses.separate:
             (coupled,) = responses.active.visit(join, coupled)
-        (coupled,) = responses.active.visit(fill, coupled)
-        return BodyEquations(responses, coupled)
+        if count > 2:
+            (coupled,) = responses.active.visit(fill, coupled)
+        later = selected_rows_of_groups(coupled, count, responses.active)
+        return BodyEquations(responses, body_inertias(responses), later)
 
     @property
     def bodies(self) -> Selection:
@@ -77,29 +88,45 @@ class BodyEquations:
         """Number of bodies with solids."""
         return self.responses.bodies
 
-    def later(self, k: Number) -> Selection:
-        """Return the bodies with numbers above k whose equations the elimination of body k changes."""
-        return selected_rows(self.coupled, k * self.count, self.count)
-
-    def started(self, blocks: RowArray, inertias: RowArray) -> RowArray:
-        """Return `blocks` with the given `inertias` of bodies (see `body_inertias`), and zeros in all other blocks."""
+    def started(self, blocks: RowArray) -> RowArray:
+        """Return `blocks` with the inverse compliances of the bodies, and zeros in all other blocks."""
         responses, count, zero = self.responses, self.count, np.zeros(BLOCK * BLOCK)
 
         def beside(k: Number, i: Number) -> Array:
             if responses.separate:
                 return zero
-            return where(responses.together(k, i), inertias.at(k * count + i), zero)
+            return where(responses.together(k, i), self.inertias.at(k * count + i), zero)
 
         def start(k: Number, blocks: RowArray) -> tuple[RowArray]:
-            blocks = blocks.put(k * count + k, inertias.at(k if responses.separate else k * count + k))
+            blocks = blocks.put(k * count + k, self.inertias.at(k if responses.separate else k * count + k))
 
             def start_beside(i: Number, blocks: RowArray) -> tuple[RowArray]:
                 return (blocks.put(k * count + i, beside(k, i)).put(i * count + k, beside(i, k)),)
 
-            return self.later(k).visit(start_beside, blocks)
+            return self.later.of(k).visit(start_beside, blocks)
 
         (blocks,) = self.bodies.visit(start, blocks)
         return blocks
+
+    def with_pair(self, rows: tuple[Number, Number], S: Array, offset: Array, blocks: RowArray) -> RowArray:
+        """Return the blocks of the equations after adding the matrix S (6, 6) of a pair of bodies.
+
+        `rows` are those of the bodies A and B. S times a change of the relative velocity at the origin of A is the
+        change of the wrench on A there. `offset` (3,) [m] is the position of the origin of A relative to that of B.
+        """
+        count, (a, b) = self.count, rows
+
+        def added(i: Number, j: Number, more: Array, blocks: RowArray) -> RowArray:
+            place = i * count + j
+            return blocks.put(place, blocks.at(place) + more.reshape(-1))
+
+        def with_other(blocks: RowArray) -> tuple[tuple[RowArray], Condition]:
+            right, left = moved_right(S, offset), moved_right(S.T, offset).T
+            blocks = added(a, b, -right, added(b, a, -left, blocks))
+            return (added(b, b, moved_right(left, offset), blocks),), True
+
+        blocks = added(a, a, S, blocks)
+        return iterate(1, with_other, blocks, start=lookup(self.responses.mobile, b)[0] > 0.0)[0][0]
 
     def solve(self, blocks: RowArray, x: RowArray) -> RowArray:
         """Return the solution of the equations with the given blocks, one row (6,) per body; x is the right-hand side.
@@ -112,7 +139,7 @@ class BodyEquations:
             return blocks.at(i * count + j).reshape(BLOCK, BLOCK)
 
         def eliminate(k: Number, blocks: RowArray, x: RowArray) -> tuple[RowArray, RowArray]:
-            factors, later = lu(block(blocks, k, k)), self.later(k)
+            factors, later = lu(block(blocks, k, k)), self.later.of(k)
             solved = factors.solve(x.at(k))
 
             def solve_for(j: Number, blocks: RowArray) -> tuple[RowArray]:
@@ -134,12 +161,21 @@ class BodyEquations:
             return blocks, x.put(k, solved)
 
         def substitute(k: Number, found: RowArray) -> tuple[RowArray]:
-            (rest,) = self.later(k).visit(lambda j, rest: (rest - block(blocks, k, j) @ found.at(j),), x.at(k))
+            (rest,) = self.later.of(k).visit(lambda j, rest: (rest - block(blocks, k, j) @ found.at(j),), x.at(k))
             return (found.put(k, rest),)
 
         blocks, x = self.bodies.visit(eliminate, blocks, x)
         (found,) = self.bodies.visit(substitute, zero_rows(count, BLOCK), backward=True)
         return found
+
+
+def moved_right(S: Array, offset: Array) -> Array:
+    """Return the matrix S (n, 6), which is multiplied by velocities at a point, for velocities at another point.
+
+    `offset` (3,) [m] is the position of the old point relative to the new one.
+    """
+    turned = [row[3:] + cross(offset, row[:3]) for row in S]
+    return np.concatenate([S[:, :3], np.array(turned)], axis=1)
 
 
 def body_inertias(responses: BodyResponses) -> RowArray:

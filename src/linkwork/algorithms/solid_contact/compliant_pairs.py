@@ -1,14 +1,15 @@
 """Compliant contact between solids: spring and damper at each contact point, friction by an elastic-plastic spring.
 
-The normal force at each of up to four contact points is that of `compliant_contact`. Along the surface act a spring,
-which the slip of the point stretches by s, and a damper. The friction cone limits their force f,
+The normal force at each of up to four contact points is that of `compliant_contact`. Along the surface, a spring and a
+damper side by side are in series with a Coulomb slider. With the slip velocity u and the stretch s of the spring,
 
-    f = -(k s + c s')                if |f| <= mu N: the point sticks
-    f = mu N f / |f|, k s = -f - c s'         otherwise: it slides, and the spring follows
+    f = -(k s + c u),          s' = u                    if |f| <= mu N: the point sticks
+    f = -mu N (k s + c u) / |k s + c u|,  k s + c s' = -f      otherwise: it slides, and the spring relaxes
 
-with the static coefficient mu while the point sticks and the dynamic one while it slides. The stretch s is
-stored with the number of the contact point, not with a place on the surface: it does not change if the contact point
-moves over the two solids without slip.
+with the static coefficient mu while the point sticks and the dynamic one while it slides. The slider only dissipates
+energy, and the force is continuous if a point stops sliding. The stretch s is stored with the number of the contact
+point, in the axes of the second solid: it turns with this solid, and it does not change if the contact point moves over
+the two solids without slip.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
 from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, where
 from linkwork.spatial.traceable_loops import repeat
-from linkwork.tolerances import TINY
+from linkwork.tolerances import TINY, TINY_SIZE
 
 LINEAR = -1.0  # dissipation of a force law with a linear damper
 FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # the numbers of a `SolidLaw`
@@ -33,8 +34,8 @@ FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # the numbers of a `SolidLaw`
 class SolidMemory(NamedTuple):
     """Contact memory of all n solid pairs at the start of a step, at the time `since` [s].
 
-    `stored` (4n, 5) has a row for each contact point: state number, stretch (3,) [m] of the friction spring, and the
-    time [s] at which the state began.
+    `stored` (4n, 5) has a row for each contact point: state number, stretch (3,) [m] of the friction spring in the axes
+    of the second solid's body, and the time [s] at which the state began.
     """
 
     stored: Array
@@ -81,7 +82,8 @@ class CompliantSolids(SolidForces):
         found = []
         for point, distance, normal, row in zip(*patch, memory, strict=True):
             u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
-            found.append(point_force(force_law, row[0], row[1:4], distance, normal, u, self.elapsed))
+            stretch = B.pose.R @ row[1:4]
+            found.append(point_force(force_law, row[0], stretch, distance, normal, u, self.elapsed))
         return patch, found
 
     def stored(self, at: Number) -> Array:
@@ -94,8 +96,8 @@ class CompliantSolids(SolidForces):
 
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
             (old,), (_, found) = MEMORY.parts(self.memory.at(k)), self.points(k)
-            pairs = zip(found, old, strict=True)
-            new = [[one.number, *one.stretch, where(one.number == row[0], row[4], at)] for one, row in pairs]
+            pairs, R = zip(found, old, strict=True), self.motion(self.body_b, k).pose.R
+            new = [[one.number, *(R.T @ one.stretch), where(one.number == row[0], row[4], at)] for one, row in pairs]
             return (rows.put(k, MEMORY.row(new)),)
 
         (rows,) = repeat(self.count, apart, row_array(self.count, MEMORY.size))
@@ -109,22 +111,23 @@ def point_force(
     """Return state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
 
     u (3,) [m/s] is the relative velocity. `stretch` (3,) [m] is the stretch of the friction spring at the start of the
-    step, `elapsed` [s] ago, when the point was in state `number`.
+    step, `elapsed` [s] ago, when the point was in state `number`. The spring of a sliding point relaxes by an implicit
+    Euler step.
     """
     speed = dot(normal, u)
     slip = u - normal * speed
     pressed, energy = force_law.normal(distance, speed)
-    s = stretch + slip * elapsed
-    s = s - normal * dot(normal, s)
-    along = -(s * force_law.tangential_stiffness + slip * force_law.tangential_damping)
+    before = stretch - normal * dot(normal, stretch)
+    s, hard, drag = before + slip * elapsed, force_law.tangential_stiffness, force_law.tangential_damping
+    along = -(s * hard + slip * drag)
     size = np.sqrt(dot(along, along) + TINY)
     limit = where(number == SLIDING, force_law.friction[1], force_law.friction[0]) * pressed
     slides = size > limit
     along = where(slides, along * (force_law.friction[1] * pressed / size), along)
-    soft = where(force_law.tangential_stiffness > 0.0, force_law.tangential_stiffness, 1.0)
-    s = where(slides, -(along + slip * force_law.tangential_damping) / soft, s)
+    h = maximum(elapsed, TINY_SIZE)  # without damper, the spring relaxes at once
+    s = where(slides, (before * drag - along * h) / maximum(hard * h + drag, TINY), s)
     after = where(distance < 0.0, where(slides, SLIDING, STICKING), APART)
-    energy = energy + 0.5 * force_law.tangential_stiffness * dot(s, s)
+    energy = energy + 0.5 * hard * dot(s, s)
     return PointForce(after, normal * pressed + along, s, where(distance < 0.0, energy, 0.0), slip)
 
 

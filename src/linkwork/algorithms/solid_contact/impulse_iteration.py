@@ -6,15 +6,20 @@ already satisfy them.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
+from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
-from linkwork.algorithms.solid_contact.newton_iteration import ContactProblem, newton_impulses
+from linkwork.algorithms.solid_contact.newton_iteration import ContactProblem, Guess, Violation, newton_impulses
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
-from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, copied
-from linkwork.spatial.row_arrays import RowArray, row_array
+from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
+from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 SETTLED = 1e-12  # speed by which a pair may violate its conditions, relative to the largest speed of a point
@@ -23,6 +28,7 @@ ROUNDED = 1e-14  # the same, relative to the largest speed of a body
 
 def solve_pairs(
     pairs: TouchingPairs,
+    equations: BodyEquations,
     free: Array,
     guess: RowArray,
     settled: Number = SETTLED,
@@ -32,57 +38,68 @@ def solve_pairs(
 ) -> PairImpulses:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
-    `free` (nv,) are the velocities without impulses, and `guess` a first guess of the impulses, one row (12,) per pair.
-    It is used only if it is better than none. `others` are other constraints with bounded impulses, and `other_guess`
-    (n,) is a first guess of theirs. With `least_norm`, redundant points have the impulses of least norm.
+    `equations` are those of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess of the
+    impulses, one row (12,) per pair, which is overwritten. It is used only if it is better than none. `others` are
+    other constraints with bounded impulses, and `other_guess` (n,) is a first guess of theirs. With `least_norm`,
+    redundant points have the impulses of least norm.
     """
     others = OtherBlocks([]) if others is None else others
     q = np.zeros(0) if other_guess is None else other_guess
-    rows = pairs.responses.velocity_rows(free)
-    p = copied(pairs, guess, row_array(pairs.count, ROWS))
-    problem = ContactProblem(pairs, others, rows, [])
-    fastest, moving, drifting = _speeds(problem)
-    enough = maximum(fastest, others.fastest(free)) * settled + moving * ROUNDED + TINY_SIZE
+    problem = ContactProblem(pairs, equations, others, pairs.responses.velocity_rows(free), [])
+    wrenches, none, speeds = _look_at_guess(problem, guess)
+    enough = maximum(speeds.conditions, others.fastest(free)) * settled + speeds.bodies * ROUNDED + TINY_SIZE
     problem = problem._replace(scales=others.scales(free, pairs.weights, settled, enough))
-    _, left = problem.violation(p, q, problem.velocities(p, q))
-    start = ~(left <= enough)
-    better = where(left < _violation_without_impulses(problem), 1.0, 0.0)
-    (p,) = pairs.selection.visit(lambda k, p: (p.put(k, p.at(k) * better),), p)
-    p, q, found, iterations = newton_impulses(problem, p, q * better, enough, drifting, start)
-    left = where(start, found, left)
-    enough = where(left > enough, maximum(enough, drifting), enough)
+    none = none.joined(others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales))
+    v = problem.after(others.add_wrenches(q, wrenches))
+    first = _better_guess(problem, Guess(guess, q, v, problem.violation(guess, q, v)), none)
+    p, q, rows, left, iterations = newton_impulses(problem, first, enough, speeds.drifts)
+    enough = where(left > enough, maximum(enough, speeds.drifts), enough)
 
-    p = with_least_norm(pairs, p, problem.velocities(p, q), least_norm)
+    p = with_least_norm(pairs, p, rows, least_norm)
     v = pairs.responses.after_wrenches(free, problem.wrenches(p, q))
     return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0), q)
 
 
-def _speeds(problem: ContactProblem) -> tuple[Number, Number, Number]:
-    """Return the largest speeds [m/s] before impulses: in contact conditions, of bodies at points, and of drifts."""
+class _Speeds(NamedTuple):
+    """Largest speeds [m/s] before impulses: in contact conditions, of bodies at contact points, and of drifts."""
+
+    conditions: Number
+    bodies: Number
+    drifts: Number
+
+
+def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, Violation, _Speeds]:
+    """Return the wrenches of guessed impulses, and violation of pairs and largest speeds if all impulses are zero."""
     pairs = problem.pairs
 
-    def look(k: Number, fastest: Number, moved: Number, drifting: Number) -> tuple[Number, ...]:
-        frame, conditions = pairs.frame(k), pairs.pair_conditions(k)
+    def look(k: Number, wrenches: RowArray, *state: Number) -> tuple[Any, ...]:
+        fastest, moved, drifting = state[2:]
+        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
         *motion, speed = pairs.relative_velocity(k, frame, problem.free)
         drift = conditions.drift.reshape(ROWS)
-        fastest = maximum(fastest, _fastest(frame, conditions, frame.speeds(*motion) + drift))
-        return fastest, maximum(moved, speed), largest(np.array([drifting, *drift]))
+        u = frame.speeds(*motion) + drift
+        none = Violation(*state[:2]).joined(violations(frame, conditions, eases, np.zeros(ROWS), u))
+        speeds = maximum(fastest, _fastest(frame, conditions, u)), maximum(moved, speed)
+        wrenches = pairs.add_wrench(k, frame, guess.at(k), wrenches)
+        return wrenches, *none, *speeds, largest(np.array([drifting, *drift]))
 
-    return pairs.selection.visit(look, 0.0, 0.0, 0.0)
+    start = zero_rows(pairs.responses.bodies, BLOCK), 0.0, 0.0, 0.0, 0.0, 0.0
+    wrenches, squares, most, *speeds = pairs.selection.visit(look, *start)
+    return wrenches, Violation(squares, most), _Speeds(*speeds)
 
 
-def _violation_without_impulses(problem: ContactProblem) -> Number:
-    """Return the largest violation [m/s] of the contact conditions if all impulses are zero."""
-    pairs, others = problem.pairs, problem.others
+def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Guess:
+    """Return a guess, or zero impulses, whose violation is `none`, if this is smaller."""
+    pairs, bodies = problem.pairs, problem.pairs.responses.active
 
-    def look(k: Number, left: Number) -> tuple[Number]:
-        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
-        u = pairs.speeds(k, frame, problem.free) + conditions.drift.reshape(ROWS)
-        return (largest(np.array([left, *violations(frame, conditions, eases, np.zeros(ROWS), u)])),)
+    def reset(p: RowArray, others: Array, v: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:
+        (p,) = pairs.selection.visit(lambda k, p: (p.put(k, np.zeros(ROWS)),), p)
+        (v,) = bodies.visit(lambda b, v: (v.put(b, problem.free.at(b)),), v)
+        return (p, others * 0.0, v, *none), True
 
-    (left,) = pairs.selection.visit(look, 0.0)
-    none = others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales)
-    return largest(np.array([left, *none]))
+    worse = ~(guess.violation.largest < none.largest)
+    p, others, v, *violation = iterate(1, reset, *guess[:3], *guess.violation, start=worse)[0]
+    return Guess(p, others, v, Violation(*violation))
 
 
 def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:

@@ -27,7 +27,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import regularized
 from linkwork.algorithms.rigid_contact import RigidContact
-from linkwork.algorithms.solid_contact.body_equations import BodyEquations, body_inertias
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.linearized_contact import PointSlope, limited_to_cone, linearized
@@ -66,7 +66,7 @@ LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
 class _Newton(NamedTuple):
     """State of the Newton iteration: impulses `p` of the pairs and `others` (n,), and the velocities `v` after them.
 
-    `best` and `best_others` are the best impulses so far. For them, `merit` [m/s] is the root of the sum of the squared
+    `best` and `best_others` are the best impulses so far. For them, `merit` [m^2/s^2] is the sum of the squared
     violations of the contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current
     row of SCHEDULE. The other numbers belong to iterations that must reduce `merit`: the stiffness R, the number
     `failed` of such iterations in succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to
@@ -89,10 +89,12 @@ class _Newton(NamedTuple):
 class ContactProblem(NamedTuple):
     """Touching `pairs` and `others`, other blocks of constraint rows, whose impulses are to be found together.
 
-    `free` are the velocities of the bodies without impulses. The residuals of the blocks are multiplied by `scales`.
+    `equations` are those of the bodies, and `free` the velocities of the bodies without impulses. The residuals of the
+    blocks are multiplied by `scales`.
     """
 
     pairs: TouchingPairs
+    equations: BodyEquations
     others: OtherBlocks
     free: RowArray
     scales: Sequence[Number]
@@ -102,49 +104,71 @@ class ContactProblem(NamedTuple):
 
         They are written to the rows of `v` if it is given.
         """
+        return self.after(self.wrenches(p, others), v)
+
+    def after(self, wrenches: RowArray, v: RowArray | None = None) -> RowArray:
+        """Return the velocities of the bodies after `wrenches`, written to the rows of `v` if it is given."""
         responses = self.pairs.responses
         v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
-        return responses.changed(self.free, self.wrenches(p, others), v)
+        return responses.changed(self.free, wrenches, v)
 
     def wrenches(self, p: RowArray, others: Array) -> RowArray:
         """Return the wrenches on the bodies, one row (6,) each, of impulses p of the pairs and `others` (n,)."""
         return self.others.add_wrenches(others, self.pairs.wrenches(p))
 
-    def violation(self, p: RowArray, others: Array, v: RowArray) -> tuple[Number, Number]:
-        """Return the root of the sum of squared violations [m/s] of all conditions, and the largest violation.
+    def violation(self, p: RowArray, others: Array, v: RowArray) -> Violation:
+        """Return the violation of all conditions by the impulses p of the pairs and `others` (n,).
 
-        v are the velocities of the bodies with the impulses p of the pairs and `others` (n,).
+        v are the velocities of the bodies with these impulses.
         """
         pairs = self.pairs
 
-        def add(k: Number, total: Number, left: Number) -> tuple[Number, Number]:
+        def add(k: Number, total: Number, largest: Number) -> tuple[Number, Number]:
             frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
             u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-            for x in violations(frame, conditions, eases, p.at(k), u):
-                total, left = total + x * x, maximum(left, x)
-            return total, left
+            return Violation(total, largest).joined(violations(frame, conditions, eases, p.at(k), u))
 
-        total, left = pairs.selection.visit(add, 0.0, 0.0)
-        for x in self.others.violations(others, self.others.speeds(v), self.scales):
-            total, left = total + x * x, maximum(left, x)
-        return np.sqrt(total), left
+        found = Violation(*pairs.selection.visit(add, 0.0, 0.0))
+        return found.joined(self.others.violations(others, self.others.speeds(v), self.scales))
+
+
+class Violation(NamedTuple):
+    """Violation of contact conditions: the sum of the squared violations [m^2/s^2], and the largest violation [m/s]."""
+
+    squares: Number
+    largest: Number
+
+    def joined(self, more: Sequence[Number]) -> Violation:
+        """Return the violation with those of `more` conditions [m/s] included."""
+        squares, most = self
+        for x in more:
+            squares, most = squares + x * x, maximum(most, x)
+        return Violation(squares, most)
+
+
+class Guess(NamedTuple):
+    """Impulses to begin with: `p` of the pairs, and `others` (n,); `v` are the velocities of the bodies with them."""
+
+    p: RowArray
+    others: Array
+    v: RowArray
+    violation: Violation
 
 
 def newton_impulses(
-    problem: ContactProblem, guess: RowArray, others: Array, enough: Number, drifting: Number, start: Condition
-) -> tuple[RowArray, Array, Number, Number]:
-    """Return impulses of all touching pairs and other blocks, the largest violation [m/s], and the iteration count.
+    problem: ContactProblem, guess: Guess, enough: Number, drifting: Number
+) -> tuple[RowArray, Array, RowArray, Number, Number]:
+    """Return impulses, velocities of the bodies, the largest violation [m/s], and the iteration count.
 
-    `guess` and `others` (n,) are a first guess of the impulses, and `enough` [m/s] is the tolerance. The drifts of
+    The impulses are those of all touching pairs and of other blocks. `enough` [m/s] is the tolerance. The drifts of
     redundant points that begin to stick in this pass can contradict each other, so that no impulses satisfy all
-    conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the tolerance. If the condition `start`
-    is false, the guess is returned.
+    conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the tolerance. If the guess is good
+    enough, it is returned.
     """
     pairs = problem.pairs
 
-    def all_iterations(p: RowArray, q: Array, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+    def all_iterations(p: RowArray, q: Array, v: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
         search = _Search(problem)
-        v = problem.velocities(p, q)
         best = copied(pairs, p, row_array(pairs.count, ROWS))
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
@@ -152,12 +176,20 @@ def newton_impulses(
             after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
             return tuple(after), after.left <= where(late, maximum(enough, drifting), enough)
 
-        first = _Newton(p, q, v, best, q, *problem.violation(p, q, v), 0.0, MOST, 0.0, SWEEPS)
-        state, count, _ = iterate(ITERATIONS, iteration, *first)
+        merit, left = guess.violation
+        first = _Newton(p, q, v, best, q, merit, left, 0.0, MOST, 0.0, SWEEPS)
+        state, count, done = iterate(ITERATIONS, iteration, *first)
         found = _Newton(*state)
-        return (copied(pairs, found.best, found.p), found.best_others, found.left, count + 0.0), True
 
-    found, _, _ = iterate(1, all_iterations, guess, others, 0.0, 0.0, start=start)
+        def best_ones(p: RowArray, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            p = copied(pairs, found.best, p)
+            return (p, problem.velocities(p, found.best_others, v)), True
+
+        (p, v), _, _ = iterate(1, best_ones, found.p, found.v, start=~done)
+        return (p, found.best_others, v, found.left, count + 0.0), True
+
+    start = ~(guess.violation.largest <= enough)
+    found, _, _ = iterate(1, all_iterations, *guess[:3], guess.violation.largest, 0.0, start=start)
     return found
 
 
@@ -166,20 +198,19 @@ class _Search:
 
     def __init__(self, problem: ContactProblem):
         self.problem, self.pairs, self.others = problem, problem.pairs, problem.others
-        self.equations = BodyEquations.of(self.pairs)
-        self.inertias = body_inertias(self.pairs.responses)
+        self.equations = problem.equations
 
     def improved(self, now: _Newton) -> _Newton:
         """Return the state after a Newton iteration, and after sweeps if such iterations failed repeatedly."""
         pairs, problem = self.pairs, self.problem
         descends, first = lookup(SCHEDULE, now.turn)[2] == 1.0, now.turn == DESCENT
-        p, q = self._newton_step(now, descends)
-        v = problem.velocities(p, q, now.v)
+        p, q, wrenches = self._newton_step(now, descends)
+        v = problem.after(wrenches, now.v)
         merit, left = problem.violation(p, q, v)
         better, turn = merit < now.merit, now.turn + 1.0
         (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
         best_q = where(better, q, now.best_others)
-        factor = where(merit < 0.01 * now.merit, FAST, where(merit < 0.1 * now.merit, GOOD, SLOW))
+        factor = where(merit < 1e-4 * now.merit, FAST, where(merit < 1e-2 * now.merit, GOOD, SLOW))
         R = where(first, lookup(SCHEDULE, now.turn)[0], now.R)
         R = where(descends, where(better, minimum(R * factor, MOST), maximum(R * LOWERED, LEAST)), R)
         failed = where(better | ~descends, 0.0, now.failed + 1.0)
@@ -202,8 +233,8 @@ class _Search:
         sweeps = where(sweeping, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
         return _Newton(p, q, v, best, best_q, merit, left, turn, R, failed, sweeps)
 
-    def _newton_step(self, now: _Newton, descends: Condition) -> tuple[RowArray, Array]:
-        """Return the impulses of all pairs and other blocks after one step of Newton's method."""
+    def _newton_step(self, now: _Newton, descends: Condition) -> tuple[RowArray, Array, RowArray]:
+        """Return the impulses of all pairs and other blocks after one step of Newton's method, and their wrenches."""
         stiffness, decision, _ = lookup(SCHEDULE, now.turn)
         R = where(now.turn == DESCENT, stiffness, now.R)
         given = where(descends, R, decision), where(descends, R, stiffness)
@@ -212,7 +243,9 @@ class _Search:
         sums = self.others.add_wrenches(constants - now.others, sums)
         blocks = self._with_others(slopes, blocks)
         change = self.equations.solve(blocks, sums)
-        return self._step(linear, change, now.p), self.others.stepped(constants, slopes, change)
+        p, wrenches = self._step(linear, change, now.p)
+        q = self.others.stepped(constants, slopes, change)
+        return p, q, self.others.add_wrenches(q, wrenches)
 
     def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
         """Return the blocks of the equations with the derivatives of the other blocks of constraint rows added."""
@@ -230,7 +263,7 @@ class _Search:
         The equations are their blocks and right-hand sides.
         """
         pairs, equations, count = self.pairs, self.equations, self.equations.count
-        blocks = equations.started(row_array(count * count, BLOCK * BLOCK), self.inertias)
+        blocks = equations.started(row_array(count * count, BLOCK * BLOCK))
 
         def add(k: Number, linear: RowArray, blocks: RowArray, sums: RowArray) -> tuple[Any, ...]:
             frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
@@ -243,40 +276,32 @@ class _Search:
                 c, slope = linearized(conditions.friction[j], pushes[j], error, decision * mass, stiffness * mass, acts)
                 constants.append(c)
                 slopes.append(slope)
-                S = S + acting_at(slope.in_axes(frame.axes[j]), frame.arms[j])
+                S = S + acting_at(slope.in_axes(frame.axes[j]), frame.to_a + frame.arms[j])
             sums = pairs.add_wrench(k, frame, np.concatenate(constants) - p.at(k), sums)
-            return linear.put(k, LINEAR.row(constants, slopes)), self._coupled(k, frame, S, blocks), sums
+            blocks = equations.with_pair(pairs.body_rows(k), S, frame.to_b - frame.to_a, blocks)
+            return linear.put(k, LINEAR.row(constants, slopes)), blocks, sums
 
         linear, blocks, sums = pairs.selection.visit(
             add, row_array(pairs.count, LINEAR.size), blocks, zero_rows(count, BLOCK)
         )
         return linear, blocks, sums
 
-    def _coupled(self, k: Number, frame: PairFrame, S: Array, blocks: RowArray) -> RowArray:
-        """Return the blocks of the equations after adding the matrix S (6, 6) of pair k about its first point."""
-        count, rows = self.equations.count, self.pairs.body_rows(k)
-        ends = list(zip(rows, (frame.to_a, frame.to_b), strict=True))
-        for column, offset in ends:
-            right = _shifted(S, offset)
-            for row, other in ends:
-                one = _shifted(right.T, other).T.reshape(-1)
-                place = row * count + column
-                blocks = blocks.put(place, blocks.at(place) + (one if row is column else -one))
-        return blocks
+    def _step(self, linear: RowArray, change: RowArray, p: RowArray) -> tuple[RowArray, RowArray]:
+        """Return the impulses p after changes of the velocities of the bodies, limited to the friction cones.
 
-    def _step(self, linear: RowArray, change: RowArray, p: RowArray) -> RowArray:
-        """Return the impulses p after changes of the velocities of the bodies, limited to the friction cones."""
+        The second result are the wrenches of these impulses on the bodies.
+        """
         pairs = self.pairs
 
-        def move(k: Number, p: RowArray) -> tuple[RowArray]:
+        def move(k: Number, p: RowArray, wrenches: RowArray) -> tuple[RowArray, RowArray]:
             frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
             constants, slopes = LINEAR.parts(linear.at(k))
             du = pairs.speeds(k, frame, change).reshape(POINTS, 3)
             each = [constants[j] - PointSlope(*slopes[j]).of(du[j]) for j in range(POINTS)]
-            return (p.put(k, np.concatenate([limited_to_cone(friction[j], each[j]) for j in range(POINTS)])),)
+            new = np.concatenate([limited_to_cone(friction[j], each[j]) for j in range(POINTS)])
+            return p.put(k, new), pairs.add_wrench(k, frame, new, wrenches)
 
-        (p,) = pairs.selection.visit(move, p)
-        return p
+        return pairs.selection.visit(move, p, zero_rows(pairs.responses.bodies, BLOCK))
 
     def _swept_often(self, p: RowArray, q: Array, v: RowArray, sweeps: Number) -> tuple[RowArray, Array, RowArray]:
         """Return impulses and velocities after several Gauss-Seidel sweeps over all contact points and other blocks."""
@@ -326,9 +351,3 @@ def _improved(
     change = np.array([where(acts, x, 0.0) for x in better - p])
     push = D @ change
     return p + change, np.concatenate([push, cross(arm, push)])
-
-
-def _shifted(S: Array, offset: Array) -> Array:
-    """Return the matrix S (6, 6) of a pair for a reference point that is moved by minus `offset` (3,) [m]."""
-    turned = [S[i, 3:] + cross(offset, S[i, :3]) for i in range(BLOCK)]
-    return np.concatenate([S[:, :3], np.array(turned)], axis=1)

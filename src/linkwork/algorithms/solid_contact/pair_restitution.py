@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.impulse_iteration import chosen_array, solve_pairs
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
@@ -40,6 +41,7 @@ class _Solutions(NamedTuple):
 
 def solve_pairs_with_restitution(
     pairs: TouchingPairs,
+    equations: BodyEquations,
     before: Array,
     free: Array,
     guess: RowArray,
@@ -73,7 +75,7 @@ def solve_pairs_with_restitution(
         tolerance = where(now.needed == 1.0, settled, HUGE)
         chosen = chosen_array(where(first, 0.0, now.agreed[0]) == 1.0, now.others[0], other_guess)
         given = others.with_bounce(where(first, 1.0, 0.0))
-        found = solve_pairs(replace(pairs, conditions=conditions), free, p, tolerance, given, chosen)
+        found = solve_pairs(replace(pairs, conditions=conditions), equations, free, p, tolerance, given, chosen)
         v, solved = pairs.responses.velocity_rows(found.v), found.p
 
         def end(k: Number, impulses: RowArray, done: Number) -> tuple[RowArray, Number]:

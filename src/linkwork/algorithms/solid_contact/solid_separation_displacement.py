@@ -1,4 +1,8 @@
-"""Separation of solids that penetrate: the smallest displacement in the kinetic-energy metric."""
+"""Separation of solids that penetrate: the smallest displacement in the kinetic-energy metric.
+
+Stiff springs at the points move them apart by their depths. Newton's method finds the displacement: each iteration
+removes springs that pull, and adds springs at points that the displacement has not moved apart far enough.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +10,81 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.rigid_contact import AT_ALL, FREED, PUSHES
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
+from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
 from linkwork.model.solids import POINTS
-from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
+from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
+from linkwork.spatial.scalar import Array, Condition, Number, cross, maximum, where
 from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import TINY_SIZE
+
+SEARCHES = 12  # largest number of iterations; the next step moves points apart that are then still too close
+# Stiffness of the springs, relative to the inverse effective mass of a point. The fraction 1 / STIFFNESS of a depth
+# remains, and is removed in the next step.
+STIFFNESS = 1e8
+CLOSE = 1e-6  # fraction of the largest depth by which a point without a spring may be too close
+PULLS = 1e-13  # fraction of the largest depth by which a spring may be too long
+# Of a pair: depths of its points, stiffnesses of their springs, and 1 for springs that are there, else 0
+SPRINGS = RowLayout((POINTS,), (POINTS,), (POINTS,))
 
 
-def separating_displacement(pairs: TouchingPairs, depths: RowArray, zeros: Array) -> Array:
+def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, depths: RowArray, zeros: Array) -> Array:
     """Return the smallest displacement (nv,) of the joints that separates all points of touching pairs by their depths.
 
-    `depths` has the depths (4,) [m] of each pair; `zeros` (nv,) are the velocities without impulses, zero.
+    `equations` are those of the bodies. `depths` has the depths (4,) [m] of each pair; `zeros` (nv,) are the velocities
+    without impulses, zero.
     """
+    responses, bodies = pairs.responses, equations.bodies
 
-    def begin(k: Number, pushes: RowArray, deepest: Number) -> tuple[RowArray, Number]:
-        for depth in depths.at(k):
-            deepest = maximum(deepest, depth)
-        return pushes.put(k, np.zeros(POINTS)), deepest
+    def begin(k: Number, springs: RowArray, deepest: Number) -> tuple[RowArray, Number]:
+        depth, traces, acts = depths.at(k), pairs.compliance(k).traces, pairs.frame(k).acts
+        for x in depth:
+            deepest = maximum(deepest, x)
+        stiff = [STIFFNESS / (trace + TINY_SIZE) * acting for trace, acting in zip(traces, acts, strict=True)]
+        held = [where(x > 0.0, 1.0, 0.0) for x in depth]
+        return springs.put(k, SPRINGS.row(depth, stiff, held)), deepest
 
-    pushes, deepest = pairs.selection.visit(begin, row_array(pairs.count, POINTS), 0.0)
-    enough = deepest * FREED + AT_ALL
+    springs, deepest = pairs.selection.visit(begin, row_array(pairs.count, SPRINGS.size), 0.0)
 
-    def push(k: Number, pushes: RowArray, shift: RowArray, left: Number) -> tuple[RowArray, RowArray, Number]:
-        pair, depth, x = pairs.pair(k), depths.at(k), pushes.at(k)
-        u, change = pairs.speeds(k, pair.frame, shift)[0::3], np.zeros(POINTS)
-        for j in range(POINTS):
-            G = pair.inverse_mass[3 * j, 0::3]
-            better = maximum(x[j] + (depth[j] - u[j] - G @ change) / G[j], 0.0)
-            step = where(pair.frame.acts[j] > 0.0, better - x[j], 0.0)
-            change = np.array([*change[:j], step, *change[j + 1 :]])
-            left = maximum(left, abs(step) * G[j])
-        return pushes.put(k, x + change), pairs.pushed(k, pair.frame, _along_normals(change), shift), left
+    def iteration(springs: RowArray, wrenches: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+        shift = _displacement(pairs, equations, springs)
+        (wrenches,) = bodies.visit(lambda b, rows: (rows.put(b, np.zeros(BLOCK)),), wrenches)
 
-    def iteration(pushes: RowArray, shift: RowArray) -> tuple[tuple[Any, ...], Condition]:
-        pushes, shift, left = pairs.selection.visit(push, pushes, shift, 0.0)
-        pushes, shift, left = pairs.selection.visit(push, pushes, shift, left, backward=True)
-        return (pushes, shift), left <= enough
+        def check(k: Number, springs: RowArray, wrenches: RowArray, changes: Number) -> tuple[Any, ...]:
+            frame, (depth, stiff, held) = pairs.frame(k), SPRINGS.parts(springs.at(k))
+            left = depth - pairs.speeds(k, frame, shift)[0::3]
+            wrenches = pairs.add_wrench(k, frame, _along_normals(stiff * held * left), wrenches)
+            now = []
+            for before, x in zip(held, left, strict=True):
+                after = where(x > deepest * where(before > 0.0, -PULLS, CLOSE), 1.0, 0.0)
+                now.append(after)
+                changes = changes + abs(after - before)
+            return springs.put(k, now, first=SPRINGS.first(2)), wrenches, changes
 
-    state, _, _ = iterate(PUSHES, iteration, pushes, pairs.responses.velocity_rows(zeros), start=deepest > 0.0)
-    pushed = state[0]
+        springs, wrenches, changes = pairs.selection.visit(check, springs, wrenches, 0.0)
+        return (springs, wrenches, changes), changes == 0.0
 
-    def add(k: Number, wrenches: RowArray) -> tuple[RowArray]:
-        return (pairs.add_wrench(k, pairs.frame(k), _along_normals(pushed.at(k)), wrenches),)
+    state, _, _ = iterate(SEARCHES, iteration, springs, zero_rows(responses.bodies, BLOCK), 0.0, start=deepest > 0.0)
+    return responses.after_wrenches(zeros, state[1])
 
-    (wrenches,) = pairs.selection.visit(add, zero_rows(pairs.responses.bodies, 6))
-    return pairs.responses.after_wrenches(zeros, wrenches)
+
+def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowArray) -> RowArray:
+    """Return the displacements of the bodies, one row (6,) each, by the springs of all pairs."""
+    count = equations.count
+    blocks = equations.started(row_array(count * count, BLOCK * BLOCK))
+
+    def add(k: Number, blocks: RowArray, pushes: RowArray) -> tuple[RowArray, RowArray]:
+        frame, (depth, stiff, held) = pairs.frame(k), SPRINGS.parts(springs.at(k))
+        S = np.zeros((BLOCK, BLOCK))
+        for D, arm, stiffness in zip(frame.axes, frame.arms, stiff * held, strict=True):
+            line = np.concatenate([D[:, 0], cross(frame.to_a + arm, D[:, 0])])
+            S = S + np.outer(line * stiffness, line)
+        blocks = equations.with_pair(pairs.body_rows(k), S, frame.to_b - frame.to_a, blocks)
+        return blocks, pairs.add_wrench(k, frame, _along_normals(depth * stiff * held), pushes)
+
+    blocks, pushes = pairs.selection.visit(add, blocks, zero_rows(count, BLOCK))
+    return equations.solve(blocks, pushes)
 
 
 def _along_normals(x: Array) -> Array:

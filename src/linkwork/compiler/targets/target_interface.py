@@ -59,8 +59,8 @@ class Batch(NamedTuple):
 class OneStateCall(NamedTuple):
     """Description of a Python function of one state: name, docstring, and shapes of its arguments and its result.
 
-    `general` computes the same for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
-    `counts` are the iteration counts of the program's loops, equal in all calls.
+    `general` is the Python function that computes the same for all other calls: batches, lists, keywords, wrong shapes,
+    non-finite results. `counts` are the iteration counts of the program's loops, equal in all calls.
     """
 
     name: str
@@ -90,7 +90,9 @@ class Code(Protocol):
 
 
 class Target(Protocol):
-    """A hardware target: builds, loads and runs code. All variants of a program's code compute the same bits."""
+    """Interface of a hardware target, which builds, loads and runs code. All variants of a program's code give the same
+    bits.
+    """
 
     def digest(self) -> str:
         """Return a text that identifies the hardware and the code generator; it is part of the code's cache key."""

@@ -53,7 +53,8 @@ class EnoughError(Exception):
 
 
 class Reader(ABC):
-    """Base class of a reader, which passes the content of one model file to a Builder and collects the file's faults.
+    """Base class of a reader, which passes the content of one model file to a Builder and collects all faults of the
+    file.
 
     `file` is the name of the file in messages.
     """

@@ -25,9 +25,10 @@ APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the l
 
 
 class ContactPoints(NamedTuple):
-    """Contact points of a shape: centres `at` (k, 3) [m] of balls of `radius` [m] in its frame; 0 means points.
+    """Contact points of a shape: centres `at` (k, 3) [m] of balls in the shape's frame, and their `radius` [m].
 
-    `error` [m] is the largest distance of the shape from the convex hull of the points and balls.
+    The radius 0 means points. `error` [m] is the largest distance of the shape from the convex hull of the points and
+    balls.
     """
 
     at: Array

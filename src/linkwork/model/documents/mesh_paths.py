@@ -62,7 +62,7 @@ class MeshPaths:
         return next((root for root in self._package(name) if root.is_dir()), None)
 
     def _package(self, name: str) -> Sequence[Path]:
-        """Return the folders that may be the ROS package `name`, in the order of search."""
+        """Return the candidate folders for the ROS package `name`, in the order of search."""
         if name in ("", ".", ".."):
             return []
         named = [root for root in (*self.packages, *self.folder.parents, self.folder) if root.name == name]

@@ -48,7 +48,7 @@ def _binary_stl(data: bytes) -> Array:
 
 
 def _written_vertices(data: bytes, keyword: bytes) -> Array:
-    """Return the three numbers (n, 3) of each line of a text that begins with `keyword`; NaN if they are invalid."""
+    """Return the three numbers (n, 3) of each line of a text that begins with `keyword`; invalid numbers are NaN."""
     found: list[list[float]] = []
     for line in data.splitlines():
         words = line.split()

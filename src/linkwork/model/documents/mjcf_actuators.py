@@ -31,7 +31,8 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return for each actuator whether it is enabled and its force is an affine function of one control.
+    """Return a boolean array: True for each actuator that is enabled and whose force is an affine function of one
+    control.
 
     Actuators with activation dynamics are excluded. `c` is the model that MuJoCo compiled.
     """
@@ -69,9 +70,9 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
 def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
     """Return the gear ratios of an actuator on joint j, one per velocity of the joint; zero if they are not constant.
 
-    `gear` (6,) is MuJoCo's gear vector of the actuator. For a free joint it is in world axes for translation and in
-    body axes for rotation; linkwork's velocities are all in body axes. With `in_parent`, the gear is in the axes of the
-    parent; the ratios of a ball or free joint are then not constant.
+    `gear` (6,) is MuJoCo's gear vector of the actuator. For a free joint, the gear vector is in world axes for
+    translation and in body axes for rotation; linkwork's velocities are all in body axes. If `in_parent` is true, the
+    gear vector is in the axes of the parent; the ratios of a ball or free joint are then not constant.
     """
     if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
         return gear[:3] * (not in_parent)

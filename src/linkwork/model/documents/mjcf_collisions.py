@@ -41,7 +41,7 @@ class ContactParameters(NamedTuple):
 
 
 def static_geoms(c: Compiled) -> Array:
-    """Return for each geom whether its body has no degrees of freedom, (ngeom,)."""
+    """Return a boolean array (ngeom,): True for each geom whose body has no degrees of freedom."""
     return (c.body_treeid < 0)[c.geom_bodyid]
 
 
@@ -93,7 +93,9 @@ def collisions(c: Compiled) -> Iterator[Partners]:
 
 
 def _named_pairs(c: Compiled) -> dict[int, dict[int, int]]:
-    """Return the numbers of the `<pair>` elements by their geom with the smaller and with the larger number."""
+    """Return the numbers of the `<pair>` elements as nested dicts: by the smaller, then by the larger geom number of a
+    pair.
+    """
     named: dict[int, dict[int, int]] = {}
     for k, geoms in enumerate(zip(c.pair_geom1.tolist(), c.pair_geom2.tolist(), strict=True)):
         named.setdefault(min(geoms), {}).setdefault(max(geoms), k)
@@ -103,8 +105,9 @@ def _named_pairs(c: Compiled) -> dict[int, dict[int, int]]:
 def contact_parameters(c: Compiled, at: Collision) -> ContactParameters:
     """Return the parameters of the contact of two geoms, as MuJoCo combines them.
 
-    The geom with the higher `priority` decides. With equal priorities, condim and the coefficients of friction are the
-    larger ones of both geoms, and solref and solimp are averaged with the weights `solmix`.
+    The parameters are those of the geom with the higher `priority`. If the priorities are equal, condim and each
+    coefficient of friction is the larger of the two geoms' values, and solref and solimp are averaged with the weights
+    `solmix`.
     """
     a, b, pair = at
     if pair != DYNAMIC:
@@ -131,7 +134,7 @@ def contact_parameters(c: Compiled, at: Collision) -> ContactParameters:
 
 
 def _share(first: float, second: float) -> float:
-    """Return the weight of the first of two geoms from their `solmix`."""
+    """Return the weight of the first of two geoms, from 0 to 1, for their `solmix` values `first` and `second`."""
     if first >= TINY and second >= TINY:
         return first / (first + second)
     return 0.5 if first < TINY and second < TINY else float(first >= TINY)

@@ -41,7 +41,9 @@ class ContactCollector:
             raise ModelError(f"{self.too_many}; {REMEDY}", f"geom {self.names[geom]!r}")
 
     def leave(self, reason: str, name: str) -> None:
-        """Record the geom `name` as left out or approximated; a warning prints `reason`, followed by such names."""
+        """Record the geom `name` as left out or approximated; the warning prints each `reason`, followed by the names
+        of its geoms.
+        """
         self.gone.setdefault(reason, {})[name] = None
 
     def leave_kind(self, g: int) -> None:
@@ -64,7 +66,7 @@ class ContactCollector:
         return self.surfaces[g]
 
     def height_field(self, g: int) -> HeightField | None:
-        """Return the height field of geom g, or None if geom g is none."""
+        """Return the height field of geom g, or None if geom g is not a height field."""
         c = self.c
         if not c.is_a(c.geom_type[g], "mjGEOM_HFIELD"):
             return None
@@ -114,7 +116,8 @@ class ContactCollector:
     def inverse_mass(self, body: int) -> float:
         """Return MuJoCo's estimate of the inverse inertia [1/kg] of a contact on a body.
 
-        For a body whose points hardly move in translation, it is the inverse mass of the body and its descendants.
+        For a body whose points hardly move in translation, the result is the inverse mass of the body and its
+        descendants.
         """
         estimate = float(self.c.body_invweight0[body, 0])
         heaviest = 1.0 / max(float(self.c.body_subtreemass[body]), 1.0 / LARGEST)

@@ -24,7 +24,8 @@ EXACT_ON_PLANES = (Sphere, Capsule, Box)  # shapes whose point nearest to a plan
 class ContactsRead(NamedTuple):
     """Arguments of `Builder.surface`, `Builder.touch` and `Builder.collide`, and texts that say what was left out.
 
-    `shapes` has the collision shapes by the number of their geom, with their names; None if the contacts need none.
+    `shapes` maps geom numbers to the names and shapes of collision shapes; None if the contacts do not use collision
+    shapes.
     """
 
     shapes: dict[int, tuple[str, Shape]] | None
@@ -35,7 +36,9 @@ class ContactsRead(NamedTuple):
 
 
 def collision_count(c: Compiled) -> tuple[int, int]:
-    """Return the number of geoms that can collide with another geom in MuJoCo, and the number of pairs of them."""
+    """Return the number of geoms that can collide with another geom in MuJoCo, and the number of such pairs of
+    geoms.
+    """
     geoms, pairs = np.zeros(c.ngeom, dtype=bool), 0
     for geom, others, _ in collisions(c):
         geoms[geom] = geoms[others] = True
@@ -73,7 +76,7 @@ def _points_are_exact(c: Compiled) -> bool:
     supported = [shape is not None or mesh_of_geom(c, g) is not None for g, shape in enumerate(shapes)]
 
     def exact(a: int, b: int) -> bool:
-        """Return whether the pair of geoms a and b needs no solids."""
+        """Return whether point and ball contacts are exact for the pair of geoms a and b."""
         geom, surface = (b, a) if static[a] else (a, b)
         if not (supported[geom] and supported[surface]):
             return True

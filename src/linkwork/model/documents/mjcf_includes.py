@@ -1,7 +1,7 @@
 """One MJCF text for MuJoCo's compiler, assembled from a model file and its includes, with the origin of every line.
 
-MuJoCo receives the parsed and checked text, never the original file. So it sees no document types, opens only meshes
-and height fields in permitted folders, and its error messages can be mapped to the original file and line.
+MuJoCo receives the parsed and checked text, never the original file. Therefore MuJoCo sees no document types, opens
+only meshes and height fields in permitted folders, and its error messages can be mapped to the original file and line.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class MjcfText:
         element.children = children
 
     def _included(self, at: Element, parent: Element, folder: Path, depth: int) -> list[Element]:
-        """Return the XML elements of an included file, which is next to the main file or next to the including file.
+        """Return the XML elements of an included file, which is in the folder of the main file or of the including
+        file.
 
         `at` is the <include> element, and `parent` the element that receives the content of the file.
         """
@@ -216,7 +217,9 @@ def _numbers(element: Element, key: str) -> list[float]:
 
 
 def _count(element: Element, *keys: str) -> float:
-    """Return the product of all numbers in the attributes `keys` of an XML element, each taken as at least 1."""
+    """Return the product of all numbers in the attributes `keys` of an XML element, in which numbers below 1 count as
+    1.
+    """
     return math.prod(max(x, 1.0) for key in keys for x in _numbers(element, key))
 
 

@@ -62,7 +62,9 @@ class PointContacts(ContactCollector):
         return found
 
     def touching(self, g: int) -> ContactPoints | None:
-        """Return the cached `points_of` the moving geom g; record whether it is left out or approximated."""
+        """Return the contact points of the moving geom g (see `points_of`), computed once; record if they are
+        approximate or None.
+        """
         if g not in self.points:
             self.points[g] = found = self.points_of(g)
             if found is None:
@@ -91,7 +93,10 @@ class PointContacts(ContactCollector):
         return given
 
     def touches(self, geom: int, given: ContactParameters, against: list[int]) -> Touches:
-        """Return name and arguments of `Builder.touch` for each contact point of a geom against some surfaces."""
+        """Return name and arguments of `Builder.touch` for each contact point of the geom number `geom`.
+
+        `given` are the parameters from MuJoCo, and `against` the numbers of the static geoms that the points can touch.
+        """
         points, X = self.points[geom], geom_pose(self.c, geom)
         assert points
         _, _, twist, roll, _ = given.friction

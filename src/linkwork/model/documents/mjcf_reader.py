@@ -83,7 +83,7 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 class JointPart(NamedTuple):
     """A linkwork joint that represents a MuJoCo joint or, if several linkwork joints are needed, a part of it.
 
-    It stores the slices of MuJoCo's coordinates and velocities that belong to it.
+    `q` and `v` are the slices of MuJoCo's coordinates and velocities that belong to this joint.
     """
 
     name: str
@@ -279,7 +279,7 @@ class _MjcfReader:
             self.builder.touch(unused(name, self.welds), **given)
         for name, given in found.collisions:
             self.builder.collide(unused(name, self.welds), **given)
-        self.unseen.pop("geoms that are hfields", None)
+        self.unseen.pop("geoms of type hfield", None)
         if not (found.touches or found.collisions):
             found.left_out.insert(0, f"no geom of a moving body touches another geom ({GROUND_HINT})")
 
@@ -289,7 +289,7 @@ class _MjcfReader:
             geoms, pairs = collision_count(self.compiled)
             number = "1 pair" if pairs == 1 else f"{pairs} pairs"
             reason = f"{geoms} geoms collide in MuJoCo ({number}), but no contacts are loaded"
-            remedy = "load(path, contacts=True) loads the contacts, contacts=False none"
+            remedy = "load(path, contacts=True) loads the contacts; contacts=False loads none, without this warning"
             if pairs:
                 yield self.placed(Fault(f"{reason}: bodies pass through each other", remedy=remedy, severity="warning"))
         if self.found and self.found.left_out:
@@ -299,7 +299,7 @@ class _MjcfReader:
     def sites(self) -> None:
         """Add a named frame to the Builder for every MuJoCo site.
 
-        If a body or frame has the site's name already, the frame is called `name_site`.
+        If a body or frame has the site's name already, the name of the frame is `name_site`.
         """
         c = self.compiled
         for k, name in enumerate(c.names("site")):
@@ -352,7 +352,7 @@ class _MjcfReader:
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Add a drive for each supported actuator; list the others as unsupported."""
+        """Add a drive for each supported actuator; record the other actuators as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             ratios: dict[str, Array] = {}

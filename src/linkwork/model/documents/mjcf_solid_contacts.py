@@ -101,7 +101,7 @@ class SolidContacts(ContactCollector):
     def own_names(self, used: list[int]) -> dict[int, str]:
         """Return, for each of the geoms `used`, a name that no body and no other solid has.
 
-        A collision may also name a solid by its body, or by its body and a number.
+        The names must differ from those of bodies because a collision may also name a solid by its body.
         """
         counts = Counter(self.bodies[self.c.geom_bodyid[g]] for g in used)
         taken = {*self.bodies, *(f"{body} {k}" for body, count in counts.items() for k in range(1, count + 1))}

@@ -109,7 +109,7 @@ class Compiled:
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def actuators_of(self, j: int) -> Array:
-        """Return for each actuator whether it acts directly on joint j, which is a hinge or slide.
+        """Return a boolean array: True for each actuator that acts directly on joint j, which is a hinge or slide.
 
         The rotor inertia of such an actuator adds to the armature of the joint.
         """

@@ -131,8 +131,8 @@ class _DocumentReader(Reader):
         """Return the valid values of a table by key, and record a fault for each invalid, missing or unknown key.
 
         `at` is the location of the table in the document. `keys` maps each key to the type of its value; `others` are
-        valid keys that the caller reads. `class_` is the joint kind or shape that the table describes, if any; its
-        fields without a default are required.
+        valid keys that the caller reads. `class_` is the joint kind or shape that the table describes, if any; the
+        table must have the fields of this class that have no default.
         """
         for key in table:
             if key not in keys:
@@ -309,8 +309,8 @@ class _DocumentReader(Reader):
     def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
         """Read a table whose keys are the arguments of the Builder method `method`, and call this method.
 
-        `name` is the name of the object, `section` the section of the document that contains its table, such as
-        "frames", and `at` the location of the table.
+        `name` is the name of the object, `section` the section of the document, such as "frames", `table` the table,
+        and `at` its location.
         """
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table

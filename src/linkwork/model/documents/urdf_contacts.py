@@ -37,8 +37,8 @@ class CollisionShape(NamedTuple):
 def can_move(link: str, parents: Mapping[str, tuple[str, bool]], floating: bool) -> bool:
     """Return whether a link can move relative to the world.
 
-    `parents` has for each link that is the child of a joint: its parent, and whether the joint is fixed. `floating`
-    says whether the root link moves.
+    `parents` maps each child link to its parent link and to whether the joint between them is fixed. `floating` is true
+    if the root link can move.
     """
     visited: set[str] = set()
     while link in parents and link not in visited:

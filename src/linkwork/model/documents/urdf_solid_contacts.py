@@ -89,7 +89,9 @@ def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
 
 
 def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
-    """Return a name for each solid that no other solid and no link has; the only solid of a link may have its name."""
+    """Return a unique name for each solid, different from all link names; the only solid of a link has the name of the
+    link.
+    """
     links = [one.link for one, _ in solids]
     counts = Counter(links)
     taken = {*links, *(f"{link} {k}" for link, count in counts.items() for k in range(1, count + 1))}

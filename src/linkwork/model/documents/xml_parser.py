@@ -64,7 +64,9 @@ def shown(text: str, most: int = SHOWN) -> str:
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a regular file of at most `most` bytes; raise a ModelError otherwise."""
+    """Return the content of a regular file of at most `most` bytes; raise a ModelError if there is none or it is
+    larger.
+    """
     file = str(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # reading a pipe could block
@@ -113,7 +115,7 @@ def _refuse_encodings(data: bytes, file: str) -> None:
 
 
 class _TreeReader:
-    """Handlers for the XML parser expat: they build the tree, and refuse document types and too large files.
+    """Handlers for the XML parser expat: they build the tree, and reject document types and files that are too large.
 
     `skipped` is the number of lines that were removed before the XML text.
     """

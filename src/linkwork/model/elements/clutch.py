@@ -28,7 +28,7 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     Each side is a joint with one velocity or a weighted sum of such joints: {"hip": 1, "knee": 1} is the angle of a
     tibia relative to the body. The clutch slips when the force on b exceeds `capacity`. Each joint of a sum receives
-    that force times its factor.
+    the force on its side times its factor.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number]:
-        """The two sides a and b of the clutch (each a weighted sum of joints), and the ratio v_b / v_a."""
+        """The sides a and b of the clutch, each a weighted sum of joint velocities, and the ratio v_b / v_a."""
         return self.a, self.b, self.ratio
 
     @property

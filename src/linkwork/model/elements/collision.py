@@ -1,4 +1,4 @@
-"""Collisions: contact between solids, the shapes that are fixed to bodies and to the world."""
+"""Collisions: contact between solids, which are shapes that are fixed to bodies or to the world."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Collision(Element, section="collisions"):
     def checked(self) -> Self:
         """Return the collision with all its values checked; raise a ModelError for an invalid value.
 
-        `completed` has replaced the omitted stiffness and damping of rigid contacts by zeros. If such a collision is
-        checked again, they count as omitted.
+        For rigid contacts, `completed` replaces omitted stiffness and damping by zeros. If such a collision is checked
+        again, these zeros count as omitted.
         """
         if self.stiffness == 0.0 and self.tangential_damping is not None:
             return super(Collision, replace(self, **force_law.OMITTED)).checked()
@@ -77,9 +77,9 @@ class Collision(Element, section="collisions"):
         return self._with(force_law.completed(self))
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault for each unknown name and each mesh, and if the pairs of solids are invalid.
+        """Yield a fault for each unknown name and each mesh, and if the pairs of solids are invalid as a whole.
 
-        They are invalid if there are none or too many, or if another collision has one of them too.
+        The pairs are invalid if there are none or too many, or if one of them belongs to another collision too.
         """
         yield from (found := list(solid_faults(mechanism, self)))
         if found:

@@ -39,9 +39,10 @@ class Constraint(Element):
 
 
 class FrameConstraint(Constraint):
-    """Base class of a constraint between the frame `at` on one body and the frame `to` on another, such as a loop.
+    """Base class of a constraint, such as a loop, between the frame `at` on one body and the frame `to` on another
+    body.
 
-    `rows` are its constraint rows, those of a joint kind or of a loop kind.
+    `rows` are the constraint rows of its joint kind or loop kind.
     """
 
     holonomic = True
@@ -50,12 +51,16 @@ class FrameConstraint(Constraint):
 
         @property
         def at(self) -> Place:
-            """The frame on the first body; the constraint acts between it and the frame `to` on the second body."""
+            """The frame on the first body; the constraint acts between this frame and the frame `to` on the second
+            body.
+            """
             ...
 
         @property
         def to(self) -> Place:
-            """The frame on the second body; the constraint acts between it and the frame `at` on the first body."""
+            """The frame on the second body; the constraint acts between this frame and the frame `at` on the first
+            body.
+            """
             ...
 
     def closed_now(self) -> Self:
@@ -64,7 +69,8 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in `at`, of the line on which the constraint holds the origin of the frame `to`.
+        """The direction (3,), in the frame `at`, of the line on which the constraint holds the origin of the frame
+        `to`.
 
         None for constraints without such a line.
         """

@@ -86,8 +86,8 @@ class Contact(Element, section="contacts"):
     def checked(self) -> Self:
         """Return the contact with all its values checked; raise a ModelError for an invalid value.
 
-        `completed` has replaced the omitted stiffness and damping of a rigid contact by zeros. If such a contact is
-        checked again, they count as omitted.
+        For a rigid contact, `completed` replaces omitted stiffness and damping by zeros. If such a contact is checked
+        again, these zeros count as omitted.
         """
         if isinstance(self.at, Place) and not self.stiffness:
             return super(Contact, self._with(force_law.OMITTED)).checked()
@@ -127,7 +127,8 @@ class Contact(Element, section="contacts"):
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """Yield a fault if no surface is on another body, and for each surface that the contact cannot touch.
 
-        These are surfaces on its own body, and height fields whose cells are too small for its radius.
+        A contact cannot touch a surface on its own body, nor a height field whose cells are too small for the contact's
+        radius.
         """
         if not self.against:
             yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
@@ -162,7 +163,9 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the contact pair: that of the contact, and of the surface if the contact has several surfaces."""
+        """The name of the contact pair: the name of the contact, with the name of the surface if the contact has
+        several.
+        """
         one = len(self.contact.against) == 1
         return self.contact.name if one else f"{self.contact.name} on {self.surface.name}"
 

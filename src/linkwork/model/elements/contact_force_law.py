@@ -74,7 +74,7 @@ def dissipation() -> Any:
 def completed(one: Any) -> dict[str, Any]:
     """Return the force law of the element `one`, with omitted values filled in; raise a ModelError if keys conflict.
 
-    The result maps keys to values.
+    The result is a dict from key to value.
     """
     along, losses = one.tangential_stiffness, one.tangential_damping
     if not one.stiffness and (one.damping or one.dissipation is not None or along or losses):

@@ -32,8 +32,8 @@ STILL = 1e-12  # free fraction of a velocity below which the velocity is zero
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
     """Yield a fault for engaged couplings whose ratios contradict each other, so that a joint cannot move at all.
 
-    `modes` maps names of modes that were switched to their current values. Brakes are not considered, since they stop
-    joints on purpose, and neither are couplings with a finite capacity, which can slip.
+    `modes` maps names of modes that were switched to their current values. Two kinds of constraints are not considered:
+    brakes, which stop joints on purpose, and couplings with a finite capacity, which can slip.
     """
     coupled = [_switched(one, modes) for one in couplings(mechanism)]
     rigid = [one for one in coupled if _is_rigid(one)]
@@ -55,7 +55,7 @@ def couplings_agree(mechanism: Mechanism) -> Any:
 
 
 def couplings(mechanism: Mechanism) -> Iterator[VelocityConstraint]:
-    """Return the velocity constraints that couple joints at given ratios, such as clutches and gearboxes.
+    """Yield the velocity constraints that couple joints at given ratios, such as clutches and gearboxes.
 
     The constraints are in the order of their kinds. Constraints of `Builder.couple` are excluded: they may force a
     velocity to zero on purpose.
@@ -68,7 +68,7 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return the coupling `one` with the mode values in `modes`, which maps mode names to values."""
+    """Return the coupling `one` after setting its modes to the values in `modes`, a dict from mode name to value."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
@@ -96,7 +96,7 @@ def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
 
 
 def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Yield a fault for the first coupling that, with the couplings before it, forces a joint velocity to zero.
+    """Yield a fault for the first coupling that, together with previous couplings, forces a joint velocity to zero.
 
     `rigid` are the couplings that cannot slip.
     """
@@ -131,7 +131,7 @@ def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
 
 
 def _forced_to_zero(rows: Sequence[Array]) -> Array:
-    """Return for each velocity (nv,) whether the constraint rows `rows` (k, nv) force it to zero.
+    """Return a boolean array (nv,): True for each velocity that the constraint rows `rows` (k, nv) force to zero.
 
     The rows have unit length.
     """

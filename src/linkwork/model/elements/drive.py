@@ -76,7 +76,10 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
     bias: Any = key(
-        three_numbers, "Force without control: constant, per motor length l, per rate l'", default=ZERO, kw_only=True
+        three_numbers,
+        "Coefficients of the force at zero control: constant, per motor length l, per rate l'",
+        default=ZERO,
+        kw_only=True,
     )
     control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
     force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)
@@ -124,7 +127,7 @@ class Drive(Actuator, section="drives"):
 
     @property
     def rotor(self) -> Rotor | None:
-        """The motor's rotor as an additional inertia, or None if its inertia is zero and not a traced number."""
+        """The motor's rotor as an additional inertia, or None if the rotor inertia is the constant zero."""
         inertia = self.rotor_inertia
         if np.asarray(inertia).dtype != object and inertia == 0.0:
             return None
@@ -139,7 +142,7 @@ class Drive(Actuator, section="drives"):
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
         """Return the motor's force f [N m or N] for the control u in the state q, v, before gear ratio and losses.
 
-        Terms with zero coefficients are left out, so that they add no operations to a traced graph.
+        Terms with zero coefficients are left out, so that the traced graph has no operations for these terms.
         """
         constant, by_length, by_rate = self.bias
         f = _clipped(u, self.control_limits) * self.gain + constant
@@ -162,8 +165,8 @@ class Drive(Actuator, section="drives"):
     def _after_losses(self, f: Number, v: Array) -> Number:
         """Return the motor force f [N m or N] after losses, before the gear ratio multiplies it.
 
-        The losses reduce the power that the driven side receives. Near rest they fade to zero, as dry friction does, so
-        that forces stay continuous. Losses are never negative.
+        The losses reduce the power that the driven side receives. Near rest the losses fade to zero, as dry friction
+        does, so that forces stay continuous. Losses are never negative.
         """
         if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
             return f
@@ -231,7 +234,7 @@ class Drive(Actuator, section="drives"):
                     yield Fault(f"{reason}; cables can run only over joints with one velocity", self.label)
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the drive with ratios for the joints that its cables run over, and its `row` (nv,) of all ratios.
+        """Return the drive with its `row` (nv,) of all ratios, including those of the joints that its cables run over.
 
         `layout` has the numbered bodies and joints of the mechanism.
         """

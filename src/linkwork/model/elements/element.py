@@ -58,7 +58,7 @@ class Element:
     """Base class of an element of a mechanism (loop, clutch, spring, ...), identified by its name.
 
     Subclasses automatically become frozen dataclasses. A kind of element is a subclass with a `section`, and optionally
-    `what`, the word for one element in messages: `class Latch(VelocityConstraint, section="latches")` is a "latch".
+    `what`, the word for one element in messages; by default it is derived from the class name.
     """
 
     name: str
@@ -159,6 +159,10 @@ class Element:
         """Return the element with its data for the numbered `joints`, such as the indices of velocities."""
         return self
 
+    def added_damping(self, joint: str) -> float:
+        """Return the viscous damping [N m s/rad or N s/m] that the element adds to the joint called `joint`."""
+        return 0.0
+
     def laid_out(self, layout: Layout) -> Self:
         """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.
 
@@ -183,7 +187,7 @@ class Element:
         return found
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """Return the element with new values of some parameters; `new` maps their keys to values."""
+        """Return the element with new values of some parameters; `new` is a dict from parameter key to value."""
         kinds_of = {name: self.definitions()[name].kind for name in new}
         return replace(self, **{name: kinds_of[name].varied(getattr(self, name), x) for name, x in new.items()})
 
@@ -207,7 +211,7 @@ class Element:
 
     @property
     def rotor(self) -> Rotor | None:
-        """The motor rotor that the element adds to the mechanism, or None if it adds none."""
+        """The rotor of a motor that the element adds to the mechanism, or None if it adds no rotor."""
         return None
 
     def describe(self) -> tuple[str, str]:
@@ -229,7 +233,9 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits `value` of the field `one`, because readers assume this value."""
+        """Return whether a TOML document omits the value of the field `one`, because readers assume this value by
+        default.
+        """
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
@@ -304,7 +310,7 @@ _registered: dict[str, type[Element]] = {}
 def _register(class_: type[Element]) -> None:
     """Add an element class to the registry of element kinds, under its section.
 
-    It may replace only an earlier definition of the same class.
+    A section that is already registered may only be replaced by a new definition of the same class.
     """
     other = _registered.get(class_.section)
     if other is not None and (other.__module__, other.__qualname__) != (class_.__module__, class_.__qualname__):
@@ -327,5 +333,7 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return the classes of all element kinds by section of a TOML document: first linkwork's, then those of users."""
+    """Return the classes of all element kinds by section of a TOML document: first linkwork's classes, then those of
+    users.
+    """
     return _registered

@@ -1,4 +1,4 @@
-"""The definition of a field of an element: its kind of value, its meaning, its default, and whether it can vary."""
+"""The definition of a field of an element: kind of value, meaning, default, and whether the value can vary."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class Kind(ABC):
-    """The kind of value that a field of an element has: how to check it, write it to a TOML document, and vary it.
+    """The kind of value that a field of an element has: methods to check a value, write it to a TOML document, and vary
+    it.
 
-    Attributes are given by name at construction and never change.
+    The attributes are keyword arguments of the constructor and never change.
     """
 
     type_: Any = str
@@ -139,7 +140,8 @@ def key(
 
 
 def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
-    """Define a field that `Builder.build` computes: it is neither an argument nor a document key nor a parameter.
+    """Define a field that `Builder.build` computes: the field is neither an argument of the Builder method, nor a TOML
+    key, nor a parameter.
 
     The arguments are those of a dataclass field.
     """
@@ -163,8 +165,8 @@ def is_finite(bound: Number) -> bool:
 def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
     """Return the docstring of an element class with the sections `Parameters` and `Returns` added.
 
-    Both are made from the definitions of the element's fields and precede the section `Examples`. The result is not
-    indented.
+    Both sections are made from the definitions of the element's fields, and precede the section `Examples`. The result
+    is not indented.
     """
     before, examples, after = cleandoc(text).partition("\nExamples\n")
     lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]

@@ -31,11 +31,11 @@ class Motion(Protocol):
         ...
 
     def coordinates(self, joint: str) -> Array:
-        """Return the coordinates (nq,) of a joint [rad or m, or quaternions]."""
+        """Return the coordinates of a joint (nq of the joint,) [rad or m, or quaternions]."""
         ...
 
     def velocities(self, joint: str) -> Array:
-        """Return the velocities (nv,) of a joint [rad/s or m/s]."""
+        """Return the velocities of a joint (nv of the joint,) [rad/s or m/s]."""
         ...
 
 
@@ -51,23 +51,28 @@ def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    """The forces of a force element, as in `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
+    """The forces and torques that a force element applies, collected by `on_body` and `on_joint`.
+
+    An example is `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`.
+    """
 
     bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], in the world
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return these forces and additionally a force (3,) [N] and torque (3,) [N m] on the named body.
+        """Return these forces together with a further force (3,) [N] and torque (3,) [N m] on the named body.
 
-        Both are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted if there is
-        only a torque.
+        Force and torque are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted
+        if there is only a torque.
         """
         point = np.zeros(3) if at is None else np.asarray(at)
         one = (body, np.asarray(force), point, np.asarray(torque))
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return these forces and additionally joint forces (nv,) [N m or N] on the named joint."""
+        """Return these forces together with further joint forces [N m or N] on the named joint, one for each of its
+        velocities.
+        """
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:
@@ -146,7 +151,7 @@ class Force(Element):
     def power(self, motion: Motion, acting: Acting) -> Number:
         """Return the power [W] by which the element changes the total energy, which includes its stored energy.
 
-        `acting` are the element's forces. By default, a class without `energy` adds all of their power, and a class
-        with `energy` adds zero. `motion` gives positions and velocities.
+        `acting` are the element's forces. By default, this is all power of the forces for a class without the method
+        `energy`, and zero for a class with `energy`. `motion` gives positions and velocities.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

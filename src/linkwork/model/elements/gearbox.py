@@ -76,7 +76,7 @@ class Transmission(VelocityConstraint, section="transmissions"):
             raise ModelError(f"selected must be a gear from 1 to {most}, or 0 for neutral; got {got}", self.label)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the gear number `mode` of a controller rounded down to an existing gear; NaN stays NaN."""
+        """Return `mode`, a gear number from a controller, rounded down to an existing gear; NaN stays NaN."""
         if key != "selected":
             return mode
         gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))

@@ -104,7 +104,7 @@ def not_negative(unit: str = "") -> Kind:
 def positive(unit: str = "", infinite: bool = False) -> Kind:
     """Return the kind of field whose value is a number > 0, in the unit `unit`.
 
-    With `infinite`, the value may also be infinite; an infinite value is not a parameter and cannot vary.
+    If `infinite` is true, the value may also be infinite; an infinite value is not a parameter and cannot vary.
     """
     return _number(unit, above_zero, POSITIVE, infinite)
 
@@ -217,7 +217,7 @@ friction_coefficients = _Numbers(
 )
 efficiencies = _Numbers(
     float | _TWO,
-    "a number, or [driving, driven back]",
+    "a number, or [motor drives joints, joints drive motor]",
     python="float or (float, float)",
     rules=FRACTION,
     counts=True,
@@ -421,7 +421,7 @@ def place(of: str, where: str = "at", turn: str = "") -> Kind:
 def point(of: str, where: str = "at", points: bool = False) -> Kind:
     """Return the kind of field whose value is a point (3,) [m] on the body that the key `of` names.
 
-    With `points`, an array (k, 3) of points gives k elements. `where` is the TOML key of the point.
+    If `points` is true, an array (k, 3) of points gives k elements. `where` is the TOML key of the point.
     """
     python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
     return _Place(Place, of=of, where=where, rotates=False, python=python)

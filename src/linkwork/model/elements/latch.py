@@ -58,8 +58,8 @@ class Latch(VelocityConstraint, section="latches"):
     def armed(self, distance: Number, before: Number) -> Number:
         """Return the side of `at`, 1 or -1, from which the joint can engage the latch; 0 if the latch is not armed.
 
-        The latch becomes armed when the joint is on a side that the latch permits. `distance` [rad or m] is the joint's
-        position minus `at`; `before` is the previous return value.
+        The latch becomes armed when the joint is on a side of `at` from which the latch permits engagement. `distance`
+        [rad or m] is the joint's position minus `at`; `before` is the previous return value.
         """
         allowed, side = SIDES[self.side], where(distance > CLEAR, 1.0, where(distance < -CLEAR, -1.0, 0.0))
         fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)

@@ -1,4 +1,6 @@
-"""Loop closures: joints between two bodies that the tree already connects to the world. They have no coordinates."""
+"""Loop closures: joints between two bodies that the tree already connects to the world. Loop closures have no
+coordinates.
+"""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from linkwork.spatial.scalar import Number
 class Ratchet(VelocityConstraint, section="ratchets"):
     """Add a one-way clutch between the joints `a` and `b`: v_b >= ratio v_a [rad/s or m/s] while it is engaged.
 
-    The joint b can run faster, but not slower; the clutch only pushes it forward. Without b, v_a >= 0. With the
-    `direction` -1 the inequality is reversed. Each side is a joint with one velocity or a weighted sum of such joints.
-    The ratchet slips when the force on b exceeds `capacity`.
+    The joint b can run faster, but not slower; the clutch only pushes it forward. Without b, v_a >= 0. If `direction`
+    is -1, the inequality is reversed. Each side is a joint with one velocity or a weighted sum of such joints. The
+    ratchet slips when the force on b exceeds `capacity`.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
     b: Side | None = key(
         side,
-        "Driven joint or sum, which can run faster; if omitted, the driving side moves in one direction only",
+        "Driven joint, or a weighted sum of joints by name; if omitted, the driving side moves in one direction only",
         default=None,
     )
     ratio: Number = key(
@@ -50,7 +50,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     )
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(True)
-    direction: Number = key(sign, "1, or -1 for the reversed inequality", default=1, mode=True)
+    direction: Number = key(sign, "Sign of the inequality: 1, or -1 for v_b <= ratio v_a", default=1, mode=True)
 
     switches = MappingProxyType(
         {**VelocityConstraint.switches, "reverse": ("direction", FLIP), "shift": ("ratio", GIVEN)}
@@ -66,7 +66,9 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet only pushes."""
+        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet exerts force in
+        one direction only.
+        """
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

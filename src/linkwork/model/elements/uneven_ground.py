@@ -40,10 +40,10 @@ RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; th
 class _Newton(NamedTuple):
     """Newton's matrix H (2, 2) for the nearest point (foot point) on a surface of height h(x, y), and its inverse.
 
-    Half the squared distance of a point at `above` [m] over the surface has the second derivatives
-    H = I + s s^T - above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, as
-    above the centre of curvature of a valley, `convex` is false and the inverse is that of I + s s^T. `matrix` and
-    `inverse` (3,) have the entries xx, xy, yy.
+    Half the squared distance of a point at `above` [m] over the surface has the second derivatives H = I + s s^T -
+    above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, for example above
+    the centre of curvature of a valley, `convex` is false and the inverse is that of I + s s^T. `matrix` and `inverse`
+    (3,) have the entries xx, xy, yy.
     """
 
     matrix: tuple[Number, Number, Number]
@@ -52,7 +52,7 @@ class _Newton(NamedTuple):
 
     @staticmethod
     def of(above: Number, slopes: Array, curvature: Array) -> _Newton:
-        """Return Newton's matrix of a point at `above` [m] over a surface with `slopes` (2,), `curvature` (2, 2)."""
+        """Return Newton's matrix for a point at `above` [m] over a surface with `slopes` (2,), `curvature` (2, 2)."""
         (p, q), K = slopes, curvature
         flat = (1.0 + p * p, p * q, 1.0 + q * q)
         full = (flat[0] - above * K[0][0], flat[1] - above * K[0][1], flat[2] - above * K[1][1])
@@ -90,9 +90,9 @@ def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
     """Return distance and normal of a point whose foot point is inside a smooth part of the surface.
 
     `apart` (3,) [m] is the vector from the foot point to the point. The height of the surface has `slopes` (2,) and the
-    second derivatives `curvature` (2, 2) [1/m] at the foot point. The derivative `bend` of the normal by the position
-    of the point is the curvature of the parallel surface through it: the derivative of the normal by the foot point,
-    times that of the foot point by the point.
+    second derivatives `curvature` (2, 2) [1/m] at the foot point. The derivative `bend` of the normal with respect to
+    the point is the curvature of the parallel surface through the point: the derivative of the normal with respect to
+    the foot point, times the derivative of the foot point with respect to the point.
     """
     p, q = slopes
     length = np.sqrt(1.0 + p * p + q * q)
@@ -159,8 +159,8 @@ class HeightField:
     def lean(self) -> Array:
         """Largest sine (2,) of the angle between surface normals and the z axis, in the planes xz and yz.
 
-        A foot point at the distance d is not farther than d times these numbers along x and y. The slope of a bilinear
-        cell is largest on its edges.
+        A foot point at the distance d from a point is displaced from it along x and y by at most d times these numbers.
+        The slope of a bilinear cell is largest on its edges.
         """
         slopes = np.array([np.abs(np.diff(self._table, axis=k)).max() / self.cell[k] for k in (0, 1)])
         return slopes / np.hypot(1.0, slopes)
@@ -285,9 +285,9 @@ class _Patch(NamedTuple):
     def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
         """Return distance [m] and normal (3,) of the point x, y, z [m], whose foot point on the cell is s, t.
 
-        If the foot point is on an edge or a corner of the cell and the line to it is not along the normal of the cell,
-        the distance is that to the edge or corner. The point is at `above` [m] over the ground; `round_off` [m] is the
-        error of coordinates.
+        If the foot point is on an edge or a corner of the cell, and the line from it to the point is not along the
+        normal of the cell, the result is the distance to the edge or corner. The point is at `above` [m] over the
+        ground; `round_off` [m] is the error of coordinates.
         """
         apart, none = self._apart(s, t, x, y, z), 0.0 * s
         wx, wy = self.width
@@ -356,7 +356,10 @@ class Ground:
             return np.array([-dx, -dy, z - height])
 
         def visit(best: Array, step: Array, least: Number) -> tuple[tuple[Array, Array, Number], Condition]:
-            """Evaluate the ground at the offset `best` + `step` (2,) [m] from p; return the next offset and step."""
+            """Evaluate the ground at the offset `best` + `step` (2,) [m] from p; return the next state of the search.
+
+            The state is the best offset, the next step, and the least squared distance [m^2] so far, `least`.
+            """
             u, v = best + step
             ground = self._second_order(x + u, y + v)
             over = z - ground.value

@@ -57,7 +57,9 @@ class VelocityConstraint(Constraint):
 
     @property
     def pushes_only(self) -> bool:
-        """Whether the constraint force has only one sign, as for ratchets: the lower bound of the first row is zero."""
+        """Whether the constraint force has only one sign, as for ratchets, because the lower bound of the first row is
+        zero.
+        """
         lower = self.bounds[0][0]
         return not is_traced(lower) and lower == 0.0
 
@@ -111,10 +113,10 @@ def side_text(side: Side) -> str:
 
 
 def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
-    """Return one side of a clutch, a weighted sum of joints, divided by the factor of its first joint; and that factor.
+    """Return one side of a clutch, a weighted sum of joints, divided by the factor of its first joint, and this factor.
 
-    Joints are sorted by name, and mimic joints are replaced by the joints that they mimic. Two sides are proportional,
-    and so always move together, if their divided sums are equal.
+    Joints are sorted by name, and mimic joints are replaced by the joints that they mimic. If the divided sums of two
+    sides are equal, the sides are proportional and always move together.
     """
     factors: dict[str, float] = {}
     largest = 0.0
@@ -131,7 +133,7 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 
 
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
-    """Yield a fault for each invalid joint of a clutch or ratchet, and one if its two sides always move together.
+    """Yield a fault for each invalid joint of a clutch or ratchet, and a fault if its two sides always move together.
 
     `what` is the kind of element and `name` its name. `sides` maps the role of each side, such as "a", to the joint or
     weighted sum of joints on this side. `draft` is the content of the Builder before `build`.

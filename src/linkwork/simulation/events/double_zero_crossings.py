@@ -28,8 +28,8 @@ class Dips(NamedTuple):
     """Values (g,) and slopes (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
 
     The function of an armed latch or guard is its event function. The function of a guard that is not armed is the
-    distance from the value at which the guard is armed again. It is negative where the latch or guard switches, or
-    where the guard is armed again.
+    distance from the value at which the guard is armed again. The functions are negative where the latch or guard
+    switches, or where the guard is armed again.
     """
 
     values: Array
@@ -37,7 +37,7 @@ class Dips(NamedTuple):
 
 
 def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
-    """Return `Dips` as one array (2 g,) in the state `now` at t [s], with updated arming states.
+    """Return the `Dips` of the state `now` at t [s] as one array (2 g,), for updated arming states.
 
     `system` has the present modes, a (nv,) are the accelerations, and `values` are the values of the guards.
     """
@@ -68,11 +68,12 @@ def dips_in(watched: Array, count: int) -> Dips:
 
 
 def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
-    """Return the fraction of a step at which an event function may be negative though positive at the end; else 1.
+    """Return the fraction of a step at which an event function may be negative although it is positive at the end; else
+    1.
 
-    The fraction is that of the first minimum of the cubics with the values and slopes at both ends of a step of
-    `duration` [s], or of the beginning of the step if a function is negative there. A function that is negative at the
-    end counts only if its cubic returns above zero in between.
+    Cubics interpolate the event functions, with the values and slopes at both ends of the step of `duration` [s]. The
+    result is the fraction of their first minimum, or 0 if a function is negative at the beginning. A function that is
+    negative at the end counts only if its cubic returns above zero in between.
     """
     found: Number = 1.0
     for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):
@@ -82,7 +83,7 @@ def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
 
 
 def _minimum(a: Number, s: Number, b: Number, r: Number) -> Number:
-    """Return the position in [0, 1] of the minimum of a cubic if this minimum is near or below zero, else 1.
+    """Return the position in [0, 1] of the minimum of a cubic if the value there is near or below zero, else 1.
 
     The cubic has the values a and b and the slopes s and r at 0 and 1.
     """

@@ -1,8 +1,9 @@
 """Energies and impulses of events at one instant: each impulse is attributed to one event.
 
 All switches of one instant cause one impact. If several of them belong to one constraint, as "engage" and "shift" of
-one clutch do, its impulse belongs to the first of them. Energy of constraints that no event names, such as a ratchet
-that also catches, belongs to the first event. The energies of all events then add up to the energy of the impact.
+one clutch do, the impulse of this constraint belongs to the first of these switches. The energy of constraints that no
+event names, such as a ratchet that engages in the same impact, belongs to the first event. The energies of all events
+then add up to the energy of the impact.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def shares(
 ) -> list[Share]:
     """Return the share of every event in one impact, from the numbers of the constraints to which the events belong.
 
-    `fired` says which events occurred; the shares of the others are zero. `energies` (n,) [J], `impulses` (n,) [N s or
-    N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be traced.
+    `fired` has the condition that each event occurred; the shares of events that did not occur are zero. `energies`
+    (n,) [J], `impulses` (n,) [N s or N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be
+    traced.
     """
     here = [where(one, 1.0, 0.0) for one in fired]
     first: list[Number] = []

@@ -3,8 +3,8 @@
 An event function is not negative before its event. A step is first tried at full length. If an event function is
 negative at the end, the step is shortened until it ends just after the first zero, by the Illinois variant of the false
 position method. Trial steps, and so the event times, are as accurate as the integration method. A step whose equations
-were not solved is shortened too. `Bracket` is the search. `locate` uses it for whole steps in traced programs.
-`first_event` finds one event time on a curve, for methods that choose their own steps.
+were not solved is shortened too. `Bracket` is the search interval. `locate` locates all events of a step in traced
+programs. `first_event` finds one event time on a curve, for methods that choose their own steps.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Switching(NamedTuple):
 class Bracket(NamedTuple):
     """Search interval that contains the first event of a step; times are fractions of the step.
 
-    No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
-    are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
-    last, and -2 if `low` moved by a small part of the bracket: an event function is then almost zero at `low`, but its
-    event is far away.
+    No event occurs before `low`, where the event functions have the values `over` (k,). An event occurs before `high`,
+    where they have the values `under` (k,), which are zeros if the step to `high` was not solved. `side` is -1 if `low`
+    moved last, 1 if `high` moved last, and -2 if `low` moved by a small part of the bracket: an event function is then
+    almost zero at `low`, but its event is far away.
     """
 
     low: Number
@@ -104,10 +104,11 @@ def _least(values: Array) -> Number:
 
 
 class Search(NamedTuple):
-    """Progress of a step with events: number of trials, whether all substeps were `solved` (1 or 0), next substep.
+    """Progress of the search for events in one step: `tried` is the number of trial substeps so far.
 
-    The next substep begins in the state `begin` at the time `elapsed`, and is tried up to the time `to`; both are
-    measured from the start of the step as fractions of it.
+    `solved` is 1 if all accepted substeps were solved, else 0. The next substep begins in the state `begin` at the time
+    `elapsed`, and is tried up to the time `to`; both are fractions of the step. `bracket` is the interval that contains
+    the first event.
     """
 
     tried: Number
@@ -137,7 +138,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 
 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
-    """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended.
+    """Make one trial substep of a step h [s]; return the search after the trial, and whether the step has ended.
 
     `now` is the search before the trial. `switching` provides substeps, event functions and events.
     """
@@ -218,8 +219,9 @@ def first_event(
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
     `functions(t)` returns the event functions (k,) on a curve, as floats. `hidden(begin, end)` returns the fraction of
-    an interval at which a function may be negative though it is not at the end, or 1. If no function is negative there,
-    the result is nevertheless this time, because a function may change there: a guard may be armed again.
+    an interval at which a function may be negative although it is not negative at the end, or 1. The result is then the
+    time at this fraction, even if no function is negative there, because a function may change there: a guard may be
+    armed again.
     """
     for _ in range(PROBES if hidden is not None else 0):
         assert hidden is not None

@@ -20,8 +20,9 @@ SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an
 class Line(NamedTuple):
     """One line of the event log: event source, resulting slip direction or mode, time [s], energy and impulse.
 
-    `energy` [J] gained, `impulse` [N s or N m s] and `carried`, the constraint force [N or N m], are those of the
-    constraint that was switched. `gap` [m or rad] is the loop closure error that was removed.
+    `energy` [J] is the energy gained, `impulse` [N s or N m s] the impulse and `carried` [N or N m] the force of the
+    constraint that was switched. `result` is the resulting slip direction or mode. `gap` [m or rad] is the loop closure
+    error that was removed.
     """
 
     source: Number
@@ -51,8 +52,8 @@ def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Nu
 def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
     """Yield the events in the log (n, 7) of one batch member; `count` is the number of events that occurred.
 
-    If some did not fit into the log, the last event reports their number. `text(source, result)` returns the text of an
-    event.
+    If some events did not fit into the log, the last event reports the number of missing events. `text(source, result)`
+    returns the text of an event.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)
@@ -70,8 +71,8 @@ def event(
 ) -> Event:
     """Return an `Event`; its text reports the loop closure error `gap` [m or rad] removed and the energy [J] gained.
 
-    `what` is the text without these, `time` [s] and `member` (batch index) are those of the event, `impulse` [N s or N
-    m s] is the constraint impulse, and `carried` [N or N m] the constraint force.
+    `what` is the text without these two numbers. `time` [s] and `member` (batch index) belong to the event, `impulse`
+    [N s or N m s] is the constraint impulse, and `carried` [N or N m] the constraint force.
     """
     words = [("closure error", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]

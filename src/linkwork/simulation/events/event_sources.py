@@ -153,10 +153,10 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """Return the state `after` the events with one line in the event log for each event in `which`.
+    """Return the state `after` the events, with a line in the event log for each event in `which` that occurred.
 
     `end` is the state before the events. Round-off impulses of elements with a capacity are logged as 0. `found` is the
-    impact of the events.
+    impact that the events cause.
     """
     known, m = sources(system), system.mechanism
     count, bounded, rubbing = len(known), len(m.bounded), len(m.rubbing)

@@ -61,8 +61,8 @@ def one_shot(guard: StateFunction) -> OneShot:
 class Guard(NamedTuple):
     """A guard bound to one batch member: it sets mode number `mode` where `function(t, q, v)` becomes positive.
 
-    `value` is the new value of the mode; with None the mode changes its sign. A guard with `once` fires at most once.
-    `what` is the text of the event.
+    `value` is the new value of the mode; if it is None, the mode changes its sign. If `once` is true, the guard fires
+    at most once. `what` is the text of the event.
     """
 
     function: Callable[[Number, Array, Array], Number]
@@ -92,11 +92,12 @@ def distances(mechanism: Mechanism, q: Array) -> list[Number]:
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """Return the arming state (g,) of the g latches and guards, updated at q (nq,); only armed ones can fire.
+    """Return the arming state (g,) of the g latches and guards, updated at q (nq,); only an armed latch or guard can
+    fire.
 
-    The arming state of a latch is the side from which the joint approaches the latching position. That of a guard is 1
-    if armed, else the negative threshold below which the guard is armed again. `values` are the guards' values, `armed`
-    (g,) is the arming state before.
+    The arming state of a latch is the side from which the joint approaches the latching position. The arming state of a
+    guard is 1 if the guard is armed, else the negative threshold below which the guard is armed again. `values` are the
+    guards' values, `armed` (g,) is the arming state before.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):

@@ -41,10 +41,10 @@ PULL = 1e-9  # tolerance for pulling impulses of ratchets, relative to the large
 class Impact(NamedTuple):
     """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions (k,).
 
-    `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or not removed, or if
-    couplings contradict each other. The other fields have one entry per constraint, loops first, then velocity
-    constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the loop
-    closure errors that were removed.
+    `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or could not be
+    removed, or if couplings contradict each other. The other fields have one entry per constraint, loops first, then
+    velocity constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the
+    loop closure errors that were removed.
     """
 
     q: Array
@@ -58,7 +58,11 @@ class Impact(NamedTuple):
 
 
 class ConstraintImpulses(NamedTuple):
-    """Simultaneous constraint impulses: impulse (n,) and energy (n,) per constraint, velocities v (nv,) after them."""
+    """Simultaneous impulses of n constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, velocities v
+    (nv,).
+
+    v are the velocities after the impulses.
+    """
 
     v: Array
     impulses: Array
@@ -77,8 +81,8 @@ def impact(
 
     Impulses along the constraint rows remove the velocities that violate them; `iterations` of Newton's method remove
     small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free (S0
-    3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and one that would run
-    backward engages, one change per iteration (Murty 1974, least index). Constraints with a capacity receive no
+    3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and a ratchet that would
+    run backward engages, one ratchet per iteration (Murty 1974, least index). Constraints with a capacity receive no
     impulse; their slip directions follow from the speeds after the impact, except where `decided` (k,) is true: there
     the direction in `slip` (k,) remains.
     """
@@ -183,9 +187,10 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
 
 
 def constrained_motion(system: System, t: Number, now: StepState, held: Array) -> ConstrainedMotion:
-    """Return the accelerations and the force of each loop and velocity constraint; 0 for constraints that slip.
+    """Return the accelerations, and the force of each loop and velocity constraint, which is 0 for slipping
+    constraints.
 
-    The modes of `system` are set. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
+    `system` has the present modes. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
     controller.
     """
     acting = system.rubbing(now.slip)

@@ -55,9 +55,9 @@ class Switch(NamedTuple):
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """Return the table of schedule verbs, such as "engage": verbs()[verb][kind] is the effect of a verb on an element.
+    """Return the effects of all schedule verbs, such as "engage", as nested dicts: verbs()[verb][kind].
 
-    `kind` is the kind of element, such as "clutches". The effect is the mode that the verb sets, and the new value.
+    `kind` is the kind of element, such as "clutches". An effect is the mode that the verb sets, and the new value.
     """
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
@@ -125,7 +125,7 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
 
 
 def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
-    """Return a hint if `verb` does not suit the element `name`: the verbs that do; an empty text if there are none.
+    """Return a hint with the verbs that suit the element `name`, if `verb` does not suit it; empty if there are none.
 
     If the element has verbs that set the same value as `verb`, as "engage" and "close" do, the hint lists only these.
     """
@@ -139,7 +139,7 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return those element kinds among `sections` that an error message lists.
+    """Return the element kinds in `sections` that an error message should list.
 
     The result has the kinds that linkwork defines, and the user-defined kinds that the mechanism has.
     """
@@ -161,7 +161,9 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
             raise ShapeError(f"{switch.entry}: times have shape {np.shape(switch.when)}; expected {wanted}")
         when = np.broadcast_to(switch.when, batch)
         if (when < last).any():
-            raise LinkworkError(f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort by time")
+            raise LinkworkError(
+                f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort the entries by time"
+            )
         found.append(switch._replace(when=when))
         last = when
     return tuple(found)

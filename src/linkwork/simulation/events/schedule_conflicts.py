@@ -21,8 +21,8 @@ def refuse_contradictions(
 
     `switches` are the entries of the schedule, `given` the parameters that differ from the model, for all members or
     per member. Switches at the same time act together, in any order. Elements that guards or controllers (`commands`)
-    switch count as released here: their conflicts are checked during the run. A guard that engages couplings which can
-    never agree is an error here.
+    switch count as released here: their conflicts are checked during the run. A guard is an error here if it engages
+    couplings that contradict each other in every state.
     """
     timed, guarded = ([switch for switch in switches if switch.guarded == which] for which in (False, True))
     built = mechanism.parameters
@@ -67,7 +67,7 @@ def _released(modes: Mapping[str, Value], names: Iterable[str]) -> dict[str, Val
 
 
 def _combinations(modes: Mapping[str, Value], who: Array | np.bool_) -> list[tuple[float, ...]]:
-    """Return the distinct combinations of mode values among those batch members for which `who` (*batch,) is true.
+    """Return the distinct combinations of mode values among the batch members for which `who` (*batch,) is true.
 
     `modes` maps the name of each mode to its value, a number or an array (*batch,).
     """

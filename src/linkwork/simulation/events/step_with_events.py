@@ -25,8 +25,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 
     Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
     middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
-    ends of steps, or with `locate_contacts` at the located instants. The steps of a system without events are plain
-    steps.
+    ends of steps or, if `locate_contacts` is true, at the located instants. A step of a system without events has no
+    substeps.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
@@ -47,7 +47,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 class _Events:
     """The events of one step: slip, latches and guards, and contact events if these are located.
 
-    If `alone` is true, every substep that ends early has an event of slip: no contacts, latches or guards end substeps.
+    If `alone` is true, only slip can end a substep early, because there are no contacts, latches or guards.
     """
 
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
@@ -84,7 +84,7 @@ class _Events:
         return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Condition) -> Condition:
-        """Return whether all substeps were solved and the constraints can be satisfied after the last event.
+        """Return whether all substeps were solved, and the constraints can be satisfied after the last event.
 
         `moved` is the state after the last substep.
         """

@@ -59,9 +59,9 @@ def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     """Return a step function that makes `step` and then updates the states of compliant contacts.
 
-    The states follow from the kinematics at the end of the step. With `in_the_middle` they follow from the kinematics
-    at the middle of the step, for methods whose equations hold there; which pairs are in contact is then predicted from
-    the velocities at the start.
+    The states follow from the kinematics at the end of the step. If `in_the_middle` is true, they follow from the
+    kinematics at the middle of the step, for methods whose equations hold there; the pairs in contact are then
+    predicted from the velocities at the start.
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
@@ -121,7 +121,7 @@ class ContactSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep h [s] from the state `begin` at t [s] in which no contact changes its mode; return the state.
+        """Make a substep h [s] from the state `begin` at t [s], with all contact modes fixed; return the new state.
 
         The second result is whether the equations were solved. `step` makes the substep, and `held` (nv,) are the joint
         forces of a sampled controller.
@@ -227,7 +227,7 @@ class NoSwitching:
 
 
 def _states(mechanism: Mechanism, found: list[ContactForce]) -> list[Number]:
-    """Return the state of each contact pair at the end of a step, from the states and forces `found` there."""
+    """Return the state of each contact pair after a step, from the states and forces `found` at the end of the step."""
     return [state_after(pair.contact, one) for pair, one in zip(mechanism.contact_pairs, found, strict=True)]
 
 

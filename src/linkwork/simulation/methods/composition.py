@@ -1,7 +1,7 @@
 """Composition of symmetric steps of order 2 to higher orders; some substeps go backward in time.
 
 A composition conserves everything that each of its steps conserves: momenta, energy, the symplectic form. The
-coefficients are symmetric, so that the composed step is symmetric too, and of even order.
+coefficients are symmetric, so that the composed step is symmetric too, and its order is even.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):
-    """Substeps of a composed step: `parts`, their lengths as fractions of the step (with the sum 1), and its order."""
+    """Substeps of a composed step: lengths `parts` as fractions of the step, with the sum 1."""
 
     name: str
     order: int
@@ -29,7 +29,7 @@ class Composition(NamedTuple):
 class Substep(NamedTuple):
     """One substep of a composed step: its start, counted from the start of the step, and its length.
 
-    Both are in the unit in which the step is given.
+    Start and length have the unit of the step.
     """
 
     offset: Number
@@ -37,9 +37,9 @@ class Substep(NamedTuple):
 
 
 def _symmetric(*first: float) -> tuple[float, ...]:
-    """Return symmetric composition coefficients: `first`, a middle one, then `first` in reverse order.
+    """Return symmetric composition coefficients: `first`, a middle coefficient, then `first` in reverse order.
 
-    The middle coefficient makes their sum 1.
+    The middle coefficient is chosen so that the sum of all coefficients is 1.
     """
     return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
 
@@ -87,7 +87,7 @@ def part_of_iteration(order: int, k: Number) -> Number:
 
 
 def substeps(order: int, h: Number) -> list[Substep]:
-    """Return the substeps of a step h that is composed to this order, in sequence; h in any unit."""
+    """Return the substeps, in sequence, of a step h (in any unit) that is composed to the order `order`."""
     found, offset = [], 0.0
     for part in composition(order).parts:
         found.append(Substep(offset * h, part * h))
@@ -98,7 +98,7 @@ def substeps(order: int, h: Number) -> list[Substep]:
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
     """Return a step function that makes `step` in substeps of lengths `parts`, fractions of the step, some negative.
 
-    Each substep evaluates the forces at its own time.
+    Each substep evaluates the forces at the time of the substep.
     """
     lengths = np.array(parts)
     begins = np.cumsum(lengths) - lengths

@@ -7,8 +7,8 @@ Lagrangian L_d of the bodies, the momentum p_0 at the start, and multipliers lam
     p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
 
 are the discrete Euler-Lagrange equations (5.4) in position-momentum form, so that a step begins and ends with q and v.
-Forces F without a potential act at the middle of the step. Springs do so too, or at both ends as in RATTLE (2.33).
-Gravity always acts at both ends, because its potential is linear in the positions of the bodies.
+Forces F without a potential act at the middle of the step. Forces of springs act at the middle too, or at both ends as
+in RATTLE (2.33). Gravity always acts at both ends, because its potential is linear in the positions of the bodies.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class MotionEvaluation(NamedTuple):
 
     `joints` and `bodies` are the pose increments of all joints and of all bodies, `second` is the position at the end
     of the step. `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the
-    momentum at its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if there is
-    no momentum.
+    momentum at its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if the
+    momentum is zero.
     """
 
     joints: list[Increment]
@@ -77,8 +77,8 @@ class MotionEvaluation(NamedTuple):
 class Interval:
     """The discrete equations of motion of one step h [s] from the state `now`; evaluates guesses of the joint motion.
 
-    With `at_ends` springs act at the ends of the step instead of at its middle. `rotation` gives the angular momenta of
-    the bodies.
+    If `at_ends` is true, springs act at the ends of the step instead of at its middle. `rotation` is the rule for the
+    angular momenta of the bodies.
     """
 
     def __init__(
@@ -108,7 +108,9 @@ class Interval:
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """Return the pose increments of the joints for a joint motion dv (nv,), and the position after the step."""
+        """Return the pose increments of the joints for a joint motion dv (nv,), and the position of the mechanism after
+        the step.
+        """
         tree_motion = self.mechanism.tree_velocity(dv)
         joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
@@ -139,7 +141,7 @@ class Interval:
     def impulse_sum(self, loads: Loads, own: Array) -> Number:
         """Return the sum of the impulse magnitudes [N s] in a step, a scale for residuals.
 
-        It includes the weight, controllers, contacts and springs in `loads`, and the impulses `own` (nv,) of joint
+        The sum includes the weight, controllers, contacts and springs in `loads`, and the impulses `own` (nv,) of joint
         springs, dampers and rotors.
         """
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
@@ -171,8 +173,8 @@ class Interval:
     def _spring_and_contact_impulses(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
         """Return half the impulses of springs and contacts on all bodies, as two lists by body number.
 
-        The first list is in the frames of the bodies before the step, the second in those after it. `loads` has the
-        contact forces, and X the poses of all bodies in their inboard bodies after the step.
+        The first list is in the frames of the bodies before the step, the second list in their frames after the step.
+        `loads` has the contact forces, and X the poses of all bodies in their inboard bodies after the step.
         """
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
@@ -214,7 +216,8 @@ class Interval:
     def _joint_impulses(self, dv: Array) -> tuple[Array, Array]:
         """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a motion dv (tree.nv,).
 
-        The first result enters the momentum equation at the start of the step, the second that at its end.
+        The first result enters the momentum equation at the start of the step, the second result the equation at its
+        end.
         """
         half, rate = 0.5 * self.h, dv / self.h
         rubbing, turning = dampers(self.tree) * rate * half, rotor_momenta(self.tree, rate)
@@ -271,9 +274,9 @@ class Interval:
     ) -> Callable[[Array, Array], Constrained]:
         """Return the solver of Newton's linear equations at a guess of the joint motion dv (nv,).
 
-        It maps a residual (nv,) and the required changes (nh,) of constraint errors to changes of the motion and of the
-        multipliers. `guess` is the evaluation at dv, and `constraints` has the rows at the start and at the end of the
-        step.
+        The solver maps a residual (nv,) and the required changes (nh,) of constraint errors to changes of the motion
+        (nv,) and of the multipliers (nh,). `guess` is the evaluation at dv, and `constraints` has the rows at the start
+        and at the end of the step.
         """
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
@@ -290,7 +293,8 @@ class Interval:
         return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
-        """Return minus the derivative (nv, nv) of half the impulses of controller and stops by the motion dv (nv,).
+        """Return minus the derivative (nv, nv) of half the impulses of controller and stops with respect to the motion
+        dv (nv,).
 
         The forces are `System.force_laws`: those of controllers, joint stops and force elements.
         """
@@ -304,7 +308,9 @@ class Interval:
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[CompliantRow]:
-        """Return rows for Newton's matrix: of rotors that turn with several joints, and of springs between bodies."""
+        """Return the compliant rows for Newton's matrix of rotors that turn with several joints and of springs between
+        bodies.
+        """
         found = [
             compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
         ]
@@ -321,9 +327,9 @@ class Interval:
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
         """Return the dense solver of Newton's equations, for mimic joints or for contacts that couple bodies.
 
-        It maps a momentum residual (nv,) to a change of the joint motion dv (nv,). The inertia is that at the start of
-        the step. `touching` are the contact loads, if any; `by_motion` (nv, nv) is minus the derivative of the impulses
-        of `System.force_laws`.
+        The solver maps a momentum residual (nv,) to a change of the joint motion dv (nv,). It uses the inertia at the
+        start of the step. `touching` are the contact loads, if any; `by_motion` (nv, nv) is minus the derivative of the
+        impulses of `System.force_laws`.
         """
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
@@ -336,7 +342,10 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return, for each body, the derivative (6, 6) of its contact impulses with the world by its motion (S4 5.3).
+        """Return, for each body, the derivative (6, 6) of its contact impulses with the world with respect to its
+        motion.
+
+        See section 5.3 of S4.
 
         `guess` is the evaluation of the step at the present motion.
         """
@@ -356,8 +365,8 @@ class Interval:
 def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
     """Return compliant rows of a tree for Newton's matrix, from force derivatives that couple joints.
 
-    `by_motion` (nv, nv) are the derivatives by the joint motion. There is one row for each force that depends on the
-    motion of other joints.
+    `by_motion` (nv, nv) are the derivatives with respect to the joint motion. There is one row for each force that
+    depends on the motion of other joints.
     """
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
@@ -365,7 +374,9 @@ def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) from a body's twist to that of its point `arm` (3,) [m], in axes rotated by R (3, 3)."""
+    """Return the matrix (6, 6) that maps a body's twist to the twist at its point `arm` (3,) [m], in axes rotated by R
+    (3, 3).
+    """
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 
@@ -409,7 +420,7 @@ def joint_projections(
     """Return, for each of the `positions`, the joint forces (nv,) due to wrenches on the bodies.
 
     `wrenches(k)` returns the wrenches on body k in its frame, one per position; the transposed Jacobian maps them to
-    joint forces. It is called for one body at a time, so that few wrenches exist at once.
+    joint forces. The function calls `wrenches` for one body at a time, so that few wrenches exist at once.
     """
     carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
     found = [[np.zeros(0)] for _ in positions]

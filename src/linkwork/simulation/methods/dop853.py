@@ -29,10 +29,10 @@ ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
 def _table() -> Array:
-    """Return the Butcher table of all stages: times, error factors and weights, one stage per row.
+    """Return the Butcher table of all stages: time, two error factors and weights of each stage, one stage per row.
 
-    The shape is (1 + STAGES + EXTRA, 4 + WINDOW). A row has the time of the stage as a fraction of the step; two
-    factors, of the stage's derivative in the error estimates of orders 5 and 3; and the weights of the first stage and
+    The shape is (1 + STAGES + EXTRA, 4 + WINDOW). A row has the time of the stage as a fraction of the step; the
+    factors of the stage's derivative in the error estimates of orders 5 and 3; and the weights of the first stage and
     of the WINDOW stages in the window, whose weighted sum gives the state at which the stage evaluates the derivative.
     Row 0, of zeros, evaluates the derivative at the start of a step.
     """
@@ -79,9 +79,10 @@ def stages(
 
     `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
     relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are
-    the derivatives of the stages before. Returns (2 + n + WINDOW n,): the sums of squares of the scaled error estimates
-    of orders 5 and 3, the argument of the last stage, and the window after it. After all stages of a step, these are
-    its errors, the state at its end, and as last entry of the window the derivative at its end.
+    the derivatives of the stages before. The result (2 + n + WINDOW n,) has the sums of squares of the scaled error
+    estimates of orders 5 and 3, the state at which the last stage evaluates the derivative, and the window after this
+    stage. After all stages of a step, these are the error estimates of the step, the state at its end, and, as last
+    entry of the window, the derivative at its end.
     """
     t, h, first, rtol, atol = at
 
@@ -107,7 +108,7 @@ class Dop853(OdeSolver):
     """A solver with the steps of `scipy.integrate.DOP853`, forward in time, whose stages are one function call.
 
     `y0` (n,) is the state at `t0` [s]; the solver ends at `t_bound` [s]. Steps have at most the length `max_step` [s];
-    the first one has the length `first_step`, if given. `rtol` and `atol` are the tolerances.
+    the first step has the length `first_step` [s], if given. `rtol` and `atol` are the tolerances.
     """
 
     def __init__(

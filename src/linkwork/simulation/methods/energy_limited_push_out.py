@@ -25,8 +25,8 @@ class PushOut(NamedTuple):
 def energy_limited_push_out(system: System, q: Array, v: Array, shift: Array, budget: Number) -> PushOut:
     """Return the state after the largest share of the displacement `shift` (nv,) that does at most the work `budget`.
 
-    q (nq,) and v (nv,) are the state before. The energy [J] is that of motion, gravity and springs. Later steps make
-    the rest of the displacement.
+    q (nq,) and v (nv,) are the state before. The work [J] is the change of kinetic energy, gravity and springs. Later
+    steps make the rest of the displacement.
     """
     energies = system.energies(q, v)
     before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * ROUNDED

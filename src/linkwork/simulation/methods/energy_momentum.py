@@ -1,4 +1,6 @@
-"""Energy-momentum method: a variational step with one more unknown that balances the energy. Conserves momenta too."""
+"""Energy-momentum method: a variational step with one more unknown that balances the energy; it conserves momenta
+too.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ class Search(NamedTuple):
     """Iterate of the secant method for the energy impulse, which balances the energy; `kick` is its factor.
 
     `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
-    relative energy error is `error`. `tried` is the number of kicks tried, `iterations` that of corrections of the
-    motion; `ended` is 1 if no more are needed.
+    relative energy error is `error`. `tried` is the number of kicks tried, and `iterations` the number of corrections
+    of the motion. `ended` is 1 if the search has ended, else 0.
     """
 
     kick: Number
@@ -67,8 +69,8 @@ class Search(NamedTuple):
 class EnergyMomentum(Variational):
     """The variational step with one more unknown, an impulse along the motion, that balances the energy. Order 2.
 
-    As in the discrete gradient of Gonzalez, the impulse closes the energy balance and vanishes with the square of the
-    step. The impulse is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the
+    As in the discrete gradient of Gonzalez, the impulse closes the energy balance, and is proportional to the square of
+    the step. The impulse is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the
     step. Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid
     body has no internal motion; the mean of its velocities before and after the step is its motion, which conserves
     energy.
@@ -84,7 +86,7 @@ class EnergyMomentum(Variational):
     def internal(self, q: Array) -> Internal:
         """Return the internal motion at q (nq,), without the rigid motion of symmetries.
 
-        The impulse that balances the energy acts along it.
+        The impulse that balances the energy acts along the internal motion.
         """
         return Internal(self.interval, q, self.twists)
 
@@ -97,7 +99,7 @@ class EnergyMomentum(Variational):
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
-        """Return the residuals of the step's equations for motion dv (nv,), multipliers (nh,) and energy impulse.
+        """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and energy impulse.
 
         `kick` is the factor of the impulse along the motion that balances the energy. See `Variational.evaluated` for
         `singular`.
@@ -109,7 +111,7 @@ class EnergyMomentum(Variational):
         return found._replace(balance=kicked(balance, kick))
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,), energy impulse's factor.
+        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and the kick.
 
         The kick is the factor of the energy impulse, which balances the energy.
         """
@@ -206,7 +208,7 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of the same motion after the energy impulse's factor is increased by `kick`."""
+    """Return the momentum balance of the same motion for a factor of the energy impulse that is larger by `kick`."""
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 
@@ -239,9 +241,9 @@ class EnergyBalance:
     def stored_change(self, dv: Array, bodies: list[Increment]) -> Number:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
-        The change is computed from the pose increments `bodies`. A difference of two potential energies would have a
-        round-off in proportion to these energies. Where the motion reverses, an impulse along the slow motion would
-        have to balance this round-off; it would grow as the step decreases.
+        The change is computed from the pose increments `bodies`. The difference of two potential energies would have a
+        round-off error in proportion to these energies. Where the motion reverses, an impulse along the slow motion
+        would have to balance this error; the impulse would grow as the step decreases.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -261,7 +263,7 @@ class EnergyBalance:
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
-        """Return the relative energy error at which the search may end when the error stops decreasing.
+        """Return the relative energy error below which the search may end when the error stops decreasing.
 
         `scale` [J] is the energy to which the error is relative.
         """
@@ -270,7 +272,7 @@ class EnergyBalance:
     def _force_energy(self) -> Number:
         """Return the energy [J] that all forces would add to the mechanism at rest in a step without constraints.
 
-        This energy is part of the scale of energy errors.
+        This energy is part of the scale to which energy errors are relative.
         """
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
@@ -298,7 +300,9 @@ class Internal:
             self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the momenta (nv,) of the internal part of velocities u (nv,), without motion along symmetries."""
+        """Return the momenta (nv,) of the internal part of velocities u (nv,): the motion along symmetries is
+        removed.
+        """
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
         return (
             p - self.symmetry_momenta.T @ self.inertia.solve(self.symmetry_momenta @ u)

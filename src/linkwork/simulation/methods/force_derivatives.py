@@ -1,4 +1,4 @@
-"""Derivatives of controller forces by the motion within a step, for Newton's matrix.
+"""Derivatives of controller forces with respect to the motion within a step, for Newton's matrix.
 
 A servo acts like a spring and a damper. On light links it is stiff: Newton's method without its derivatives converges
 slowly, or diverges if half a step times its damping exceeds the inertia that it moves.
@@ -20,10 +20,10 @@ NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
 def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
-    """Return the derivative (nv, nv) of forces(x) (nv,) by x (nv,); it is 0.0 for a force that does not depend on x.
+    """Return the derivative (nv, nv) of forces(x) (nv,) with respect to x (nv,), or 0.0 if no force depends on x.
 
     The derivative is exact for traced numbers, and a difference quotient for floats. If the traced function has too
-    many operations, the result is zero: Newton's method converges to the same solution with any derivative.
+    many operations, the result is zero; Newton's method then needs more iterations, but converges to the same solution.
     """
     if x.dtype == object:
         from linkwork.compiler import jacobian_if_short  # imported here: runs with a cached kernel need no compiler

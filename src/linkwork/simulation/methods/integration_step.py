@@ -30,8 +30,8 @@ class Solution(NamedTuple):
 class IterationHistory:
     """Convergence history of one implicit step: the relative residual after every iteration, for floats.
 
-    `residual` (nv,) and `errors` (nh,) are the residual and the constraint errors of the best iterate. An iteration
-    that ends after the `deadline` [s], a time of `time.perf_counter`, raises OutOfTime.
+    `residual` (nv,) and `errors` (nh,) are the residual and the constraint errors of the best iterate. `record` raises
+    OutOfTime after the `deadline` [s], a time of `time.perf_counter`.
     """
 
     def __init__(self, deadline: float = np.inf) -> None:
@@ -40,7 +40,9 @@ class IterationHistory:
         self.residual, self.errors = np.zeros(0), np.zeros(0)
 
     def record(self, size: float, residual: Array, errors: Array, better: bool) -> None:
-        """Record the relative residual `size` of one iteration; if it is `better`, also its residual and errors."""
+        """Record the relative residual `size` of one iteration; if the iterate is `better` than all previous ones, also
+        store its residual and constraint errors.
+        """
         self.sizes.append(float(size))
         if better or len(self.sizes) == 1:
             self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
@@ -73,7 +75,9 @@ class Equations(Protocol):
         ...
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (n,) of the equations at a value of the unknown (n,); zero at the solution."""
+        """Return the residual (n,) of the equations at the given values of the unknowns (n,); the residual is zero at
+        the solution.
+        """
         ...
 
     def moved(self, unknown: Array) -> StepState:

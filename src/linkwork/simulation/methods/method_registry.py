@@ -20,11 +20,11 @@ from linkwork.simulation.methods.projection import projected
 class Method:
     """An integration method: its name, order, purpose (`about`), and the source of its step.
 
-    `source` is "file.name" in this package: the step, or the equations that an `implicit` method solves. It is imported
-    at the first step; a run with a cached kernel does not need it. Methods with `projects` project onto the constraints
-    after each step. Steps of `symmetric` methods can be composed to higher orders; `parts` are the lengths of the
-    substeps. With `opens`, velocities satisfy the constraints to the method's order only. `locates` is true if contact
-    events are located within a step.
+    `source` is "file.name" in this package: the step, or the equations that an `implicit` method solves. The source is
+    imported at the first step; a run with a cached kernel does not import it. Methods with `projects` project the state
+    onto the constraints after each step. Steps of `symmetric` methods can be composed to higher orders; `parts` are the
+    lengths of the substeps. `opens` is true if velocities satisfy the constraints to the order of the method only.
+    `locates` is true if contact events are located within a step.
     """
 
     name: str
@@ -112,7 +112,7 @@ RIGID = _projecting("moreau", "moreau_step.moreau_step", 1, "impacts and frictio
 def method_of_order(name: str, order: int | None, locate: bool = False) -> Method:
     """Return the method called `name`, composed to `order`; raise a LinkworkError if it cannot be composed.
 
-    With `locate`, contact events are located within its steps.
+    If `locate` is true, contact events are located within the steps of the method.
     """
     method = RIGID if name == RIGID.name else replace(METHODS[name], locates=True) if locate else METHODS[name]
     if order is None or order == method.order:

@@ -1,8 +1,9 @@
-"""The implicit midpoint rule: the equations of motion hold at the middle of the step. For stiff springs and dampers.
+"""The implicit midpoint rule: the equations of motion hold at the middle of the step. It suits stiff springs and
+dampers.
 
-Order 2, symmetric. Newton's method finds the velocities at the end of the step with the matrix M + h/2 D + h^2/4 K at
-the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
-Terms that the matrix leaves out only cost iterations.
+The method is symmetric and has order 2. Newton's method finds the velocities at the end of the step with the matrix M +
+h/2 D + h^2/4 K at the start of the step, where D and K are the damping and stiffness of controllers, joints, and
+springs between bodies. Terms that are missing in the matrix only cause more iterations.
 
 Impulses (nh,) along the constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
 clutches and brakes zero. The derivatives of the closure errors are the rows at the end of the step. Newton's matrix
@@ -89,14 +90,16 @@ class StepConstraints(NamedTuple):
 
         Subtract the corrections from the present iterate. `solve` solves Newton's equations with constraint rows.
         `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is the residual of the equations of
-        motion without them.
+        motion without these impulses.
         """
         rows = ConstraintRows(self.along, self.end)
         return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)
 
 
 class Midpoint:
-    """Equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
+    """Equations of an implicit midpoint step; the unknowns are the velocities v (nv,) at its end and the constraint
+    impulses (nh,).
+    """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
@@ -135,9 +138,9 @@ class Midpoint:
     def _constraints(self, q: Array, mean: Array, singular: Number = 0.0) -> StepConstraints:
         """Return the constraints of a step with coordinates q (nq,) at mid-step and the mean velocity (nv,).
 
-        If mid-step is a singular position of loops, no impulses along its rows keep the loops closed. If `singular` is
-        1, the impulses act along the rows at the end of the step. Loop rows that restrict only velocities hold at
-        mid-step.
+        If mid-step is a singular position of loops, no impulses along the rows at mid-step keep the loops closed. If
+        `singular` is 1, the impulses act along the rows at the end of the step. Loop rows that restrict only velocities
+        hold at mid-step.
         """
         _, middle = errors_and_rows(self.mechanism, q)
         errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
@@ -182,10 +185,10 @@ class Midpoint:
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _stiffness(self) -> tuple[Array, list[Number]]:
-        """Return the terms h/2 D + h^2/4 K that springs and dampers add to the mass matrix in Newton's matrix.
+        """Return the terms h/2 D + h^2/4 K of Newton's matrix, which springs and dampers add to the mass matrix.
 
-        The first result (tree.nv,) has the diagonal terms of the joints, the second one number for each spring between
-        bodies.
+        The first result (tree.nv,) has the diagonal terms of the joints, the second result one number for each spring
+        between bodies.
         """
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
@@ -244,7 +247,7 @@ class Midpoint:
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
         """Return a function that makes a linear-time solver of Newton's equations, by recursion over the tree.
 
-        It replaces `_solvers`; each set of constraint rows needs one recursion.
+        This function replaces `_solvers` where possible; each set of constraint rows needs one recursion.
         """
         m, now = self.mechanism, self.now
         at = Position(joint_poses(m, now.q), subspaces(m, now.q))
@@ -295,8 +298,8 @@ class Midpoint:
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
         """Return the relative residual, and Newton's corrections of velocities (nv,) and constraint impulses (nh,).
 
-        Both are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints. M (nv, nv) is Newton's
-        matrix without the derivatives of contact and controller forces.
+        Residual and corrections are evaluated at the velocities v (nv,) and the constraint impulses `along` (nh,). M
+        (nv, nv) is Newton's matrix without the derivatives of contact and controller forces.
         """
         q, mean = self._middle(v)
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
@@ -317,8 +320,8 @@ def _converged(size: Number, last: Number, scale: Number) -> Condition:
     """Return whether Newton's iteration has converged, from the sizes of the present and the last correction.
 
     `last` is 0 if there is no last correction. `scale` [rad/s or m/s] is the size of the velocities. The corrections
-    decrease by a constant factor, so that the next would be size^2 / last. Corrections that no longer decrease have
-    reached round-off.
+    decrease by a constant factor, so that the next correction would have the size size^2 / last. Corrections that no
+    longer decrease have reached round-off.
     """
     ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
     ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)

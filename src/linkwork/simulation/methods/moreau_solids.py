@@ -10,6 +10,7 @@ import numpy as np
 from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
 from linkwork.algorithms.rigid_contact import separating_displacement
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_pairs
 from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
@@ -62,20 +63,23 @@ def moreau_with_solids(
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
     beside = _rows_beside_solids(system.mechanism, middle, now)
     solids = solids_at_mid_step(middle, now.solid_memory, NEAR, OtherBlocks(beside.blocks))
-    bounces = _may_bounce(m)
+    bounces, equations = _may_bounce(m), BodyEquations.of(solids.pairs)
 
     def once(
         k: Number, v: Array, p: RowArray, conditions: RowArray, others: Array, terms: Array, iterations: Number, *_: Any
     ) -> tuple[Any, ...]:
-        conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
+        conditions, terms = pass_conditions(solids, middle, k == 0, v, p, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
         free = middle.free(v)
         if bounces:
-            found, conditions = solve_pairs_with_restitution(pairs, middle.v, free, p, SETTLED, blocks, others)
+            found, conditions = solve_pairs_with_restitution(
+                pairs, equations, middle.v, free, p, SETTLED, blocks, others
+            )
+            found = found._replace(p=copied(pairs, found.p, p))
         else:
-            found = solve_pairs(pairs, free, p, SETTLED, blocks, others, k == PASSES - 1)
+            found = solve_pairs(pairs, equations, free, p, SETTLED, blocks, others, k == PASSES - 1)
         results = found.iterations + iterations, found.left, found.agreed
-        return found.v, copied(pairs, found.p, p), conditions, found.others, terms, *results
+        return found.v, found.p, conditions, found.others, terms, *results
 
     start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
     v, p, conditions, others, terms, *rest = repeat(
@@ -85,7 +89,7 @@ def moreau_with_solids(
     beside = beside.with_terms(terms)
     found, blocks = PairImpulses(v, p, iterations, left, agreed, others), OtherBlocks(beside.blocks)
     found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
-    after = SolidsAfterImpulses(solids.with_conditions(conditions), found, h)
+    after = SolidsAfterImpulses(solids.with_conditions(conditions), equations, found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     budget = where((now.solver.iterations == 0.0) & solids.starts_inside(h), HUGE, -worked)
     out = energy_limited_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)

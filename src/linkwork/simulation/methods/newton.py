@@ -1,4 +1,4 @@
-"""Newton's method with a line search and an iteration limit. In a batch, each member converges separately."""
+"""Newton's method with a line search and an iteration limit; in a batch, each member converges separately."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Root(NamedTuple):
 class Floor(NamedTuple):
     """Round-off thresholds for Newton corrections; corrections below them end the iteration.
 
-    A correction that is smaller than the last one ends the iteration if it is at most `sure` (plus CLOSE times the
-    unknown). After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller than
-    the last one.
+    A correction that is smaller than the previous correction ends the iteration if it is at most `sure` plus CLOSE
+    times the unknown. After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller
+    than the previous correction.
     """
 
     sure: Number

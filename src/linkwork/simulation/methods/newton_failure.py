@@ -25,7 +25,7 @@ SHORTER_SECONDS = 0.5  # longest time for the search of a shorter step in plain 
 
 
 class FailedStep(NamedTuple):
-    """An integration step that failed: method, system, time t [s], state before the step, and step h [s].
+    """An integration step that failed: method, system, time t [s], state `now` before the step, and step size h [s].
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
@@ -41,8 +41,8 @@ class FailedStep(NamedTuple):
 class Unsolved(NamedTuple):
     """Diagnosis of a step whose equations were not solved: residuals, and the joint or loop with the largest one.
 
-    `history` has the relative residual after every iteration; if not `complete`, only of the first iterations. `worst`
-    names the joint or loop.
+    `history` has the relative residual after every iteration; if `complete` is false, only of the first iterations.
+    `worst` names the joint or loop.
     """
 
     history: tuple[float, ...]
@@ -64,8 +64,8 @@ class Unsolved(NamedTuple):
 def unsolved(step: FailedStep) -> Unsolved | None:
     """Return the diagnosis of a step that may not be solved: its convergence history and the joint at fault.
 
-    None if the step is solved, the method is explicit, or events can occur within the step. The function stops after
-    HISTORY_SECONDS.
+    The result is None if the step is solved, the method is explicit, or events can occur within the step. The function
+    stops after HISTORY_SECONDS.
     """
     if not step.method.implicit or changing(step.system.mechanism):
         return None
@@ -77,7 +77,7 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 
 
 def solved_step(step: FailedStep) -> float | None:
-    """Return a smaller step h / 2^k [s] with which plain Python solves the interval of a failed step h; None if none.
+    """Return a smaller step h / 2^k [s] with which plain Python solves the interval of a failed step h; or None.
 
     The result is None if no such step was found in SHORTER_SECONDS.
     """
@@ -93,7 +93,7 @@ def solved_step(step: FailedStep) -> float | None:
 
 
 def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
-    """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
+    """Divide a failed step into `count` equal substeps; return the convergence history of the first one not solved.
 
     The history is None if all substeps are solved. The second result is false if the search reached the `deadline` [s]
     before the answer was known.

@@ -28,8 +28,9 @@ def ledger_of_step(
 ) -> Array:
     """Return the work [J] of a step, and the changes of the work ledger if the state `now` has one.
 
-    `done` has the work and the changes that all other forces cause. The impulses p of the `blocks` change the
-    velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of penetration.
+    `done` has the work and the changes that all other forces cause. The impulses p of the constraint rows `blocks`
+    change the velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of
+    penetration.
     """
     works: list[Number] = [0.0, 0.0, 0.0]
     friction: list[Number] = []
@@ -54,7 +55,8 @@ def ledger_of_step(
 
 
 def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
-    """Return the state `moved` after a step h [s], with the impulse of the ground added to its work ledger, if any.
+    """Return the state `moved` after a step h [s], with the impulse of the ground added to its work ledger, if it has
+    one.
 
     q (nq,) and v (nv,) are the coordinates and velocities at mid-step, where the contact impulses act.
     """

@@ -1,4 +1,6 @@
-"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts in free flight."""
+"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts (velocity changes
+in free flight).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,14 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 def pass_conditions(
-    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
+    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, p: RowArray, conditions: RowArray
 ) -> RowArray:
     """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
 
-    v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
-    `moreau.MidStepContact.terms` and `with_terms`. `conditions` are rows to write to.
+    v (nv,) are the velocities after the last pass and p its impulses. The rules for friction, restitution and drifts
+    are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception: a block that slides uphill stops
+    within a step, and the friction that then holds it would do positive work over the whole step. The mean slip of such
+    points in the step is zero instead; they slip back and stop in the next step. `conditions` are rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -34,6 +38,8 @@ def pass_conditions(
         (memory,) = MEMORY.parts(solids.memory.at(k))
         start, drift, frame = solids.before.at(k), drifts.at(k).reshape(POINTS, 3), pairs.frame(k)
         after = where(first, start, pairs.speeds(k, frame, rows))
+        last = p.at(k)
+        gain = sum((last[3 * j + 1 : 3 * j + 3] @ start[3 * j + 1 : 3 * j + 3] for j in range(POINTS)), 0.0)
         friction, bounce, along = [], [], []
         for j in range(POINTS):
             slides = memory[j][0] == SLIDING
@@ -44,7 +50,8 @@ def pass_conditions(
             most = _static_friction(static, memory[j], frame.axes[j], slip_before)
             friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
-            along.append([drift[j][0], *where(rests, drift[j][1:], to_mean)])
+            returns = where(slides, where(gain > 0.0, 1.0, 0.0), 0.0) == 1.0
+            along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
             impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
         return (conditions.put(k, CONDITIONS.row(*PairConditions(*map(np.array, (friction, bounce, along))))),)
@@ -56,15 +63,15 @@ def pass_conditions(
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
     """Return the coefficient of static friction of a point in a step, from its slip velocity (2,) [m/s] at the start.
 
-    A block that slides uphill stops within a step. Over the whole step, the friction that then holds it would do
-    positive work; it is reduced (see `impulse_work`), so that the block slips back a little. If a point stuck in the
-    last step but slips now, the limit of this step is therefore increased by the unused part of the last step's limit.
-    `memory` (5,) is its contact memory, and the columns of `axes` (3, 3) are its axes.
+    A point that stuck in the last step but slips now has returned (see `pass_conditions`). It stops in this step if the
+    mean friction of both steps is within the limit: the limit of this step is increased by the part of the last step's
+    limit that was not used against this slip. `memory` (5,) is the contact memory of the point, and the columns of
+    `axes` (3, 3) are its axes.
     """
     normal, *drag = memory[1:4] @ axes
     slips = (memory[0] == STICKING) & (slip @ slip > STICKING_SPEED**2)
-    used = length(np.array(drag)) / maximum(static * normal, TINY)
-    return where(slips, static * (2.0 - minimum(used, 1.0)), static)
+    used = -(np.array(drag) @ slip) / (length(slip) + TINY) / maximum(static * normal, TINY)
+    return where(slips, static * (2.0 - maximum(minimum(used, 1.0), -1.0)), static)
 
 
 def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:

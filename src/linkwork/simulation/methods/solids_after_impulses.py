@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
 from linkwork.algorithms.solid_contact.solid_separation_displacement import separating_displacement
@@ -24,9 +25,13 @@ HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
 @dataclass(frozen=True, eq=False)
 class SolidsAfterImpulses:
-    """The solid pairs after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them."""
+    """The solid pairs after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them.
+
+    `equations` are those of the bodies.
+    """
 
     solids: SolidsAtMidStep
+    equations: BodyEquations
     found: PairImpulses
     h: Number
 
@@ -54,9 +59,9 @@ class SolidsAfterImpulses:
         v = pairs.responses.velocity_rows(self.found.v)
 
         def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
-            pair, p = pairs.pair(k), self.found.p.at(k)
+            frame, conditions, p = pairs.frame(k), pairs.pair_conditions(k), self.found.p.at(k)
             _, restitution = self.solids.force_law(k)
-            mid, drift = pairs.speeds(k, pair.frame, v)[0::3], pair.conditions.drift[:, 0]
+            mid, drift = pairs.speeds(k, frame, v)[0::3], conditions.drift[:, 0]
             distances, found = WorldPatch.read(self.solids.touching.patches, k).distances, []
             for j in range(POINTS):
                 deep = -(distances[j] + (mid[j] + drift[j] * 0.5) * (0.5 * h)) - slow * h
@@ -66,7 +71,7 @@ class SolidsAfterImpulses:
             return (depths.put(k, found),)
 
         (depths,) = pairs.selection.visit(depth, row_array(pairs.count, POINTS))
-        return separating_displacement(pairs, depths, self.found.v * 0.0)
+        return separating_displacement(pairs, self.equations, depths, self.found.v * 0.0)
 
     def memory(self, at: Number) -> Array:
         """Return the contact memory (4n, 5) at the end of the step, at the time `at` [s]: state, force [N], time."""
@@ -79,17 +84,17 @@ class SolidsAfterImpulses:
             return (rows.put(k, MEMORY.row(new)),)
 
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
-            pair, p = pairs.pair(k), self.found.p.at(k)
+            frame, conditions, p = pairs.frame(k), pairs.pair_conditions(k), self.found.p.at(k)
             (old,) = MEMORY.parts(self.solids.memory.at(k))
-            u = pairs.speeds(k, pair.frame, v) + pair.conditions.drift.reshape(ROWS)
+            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
             new: list[Any] = []
             for j in range(POINTS):
                 part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
-                limit = pair.conditions.friction[j] * part[0] * HELD
+                limit = conditions.friction[j] * part[0] * HELD
                 fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
                 slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
-                force = pair.frame.axes[j] @ part / h
+                force = frame.axes[j] @ part / h
                 new.append([number, *force, where(number == old[j][0], old[j][4], at)])
             return (rows.put(k, MEMORY.row(new)),)
 

@@ -1,8 +1,8 @@
-"""Derivatives of an integration step by state and joint forces, exact to round-off; for control design.
+"""Derivatives of an integration step with respect to state and joint forces, exact to round-off; for control design.
 
-The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0 the
-iteration is not differentiated: at the solution dz = -(dR/dz)^-1 dR, by the implicit function theorem. Both need only
-derivatives along directions, which one kernel computes for all directions at once, in vector lanes.
+The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0, the
+iteration is not differentiated; the implicit function theorem gives dz = -(dR/dz)^-1 dR at the solution. Both cases
+need only derivatives along directions, which one kernel computes for all directions at once, in vector lanes.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class StepDerivatives(NamedTuple):
 class StepMap:
     """One integration step as a map of states (nq + nv,) under joint forces (nv,), and the map's derivatives.
 
-    `system(*changes)` returns the system to step; `changes` has the shapes of its arguments. `name` distinguishes this
-    system in kernel names.
+    `system(*changes)` returns the system to step; `changes` has the shapes of these arguments. `name` identifies the
+    system in the names of kernels.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
+        """Return the derivatives of one substep with respect to the state (2 nv, 2 nv) and to the joint forces (2 nv,
+        nv).
 
         `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
         step size and the arguments of `system`.
@@ -161,10 +162,11 @@ class StepMap:
 
 
 def _solved(matrix: Array, right: Array, terms: Array) -> Array:
-    """Return the smallest x (n, k) with matrix (n, n) @ x = right (n, k), after scaling of rows and columns.
+    """Return the solution x (n, k) of least norm of matrix @ x = right, after scaling of rows and columns.
 
-    Rows and columns are nv of motion, nh of constraints, and possibly others. Constraint rows may be redundant or zero,
-    so they are scaled by `terms` (nh, nv), the squared sizes of the terms that they are sums of.
+    `matrix` is (n, n), and `right` (n, k). The first nv rows and columns belong to the motion, the next nh to
+    constraints. Constraint rows may be redundant or zero; they are therefore scaled by `terms` (nh, nv), the sums of
+    squares of the terms of their entries.
     """
     nh, nv = terms.shape
     held = slice(nv, nv + nh)

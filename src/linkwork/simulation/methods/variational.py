@@ -50,11 +50,11 @@ class MomentumBalance(NamedTuple):
     """The momentum balance of an iterate of Newton's method.
 
     `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `errors` (nh,) are the constraint
-    errors, `scale` [N s] is the scale of momenta. `momentum` (nv,) is the momentum at the end of the step, `work` [J]
-    the work in the step. `touched` has the work [J] of contacts and the impulse of the ground, or is empty. Only
-    energy-momentum steps use the other fields: the change `stored` [J] of the potential energy, and the impulses
-    `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the kick is the factor of the
-    impulse that balances the energy.
+    errors, `scale` [N s] is the momentum to which residuals are relative. `momentum` (nv,) is the momentum at the end
+    of the step, `work` [J] the work in the step. `touched` has the work [J] of contacts and the impulse of the ground,
+    or is empty. Only energy-momentum steps use the other members of the tuple: the change `stored` [J] of the potential
+    energy, and the impulses `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the
+    kick is the factor of the impulse that balances the energy.
     """
 
     residual: Array
@@ -71,9 +71,9 @@ class MomentumBalance(NamedTuple):
 class Guess(NamedTuple):
     """The iterate of Newton's method: motion dv (nv,), multipliers (nh,) and their momentum balance.
 
-    `part` is the fraction of the next correction that is tried, `iterations` the number of corrections so far, `ended`
-    is 1 if no more are needed. `singular` is 1 if the step begins at a singular position of loops, else 0; see
-    `Variational.evaluated`.
+    `part` is the fraction of the next correction that is tried, and `iterations` the number of corrections so far.
+    `ended` is 1 if no further corrections are needed, else 0. `singular` is 1 if the step begins at a singular position
+    of loops, else 0; see `Variational.evaluated`.
     """
 
     dv: Array
@@ -197,7 +197,7 @@ class Variational:
     def _touched(self, work: Array) -> Array:
         """Return work and ground impulse (7,) from changes of the work ledger; empty if there is no ledger.
 
-        Only these entries are stored in each iteration.
+        `work` has the work of the step and the changes of the ledger.
         """
         return np.array([work[1], *work[4:10]]) if len(work) > 1 and self.has_contacts else NO_KICK
 
@@ -210,8 +210,8 @@ class Variational:
     def first_motion(self) -> Array:
         """Return a first guess of the joint motion (nv,) in the step.
 
-        The guess is of second order in the step if that costs less than an iteration. It treats joint springs and
-        dampers implicitly, as Newton's matrix does, so that the guess is useful for stiff ones.
+        The guess is of second order in the step if this costs less than an iteration. Joint springs and dampers are
+        treated implicitly, as in Newton's matrix, so that the guess is useful for stiff springs.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -233,7 +233,8 @@ class Variational:
         return guess._replace(balance=balance), self.solver(here, guess.dv, kick)
 
     def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
-        """Return the iterate after Newton corrections with one factorization, as long as they converge fast.
+        """Return the iterate after repeated Newton corrections with one factorization, which stop when they converge
+        slowly.
 
         `solve` solves Newton's equations, and `history` receives the residual of each iteration. `kick` is the factor
         of the impulse that balances the energy, 0 except for energy-momentum steps.
@@ -313,9 +314,10 @@ class Shake(Rattle):
     """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
     Velocities are not projected (S4 2.31, 2.32). The impulses of the constraints at both ends of a step have the same
-    multipliers, up to a common factor that makes them equally large; RATTLE solves for those at the end. The resulting
-    momentum error is along the constraint rows, and the multipliers of the next step absorb it, so that the positions
-    are the same. Without the factor, this error would grow in proportion to the distance from a singular position.
+    multipliers, up to a common factor that makes them equally large; RATTLE solves for the multipliers at the end. The
+    resulting momentum error is along the constraint rows, and the multipliers of the next step absorb it, so that the
+    positions are the same. Without the factor, this error would grow in proportion to the distance from a singular
+    position.
     """
 
     projected = False

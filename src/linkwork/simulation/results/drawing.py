@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """Points and lines of a mechanism to draw, given in body frames, so that they do not depend on the position."""
+    """Points and lines that represent a mechanism in a drawing, in body frames, independent of the position."""
 
     shapes: list[tuple[int, Array]]  # for each body except the world: points (n, 3) [m] in its frame
     pins: list[Place]  # joints, on their outboard bodies
@@ -170,10 +170,11 @@ def skeleton(m: Mechanism) -> Skeleton:
 
 
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
-    """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and the end of a bar.
+    """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and possibly the end
+    of a bar.
 
-    The bar is added if the body has a single joint: it is a thin bar with the mass and the inertia of the body, in the
-    direction from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
+    If the body has a single joint, the second point is the end of a thin bar with the mass and the inertia of the body,
+    in the direction from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
     """
     if not body.mass > 0.0:
         return []
@@ -217,15 +218,17 @@ def view_of(points: Array, gravity: Array) -> View:
 def _not_collinear(points: Array) -> bool:
     """Return whether points (n, 3) are not all on one line.
 
-    If so, the points of joints, springs and frames suffice to choose the direction of view; else the points of the
-    visual shapes are used too.
+    If the result is true, the points of joints, springs and frames suffice to choose the direction of view; else the
+    points of the visual shapes are used too.
     """
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
 
 
 def outline(points: Array) -> Array:
-    """Return the corners (k, 2) of the convex hull of points (n, 2) in order; two for a line, one for a point."""
+    """Return the corners (k, 2) of the convex hull of points (n, 2) in order; two corners for a line, one for a
+    point.
+    """
     size = max(float(np.ptp(points, axis=0).max()), 1e-12)
     ordered = sorted({(round(float(x) / size, 9), round(float(y) / size, 9)) for x, y in points})
     if len(ordered) < 3:
@@ -375,7 +378,7 @@ def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
 
 
 def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
-    """Set up the axes of a drawing, in metres for a planar view; hide them for an oblique view.
+    """Set up the axes of a drawing: with labels in metres for a planar view, hidden for an oblique view.
 
     `middle` (2,) and `span` (2,) [m] are centre and size of the drawing.
     """

@@ -30,9 +30,9 @@ class Event(NamedTuple):
     """An event of a run: time [s], index of the member in the batch, and text.
 
     For an element that was switched, `energy` [J] is the energy gained by the velocity jump, `impulse` [N s or N m s]
-    the constraint impulse, and `carried` [N or N m] the constraint force after the event; if that is 0, for example
-    after a release, the force before the event. The force of a slipping constraint counts as 0. For constraints with
-    several rows, such as loops, impulse and force are norms.
+    the constraint impulse, and `carried` [N or N m] the constraint force after the event; if this force is 0, for
+    example after a release, `carried` is the force before the event. The force of a slipping constraint counts as 0.
+    For constraints with several rows, such as loops, impulse and force are norms.
     """
 
     time: float

@@ -40,8 +40,8 @@ NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"
 def report(run: RunData, compare: bool = False, structure: bool = False) -> Report:
     """Return a report with all checks of a run.
 
-    With `compare` the run is repeated with smaller steps to estimate the error of its states. With `structure` the
-    symplectic defect of some steps is computed.
+    If `compare` is true, the run is repeated with smaller steps to estimate the error of its states. If `structure` is
+    true, the symplectic defect of some steps is computed.
     """
     with np.errstate(all="ignore"):  # values of failed members overflow
         rows = [
@@ -161,7 +161,9 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the report row for the largest slip speed of engaged elements without a capacity, which cannot slip."""
+    """Yield the report row for the largest slip speed of engaged clutches and similar elements without a capacity,
+    which cannot slip.
+    """
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
@@ -273,7 +275,7 @@ def _speed(run: RunData) -> Row:
 def _state_error(run: RunData) -> Row:
     """Return the report row for the error of q and v, by Richardson extrapolation from a run with half the step.
 
-    At order p, half the step leaves 1 / 2^p of the error.
+    For a method of order p, half the step reduces the error to 1 / 2^p.
     """
     if run.again is None:
         raise LinkworkError(

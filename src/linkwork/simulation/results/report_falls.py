@@ -113,8 +113,9 @@ def _solids_fallen(
 def _below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
     """Return whether a solid that falls along `down` (3,) can no longer meet the solid `ground`.
 
-    The ground has the rotation R (3, 3); `apart` (3,) [m] leads from its centre to that of the solid, and `extents`
-    (2,) [m] are those of the solid and of the ground along `down`. A solid below a plane is inside of it.
+    The ground has the rotation R (3, 3); `apart` (3,) [m] is the vector from its centre to the centre of the solid, and
+    `extents` (2,) [m] are the extents of the solid and of the ground along `down`. A solid below a plane is inside of
+    it.
     """
     if isinstance(ground.shape, Plane):
         return bool(R[:, 2] @ down >= 0.0 and apart @ R[:, 2] > extents[0])
@@ -152,7 +153,7 @@ def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
 def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
     """Return whether a contact that falls along `down` (3,) can no longer meet its surface.
 
-    `at` is its kinematics, and `poses` are the world poses of all bodies.
+    `pair` is the contact pair, `at` the kinematics of the contact, and `poses` are the world poses of all bodies.
     """
     surface, pose, shape = pair.surface, at.pose, pair.surface.shape
     point = poses[pair.contact.at.body].point(pair.contact.at.pose.p)

@@ -1,8 +1,9 @@
-"""Report checks of the momentum of mechanisms that touch the world: gravity and the ground change it.
+"""Report checks of the momentum of mechanisms that touch the world: gravity and the ground change this momentum.
 
-The steps sum the impulse of the contacts with the world and its moment. The linear momentum changes by this impulse and
-that of gravity, the angular momentum about the origin of the world by the moments of both. The centre of mass between
-two samples is a cubic, from which the moment of gravity is integrated.
+During the run, the impulse of the contacts with the world and the moment of this impulse are summed. The linear
+momentum changes by this impulse and the impulse of gravity, the angular momentum about the origin of the world by the
+moments of both impulses. The centre of mass between two samples is a cubic, from which the moment of gravity is
+integrated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def touches_world(mechanism: Mechanism) -> bool:
 
 
 def why_not_with_ground(run: RunData) -> str:
-    """Return the reason why the impulse of the ground is unknown; empty if it is known or nothing touches it."""
+    """Return the reason why the impulse of the ground is unknown; empty if it is known, or if nothing touches the
+    ground.
+    """
     if not touches_world(run.mechanism):
         return ""
     label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
@@ -85,7 +88,8 @@ def _reaches(mechanism: Mechanism) -> Iterator[float]:
 def _ground(run: RunData) -> Array:
     """Return the linear and angular impulse of the ground since the start of the run (*batch, T, 6) [N s, N m s].
 
-    If it was not recorded, it is known only at the start and at the end of members that finished; it is nan elsewhere.
+    If this impulse was not recorded, it is known only at the start and at the end of members that finished; other
+    samples are nan.
     """
     if GROUND_IMPULSE in run.recorded:
         return run[GROUND_IMPULSE] - run[GROUND_IMPULSE][..., :1, :]

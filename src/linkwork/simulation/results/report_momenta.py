@@ -1,10 +1,11 @@
-"""Momentum checks of the report: which momenta a mechanism conserves, and why others are not checked.
+"""Momentum checks of the report: the momenta that a mechanism conserves, and the reasons why other momenta are not
+checked.
 
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
 centre of mass, and its linear momentum changes by the impulse of gravity. If its contacts touch the world, the impulse
-of the ground is counted too; see `report_ground_impulse`. Other mechanisms may have symmetries, such as
-rotation about a vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the
-momenta that single joint velocities contribute.
+of the ground is included; see `report_ground_impulse`. Other mechanisms may have symmetries, such as rotation about a
+vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta that
+single joint velocities contribute.
 """
 
 from __future__ import annotations
@@ -149,8 +150,8 @@ def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """Return the sizes of linear and angular momentum (*batch,) to which drifts of momenta are relative.
 
     Each size is a sum over the joints of the momentum that the velocity of this joint alone causes, at the sample where
-    the sum is largest. The size is at least a small fraction of the other one, converted by a length, the largest
-    radius of gyration: linear momentum is angular momentum divided by this length.
+    the sum is largest. Each size is at least a small fraction of the other size, where a length converts between them:
+    linear momentum is angular momentum divided by the largest radius of gyration.
     """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]

@@ -1,10 +1,10 @@
 """Report checks: contacts, clutches, brakes, dampers and dry friction add no energy.
 
 The work of each kind of element is an entry of the work ledger. The energy balance contains only the sum of these
-entries: it is also satisfied if contacts add as much energy as brakes remove. The energy that elements add is relative
-to the energy exchanged: the larger of the scale of the energy balance and the turnover of these elements, the sum of
-the energies that they take in and give back. Without event location, a contact spring is already compressed when it
-begins to act, by at most the path of a step: this adds energy in proportion to the square of the step.
+entries, so that it is also satisfied if contacts add as much energy as brakes remove. The energy that elements add is
+divided by the energy exchanged: the larger of the scale of the energy balance and the turnover of these elements, which
+is the sum of the energies that they take in and return. Without event location, a contact spring is already compressed
+when it begins to act, by at most the path of a step: this adds energy in proportion to the square of the step.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent
 
 
 def _why_not(run: RunData, name: str) -> str:
-    """Return the reason why the work of the elements `name` cannot be checked; empty if it can."""
+    """Return the reason why the work of the kind of elements `name` cannot be checked; empty if it can."""
     if name not in run.facts.ledger_entries:
         return f"method {run.method!r} does not sum this work"
     needed = [f"work.{name}", "q", "v", "work"] + ([ENERGY] if name == CONTACTS and not run.facts.rigid else [])

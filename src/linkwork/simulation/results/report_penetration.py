@@ -1,4 +1,4 @@
-"""Report check: how deep contacts lie in surfaces, compared with the depth that stiffness and load explain.
+"""Report check: the penetration depth of contacts, compared with the depth that stiffness and load explain.
 
 A compliant contact may store at most the energy that the mechanism had available: kinetic energy at the start,
 potential energy released since, and work of controllers and other forces. A few times the depth under the whole weight
@@ -70,7 +70,7 @@ def penetration(run: RunData) -> Iterator[Row]:
 def _passed_through(run: RunData) -> str:
     """Return a text that names a contact that passed through a surface of finite thickness; empty if none did.
 
-    Its force reverses between two samples: the nearest side of the surface is then the other one.
+    Its force reverses between two samples: the opposite side of the surface is then the nearest.
     """
     for k, pair in enumerate(run.mechanism.contact_pairs):
         if not np.isfinite(_thickness(pair)):
@@ -109,7 +109,9 @@ def energy_brought(run: RunData, index: tuple[int, ...]) -> float:
 
 
 def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
-    """Return the largest plausible depth [m] of a contact, for the `weight` [N] and the energy `brought` [J]."""
+    """Return the largest plausible depth [m] of a contact, for the `weight` [N] of the mechanism and the energy
+    `brought` [J] that it can store in the contact.
+    """
     k = float(np.asarray(contact.stiffness))
     if contact.dissipation is None:
         return DEEP * weight / k + float(np.sqrt(2.0 * brought / k))
@@ -133,7 +135,9 @@ def _size(pair: Pair) -> float:
 
 
 def _thickness(pair: Pair) -> float:
-    """Return half of the thickness [m] of the surface of a contact pair; infinite for planes and ground."""
+    """Return half of the thickness [m] of the shape that has the surface of a contact pair; infinite for planes and
+    ground.
+    """
     shape = pair.surface.shape
     if isinstance(shape, Box):
         return 0.5 * float(min(shape.size))

@@ -35,9 +35,9 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The checks of a run: `passed` is true if no check failed, `rows` has the values, `print` shows everything.
+    """The checks of a run: `rows` has the measured values, and `print` shows all checks.
 
-    `left_out` has checks without a row as (name, reason).
+    `passed` is true if no check failed. `left_out` has pairs (name, reason) for the checks that have no row.
     """
 
     title: str
@@ -100,7 +100,9 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """One line: "all checks passed" and the rows with warnings, or the number and names of the failed checks."""
+        """One line of text: "all checks passed" and the rows with warnings, or the number and names of the failed
+        checks.
+        """
         if self.passed:
             return "all checks passed" + (f"; warning: {', '.join(self.warnings)}" if self.warnings else "")
         count = len(self.failures)
@@ -110,7 +112,8 @@ class Report:
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
     """Return a report row that checks the largest of `values` (*batch,) against `bound`.
 
-    `name` and `note` are those of the row. Without a bound, the limit of energy and momentum errors applies.
+    `name` and `note` are the name and note of the row. If `bound` is None, the limit of energy and momentum errors
+    applies.
     """
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)

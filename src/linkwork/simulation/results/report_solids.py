@@ -1,8 +1,9 @@
-"""Checks of the report on solids: how deep they lie in each other, and whether they can pass through each other.
+"""Report checks of solids: their penetration depths, and whether solids can pass through each other.
 
 The depth of a pair is compared with what the contact model explains: for rigid contact the path of a step, for
-compliant contact the stiffness, the load and the energy. A depth of half the thickness of the thinner solid is never
-accepted: the contact may then push to the wrong side; nor that a solid is below the surface of a plane or of ground.
+compliant contact the stiffness, the load and the energy. Two states are never accepted: a depth above half the
+thickness of the thinner solid, because the contact may then push to the wrong side, and a solid completely below the
+surface of a plane or of ground.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THRO
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
-from linkwork.simulation.solid_depths import solid_depths
+from linkwork.simulation.solid_penetration_depths import solid_depths
 from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, depth_bounds, solid_tables
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
@@ -65,7 +66,7 @@ def solids(run: RunData) -> Iterator[Row]:
     yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
         who, h = _where(run, fastest), run.settings.dt or 0.0
-        note = f"m; {who} they move by this relative to each other in one step, more than half of their thickness: "
+        note = f"m; {who} they move by this distance relative to each other in one step, over half of their thickness: "
         note += f"they can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
         yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
 
@@ -92,7 +93,9 @@ def _where(run: RunData, one: Worst) -> str:
 
 
 def _pieces(run: RunData) -> Iterator[Array]:
-    """Yield the numbers of the examined samples in groups; each begins with the last one of the previous group."""
+    """Yield the numbers of the examined samples in groups; each group begins with the last sample of the previous
+    group.
+    """
     chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
     length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
     for begin in range(0, len(chosen), length):
@@ -100,7 +103,7 @@ def _pieces(run: RunData) -> Iterator[Array]:
 
 
 def _stride(run: RunData) -> int:
-    """Return the number of samples from one examined sample to the next one."""
+    """Return the number of samples from one examined sample to the next."""
     return max(1, -(-run.outcomes.size * len(run.t) * len(run.mechanism.solid_pairs) // MOST_STATES))
 
 
@@ -108,7 +111,7 @@ def _stride(run: RunData) -> int:
 
 
 def _sizes(tables: SolidTables) -> Array:
-    """Return, for each of n pairs, the depth (n,) [m] above which the report rejects a state whatever its cause."""
+    """Return, for each of n pairs, the depth (n,) [m] above which the report rejects a state in every case."""
     half = tables.half_widths
     return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
 
@@ -144,7 +147,9 @@ def _limits(run: RunData, motions: SolidMotions) -> Array:
 
 
 def _compliant_limits(run: RunData) -> Array:
-    """Return the depths (members, n) [m] that stiffness, weight and the energy brought explain, for compliant pairs."""
+    """Return the depths (members, n) [m] that stiffness, weight and the available energy explain, for compliant
+    contacts.
+    """
     found = []
     for index in np.ndindex(run.batch):
         m = run.varied(index)
@@ -166,11 +171,12 @@ def _compliant_limits(run: RunData) -> Array:
 
 
 def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
-    """Return the pair that moves farthest per step relative to its thickness, and a pair that passed through.
+    """Return the pair that moves farthest per step relative to its thickness, and a pair of solids that passed through
+    each other.
 
     Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
-    through each other if they overlap between two samples more than at both and no contact force acted, or if they
-    overlap by more than THROUGH.
+    through each other if their overlap between two samples is larger than at both samples and no contact force acted,
+    or if they overlap by more than THROUGH.
     """
     h, tables = run.settings.dt or 0.0, motions.tables
     path, thickness = motions.speeds * h, motions.thickness

@@ -1,8 +1,8 @@
 """Report check: whether the steps are small enough to resolve the recorded motion.
 
 Energy and momenta do not show every error: "energy-momentum" conserves them at any step. The second difference of a
-velocity that oscillates with w [1/s] is (w dt)^2 of its amplitude, and the error of a method of order p is proportional
-to (w dt)^p. The report estimates w dt and compares it with a limit for the order.
+velocity that oscillates with w [1/s] is (w dt)^2 times its amplitude, and the error of a method of order p is
+proportional to (w dt)^p. The report estimates w dt and compares it with a limit for the order.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from linkwork.spatial.scalar import Array
 def step_resolution(run: RunData) -> Iterator[Row]:
     """Yield the report row that compares the step with the rate at which velocities vary; coarse steps give a warning.
 
-    There is no row for adaptive methods, nor for contacts, switches and other events, whose velocity jumps no step
-    resolves.
+    There is no row for adaptive methods, nor for runs with contacts, switches and other events, because no step size
+    resolves velocity jumps.
     """
     name, order = "step resolution", run.settings.order
     if order is None or run.mechanism.touches or run.events or "v" not in run.recorded:
@@ -42,9 +42,10 @@ def step_resolution(run: RunData) -> Iterator[Row]:
 
 
 def variation_per_step(v: Array) -> Array:
-    """Return the rate at which velocities v (*batch, T, nv) vary, times the step: the largest of all joints (*batch,).
+    """Return the rate at which velocities v (*batch, T, nv) vary, times the step: the maximum over all joints
+    (*batch,).
 
-    Velocities that vary much less than others do not count; those of ended members are nan.
+    Velocities that vary much less than others are ignored. Velocities of members that have ended are nan.
     """
     if v.shape[-2] < 3 or not v.shape[-1]:
         return np.zeros(v.shape[:-2])

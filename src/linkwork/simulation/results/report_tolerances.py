@@ -37,7 +37,7 @@ CLOSURE_BAUMGARTE = 1e-4
 def at_least_one(terms: Array) -> float:
     """Return the scale of an error: the largest magnitude of `terms`, but at least 1.
 
-    Values nan of ended members do not count.
+    Values of members that have ended are nan, and are ignored.
     """
     return max(1.0, float(np.nanmax(np.abs(terms), initial=0.0)))
 

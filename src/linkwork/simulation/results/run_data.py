@@ -27,7 +27,9 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run was made: method, reason for its choice, step dt [s], and number of steps between samples."""
+    """Settings of a run: method, reason for its choice (`why`), step dt [s], steps between samples (`every`), and
+    options.
+    """
 
     method: str
     why: str
@@ -166,7 +168,9 @@ class RunData:
         return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
-        """Return all parameters for each sample: (..., 1, shape) if constant, (..., T, shape) if they were switched."""
+        """Return the values of all parameters by name: (..., 1, shape) if constant, (..., T, shape) if switched during
+        the run.
+        """
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}

@@ -130,7 +130,7 @@ def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Call
 
 
 def _arrays(run: RunData) -> dict[str, Array]:
-    """Return all arrays of a run by name; a parameter's array has a number as name, not the parameter's name."""
+    """Return all arrays of a run by name; arrays of parameters have numbers as names."""
     outcomes, events = list(run.outcomes.flat), run.events
     members = [event.member for event in events]
     return {
@@ -218,7 +218,7 @@ EMPTY = MemberState(
 def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
     """Return the final state (*batch, ...) of the run from the arrays of a file.
 
-    `rigid` says whether contacts are rigid.
+    `rigid` is true if contacts are rigid.
     """
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),

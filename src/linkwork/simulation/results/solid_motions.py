@@ -16,7 +16,7 @@ from linkwork.tolerances import TINY
 
 @dataclass(frozen=True, eq=False)
 class SolidMotions:
-    """Motions of all bodies in s states: those of all batch members at the samples `times` (T,), member by member.
+    """Motions of all bodies in s states: the states of all batch members at the samples `times` (T,), member by member.
 
     `poses` (s, nbodies + 1, 4, 4) and `twists` (s, nbodies + 1, 6), in body axes, begin with the world. `interval` [s]
     is the time between two samples.
@@ -30,7 +30,7 @@ class SolidMotions:
 
     @property
     def samples(self) -> Array:
-        """The sample number of each of the s states (s,)."""
+        """The sample numbers (s,) of the states."""
         return np.tile(self.times, len(self.poses) // len(self.times))
 
     def where(self, state: int) -> tuple[int, int]:
@@ -93,9 +93,9 @@ class SolidMotions:
 
     @cached_property
     def may_meet(self) -> Array:
-        """Whether the solids of each pair may meet (s, n) between the sample before a state and the sample after it.
+        """Boolean array (s, n): True if the solids of a pair may meet between the samples before and after a state.
 
-        They may meet if the balls that contain them meet on straight paths.
+        Two solids may meet if balls that contain them meet on straight paths.
         """
         _, p = self._placed
         apart, u = p[..., 0, :] - p[..., 1, :], self._relative
@@ -125,7 +125,9 @@ class SolidMotions:
         return found
 
     def touched(self, run: RunData, state: int) -> Array:
-        """Return whether contact forces acted (n,) between the solids of each pair in the step before a state."""
+        """Return a boolean array (n,): True for each pair between whose solids contact forces acted in the step before
+        a state.
+        """
         if "contact.force" not in run.recorded:
             return np.ones(len(self.tables.pairs), dtype=bool)
         member, sample = self.where(state)

@@ -2,7 +2,7 @@
 
 Local coordinates x are defined by q = integrate(q_0, x). The momenta are p = T(x)^T M v with v = T(x) dx/dt, and the
 symplectic form is dx dp. Small changes (dq, dv) of a state change p by K dq + M dv, where K is the derivative of T^T M
-v by x at 0. A step with derivative A preserves the form if
+v with respect to x at 0. A step with derivative A preserves the form if
 
     A^T Omega_1 A = Omega_0        Omega = [[K - K^T, M], [-M, 0]]
 
@@ -45,9 +45,9 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     """Return the relative error |A^T Omega_1 A - Omega_0| / |Omega_0| with which a step preserves the symplectic form.
 
-    The step is the next one of the simulator `sim`, which makes it. A is the derivative of the step; Omega_0 and
-    Omega_1 are the matrices of `symplectic_form` before and after the step, restricted to changes that satisfy the
-    loops. `d` are the compiled dynamics.
+    The simulator `sim` makes the next step for this. A is the derivative of the step; Omega_0 and Omega_1 are the
+    matrices of `symplectic_form` before and after the step, restricted to changes that satisfy the loops. `d` are the
+    compiled dynamics.
     """
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
@@ -94,7 +94,9 @@ def without_form(run: RunData) -> str:
 
 
 def _bends(kind: JointKind) -> bool:
-    """Return whether the velocities of a joint kind are not the rates of its coordinates, as for rotations in space."""
+    """Return whether the velocities of a joint kind differ from the rates of its coordinates, as for rotations in
+    space.
+    """
     x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
     return bool((kind.tangent_rate(x, y) != y).any())
 

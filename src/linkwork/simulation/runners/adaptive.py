@@ -252,8 +252,8 @@ class Member:
     def _hidden(self, curve: Callable[[float], Array]) -> Callable[[float, float], float]:
         """Return a function that finds hidden events of latches and guards in an interval of the interpolant `curve`.
 
-        It returns the fraction of the interval at which an event function may be negative though it is not at the end,
-        or 1.
+        The function returns the fraction of the interval at which an event function may be negative although it is not
+        negative at the end, or 1.
         """
 
         def dips(t: float) -> Dips:
@@ -331,8 +331,8 @@ class Member:
     def _record_step(self, solver: Solver) -> tuple[float, bool]:
         """Record samples of one step of the solver up to its first event.
 
-        Returns the time [s] of that event or of the end of the step, and whether the state has drifted from the
-        constraints by more than the tolerance of the solver, so that it must continue from the projected state.
+        The results are the time [s] of that event or of the end of the step, and whether the state has drifted from the
+        constraints by more than the tolerance of the solver, so that the solver must continue from the projected state.
         """
         last, y, times = solver.t, solver.y, self.times
         first, behind = bisect_right(times, solver.t_old), bisect_right(times, last)

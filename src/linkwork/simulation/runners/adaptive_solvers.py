@@ -34,7 +34,7 @@ class Solver(Protocol):
         ...
 
     def step(self) -> str | None:
-        """Make one step of the solver; if it fails, return the reason."""
+        """Make one step of the solver; if the step fails, return the reason."""
         ...
 
     def dense_output(self) -> Callable[[float | Array], Array]:
@@ -123,7 +123,7 @@ class StageKernel:
     def _compile(self, fixed: Array) -> None:
         """Compile the stages, with a fast entry point for each number of stages that the solver evaluates at once.
 
-        `fixed` (m,) has joint forces, parameters and gains; only its size matters.
+        `fixed` (m,) has joint forces, parameters and gains; only the size m is used.
         """
         n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]

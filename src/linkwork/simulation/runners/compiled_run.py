@@ -56,8 +56,9 @@ class MemberProgram:
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
         """Return the state after one step dt [s] from `now`; a member that has ended keeps its last valid state.
 
-        `status` of the state is then the reason for the end. `values` are the member's parameters and gains. A step of
-        solids is not computed for an ended member, because it may take a thousand times longer than a valid one.
+        The entry `status` of the state of an ended member is the reason for the end. `values` are the member's
+        parameters and gains. With solids, no step is computed for an ended member, because a step from an invalid state
+        may take a thousand times longer.
         """
         if not self.problem.mechanism.solid_pairs:
             return self._always_stepped(values, dt, now)
@@ -107,8 +108,8 @@ class MemberProgram:
     ) -> tuple[MemberState, Leaves]:
         """Run from the state `now` for `count` samples; return the last state and the recorded series.
 
-        Each sample takes `every` steps of dt [s], then evaluates every series. `values` are the member's parameters and
-        gains.
+        For each sample, the program makes `every` steps of dt [s] and evaluates every series. `values` are the member's
+        parameters and gains.
         """
         sampled = self.problem.traced_sampler
         inner = gcd(self.every, self.tick) if sampled else self.every
@@ -198,7 +199,8 @@ class MemberProgram:
         """Switch the parameters to `modes` (m,); return the new state, the impact, and constraint forces (n,).
 
         `now` is the state before, and `values` are the member's parameters and gains. A member that cannot satisfy the
-        constraints ends. Forces [N or N m] are those after the impact, or before it for constraints that are released.
+        constraints ends. The constraint forces [N or N m] are those after the impact; for released constraints, those
+        before it.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         motion, held = now.motion, system.clipped(now.control)
@@ -256,7 +258,8 @@ class NotCompiled(Exception):
 class BatchProgram:
     """Program of a run for all members of a batch, compiled or in plain Python.
 
-    A program with `kernels` uses the kernels of another program of the same problem, and compiles no others.
+    If `kernels` is given, the program uses these kernels, of another program of the same problem, and compiles no
+    others.
     """
 
     def __init__(
@@ -282,7 +285,7 @@ class BatchProgram:
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
         """Return the state `now` (*batch, ...), and one sample (*batch, 1, ...) of each series by name.
 
-        With `control`, the sampled controller is called first; it may change the state.
+        If `control` is true, the sampled controller is called first; it may change the state.
         """
         size, axis = len(flatten(now)), len(self.program.problem.batch)
         found = self._run(FIRST_SAMPLE if control else SAMPLE, now, ())
@@ -378,7 +381,7 @@ class BatchProgram:
 def series_name(program: MemberProgram) -> str:
     """Return a text that identifies the series that `program` records.
 
-    The text has their names, and a hash of user-defined formulas.
+    The text has the names of the series, and a hash of user-defined formulas.
     """
     users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
     formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
@@ -394,8 +397,8 @@ def _in_plain_python(
 ) -> list[Array]:
     """Return the results of a compiled program's function on floats, one batch member after the other, as a reference.
 
-    `arrays` are the inputs; for one member they have the shapes `cores`, and in front of these the axes of `batch` or
-    none. `counts` are the loop counts, passed after the arrays. The results have the batch axes in front.
+    `arrays` are the inputs: each has the shape of one member in `cores`, with the axes of `batch` in front or without
+    them. `counts` are the loop counts, passed after the arrays. The results have the batch axes in front.
     """
     size = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]

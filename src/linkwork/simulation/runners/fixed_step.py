@@ -1,4 +1,6 @@
-"""Runner for methods with fixed steps. It runs in pieces, to show progress, stop on Ctrl-C, and call Python code."""
+"""Runner for methods with fixed steps. Runs are divided into pieces, to show progress, stop on Ctrl-C, and call Python
+code.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class Pieces(NamedTuple):
-    """How long the pieces of a run are: computing time `seconds` [s] of a piece, and size of the `first` piece.
+    """Size of the pieces of a run: the computing time `seconds` [s] of a piece, and the size of the `first` piece.
 
-    Ctrl-C takes effect after at most one piece. The size of a piece is its steps times batch members; that of each
-    later piece follows from the computing time of the last.
+    Ctrl-C takes effect after at most one piece. The size of a piece is the number of its steps times the number of
+    batch members; the size of each later piece follows from the computing time of the previous piece.
     """
 
     seconds: float = 0.2
@@ -149,7 +151,7 @@ class FixedSteps:
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
         """Run one piece of `steps` steps; if its event log overflows, undo it and make later pieces shorter.
 
-        `piece` runs it. Returns whether it was completed.
+        `piece` is the function that runs it. Return whether the piece was completed.
         """
         before = self.now, self.done, self.storage.samples
         piece()
@@ -335,7 +337,7 @@ class FixedSteps:
 def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
     """Return the start state with an event log; it has lines for contact events if `locate` is true.
 
-    Contact events are then located. There is space for one event per contact pair.
+    If `locate` is true, contact events are located. The log has space for one event per contact pair.
     """
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines

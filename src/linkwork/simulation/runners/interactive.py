@@ -135,7 +135,8 @@ class Simulator:
 
     @property
     def state(self) -> State:
-        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign (t, q, v) to set them.
+        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign a tuple (t, q, v) to set the
+        state.
 
         Assignment resets contacts and releases latches. Engaged constraints stay engaged and must not slip in the new
         state, unless they have a capacity.
@@ -464,7 +465,9 @@ class Simulator:
         m = held.varied(after)
         found = impact(System(m, rigid=self._problem.rigid), now.q, now.v, now.slip)
         if not found.possible:
-            raise NotConverged(impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from here")
+            raise NotConverged(
+                impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from the present state"
+            )
         if len(after) > len(self._modes):  # a joint without a brake was locked: it has a brake now
             self.mechanism, self._changed = held, StepKernel(self, changed=True)
         modes = np.array([after[name] for name in latched])

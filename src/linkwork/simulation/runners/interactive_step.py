@@ -45,7 +45,7 @@ def state_of(m: Mechanism, x: Array) -> StepState:
 class StepKernel:
     """Compiled integration step of a simulator, as a fast function of the state and the joint forces.
 
-    Inputs that are not float64 arrays of the right shape are converted first. With `changed` the step also takes
+    Inputs that are not float64 arrays of the right shape are converted first. If `changed` is true, the step also takes
     wrenches (nbodies, 6) [N, N m] and modes (k,).
     """
 

@@ -1,8 +1,8 @@
 """Compiled kernels of runs, and the keys under which they are cached.
 
-A problem determines its program except for the user's functions: the source text of a function does not reveal its
-dependencies. User functions are therefore traced alone for every run, and their graphs are part of the key. The whole
-program is traced only if no kernel with this key exists.
+The data of a problem determine its program, except for the user's functions, whose source text does not show on which
+other code they depend. User functions are therefore traced, without the program around them, for every run, and their
+graphs are part of the key. The whole program is traced only if no kernel with this key exists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def kernel_of(
     """Return the compiled kernel of a program of a run, such as that of its steps, from the cache if possible.
 
     `name` distinguishes the programs of a problem. `shapes` are the shapes of its inputs, `results` the shapes of its
-    outputs, and `counts` is the number of loop counts it takes.
+    outputs, and `counts` is the number of its loop counts.
     """
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
@@ -54,7 +54,7 @@ def packed(parts: Sequence[Value]) -> Array:
 
 
 def unpacked(x: Array, shapes: Sequence[Shape]) -> list[Value]:
-    """Return the numbers and arrays with these shapes that `packed` put into x (n,)."""
+    """Return the numbers and arrays with the shapes `shapes` that `packed` put into the array x (n,)."""
     ends = np.cumsum([0, *map(math.prod, shapes)])
     return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]
 
@@ -62,8 +62,8 @@ def unpacked(x: Array, shapes: Sequence[Shape]) -> list[Value]:
 def _key(problem: Problem, *name: str) -> str | None:
     """Return the cache key of a kernel, made from everything that determines its program.
 
-    `name` are texts that distinguish the programs of a problem. None if the mechanism has user-defined joint kinds or
-    elements: then only the traced graph identifies the program.
+    `name` are texts that distinguish the programs of a problem. The result is None if the mechanism has user-defined
+    joint kinds or elements: then only the traced graph identifies the program.
     """
     m = problem.mechanism
     if has_kinds_of_users(m):
@@ -78,7 +78,7 @@ def _key(problem: Problem, *name: str) -> str | None:
 
 
 def _functions_digest(problem: Problem) -> str:
-    """Return a hash of all user functions of a problem: which exist, and their traced graphs."""
+    """Return a hash of all user functions of a problem: the names of those that exist, and their traced graphs."""
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,

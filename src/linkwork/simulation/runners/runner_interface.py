@@ -13,7 +13,9 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """Interface of a run in progress: `now` is the state of the batch, `dt` [s] the step or sample interval."""
+    """Interface of a run in progress: `now` is the state of the batch, `dt` [s] the step, or for adaptive methods the
+    time between samples.
+    """
 
     problem: Problem
     storage: Storage

@@ -55,7 +55,7 @@ class RunnerWithTrials(Runner, Protocol):
 def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
     """Return the cause of the failed step of a batch member, and a remedy, as text.
 
-    `runner` is the runner of the run, `index` that of the member, and `now` its state before the step.
+    `runner` is the runner of the run, `index` the index of the member, and `now` the member's state before the step.
     """
     _, values = runner.problem.member(index)
     t, system, method = float(now.step) * runner.dt, runner.problem.system(values), runner.program.method
@@ -81,7 +81,7 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
 
 
 def _remedy(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the text of a remedy, such as a smaller step, that worked in a trial run, or that none was found.
+    """Return the text of a remedy that worked in a trial run, such as a smaller step, or a text that none was found.
 
     The failed step belongs to the batch member at `index` of the `runner` in the state `now`.
     """
@@ -122,8 +122,8 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     """Yield trial runs with smaller steps: from the start of the run, then from the state `now` before the failure.
 
     The run belongs to the batch member at `index` of the `runner`. A trial from the start shows that the advice works.
-    If there is no time for it, a trial from `now` shows that a smaller step solves the interval in which the step
-    failed. The trials end at the `deadline` [s], a time of `time.perf_counter`.
+    If there is no time for such a trial, a trial from `now` shows that a smaller step solves the interval in which the
+    step failed. The trials end at the `deadline` [s], a time of `time.perf_counter`.
     """
     alone, t, count = runner.problem.alone(index), float(now.step) * runner.dt, runner.storage.steps[-1]
     later = [float(one.when) for one in alone.switches if not one.guarded and float(one.when) > t]
@@ -150,8 +150,8 @@ def _end(reached: float, end: float) -> str:
 def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
     """Return the time [s] that a trial run towards `end` [s] reached with the step of `runner` divided by 2^halvings.
 
-    The problem has no batch. The trial ends at the `deadline` [s], a time of `time.perf_counter`. None if the trial is
-    impossible: a kernel is missing, or the recording would be too large.
+    The problem has no batch. The trial ends at the `deadline` [s], a time of `time.perf_counter`. The result is None if
+    the trial is impossible, because a kernel is missing or the recording would be too large.
     """
     dt, parts = runner.dt / 2**halvings, 2.0**halvings
     start = problem.start._replace(status=np.zeros(()), step=np.asarray(problem.start.step) * parts)
@@ -186,8 +186,8 @@ def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: flo
 def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> float | None:
     """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`.
 
-    The failed step belongs to the batch member at `index` of the `runner`. None if no step was found in RK4_SECONDS, or
-    the mechanism is too large to compile its state derivative quickly.
+    The failed step belongs to the batch member at `index` of the `runner`. The result is None if no step was found in
+    RK4_SECONDS, or if the state derivative takes too long to compile.
     """
     alone, t = runner.problem.alone(index), float(now.step) * runner.dt
     m = alone.mechanism

@@ -40,7 +40,7 @@ def processor() -> Processor:
 
 
 def identity(host: Processor) -> str:
-    """Return a text with all properties of the computer on which generated code depends, for the cache key.
+    """Return a text with all properties of the computer that affect generated code; it is part of the cache key.
 
     The properties are the processor `host`, its vector width, the versions of LLVM and llvmlite, and the level of code
     generation.
@@ -51,7 +51,9 @@ def identity(host: Processor) -> str:
 
 
 def _target_machine() -> Any:
-    """Return a new LLVM target machine; each linker needs a separate one, because it takes ownership."""
+    """Return a new LLVM target machine; each linker needs its own, because a linker takes ownership of its target
+    machine.
+    """
     host = processor()
     target = llvm.Target.from_default_triple()
     # Small code model: constants close to the code, one instruction each instead of two, 5 to 25 % less time
@@ -64,8 +66,8 @@ def _target_machine() -> Any:
 def object_code(text: str) -> bytes:
     """Compile LLVM IR to object code.
 
-    LLVM runs no optimization passes, only code generation: graphs are simplified before they are printed. The IR is
-    not verified, which would take 1 % of the time; the tests verify all IR that they compile.
+    LLVM runs only code generation, no optimization passes, because linkwork simplifies graphs before it prints them.
+    The IR is not verified here, which would take 1 % of the time; the tests verify all IR that they compile.
     """
     return _target_machine().emit_object(llvm.parse_assembly(text))
 
@@ -74,8 +76,8 @@ def object_code(text: str) -> bytes:
 def _linker() -> llvm.LLJIT:
     """Return the JIT linker of this process, which places object code in memory.
 
-    JITLink gives each object one block of memory. The small code model has 32-bit offsets, and sections that MCJIT
-    mapped more than 2 GiB apart crashed the process.
+    The linker is JITLink, which gives each object one block of memory. LLVM's older linker MCJIT could map sections
+    more than 2 GiB apart; the 32-bit offsets of the small code model then crashed the process.
     """
     processor()
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
@@ -87,8 +89,8 @@ _numbers = count()  # serial numbers, for unique library names
 class Loaded:
     """Object code loaded in memory; `address` is the address of its function `symbol`.
 
-    The address is valid as long as this object exists. `imports` are the addresses, by name, of functions that the code
-    calls besides those of the C library.
+    The address is valid as long as this object exists. `imports` maps the names of functions that the code calls,
+    except those of the C library, to their addresses.
     """
 
     def __init__(self, code: bytes, symbol: str, imports: Mapping[str, int] = MappingProxyType({})):

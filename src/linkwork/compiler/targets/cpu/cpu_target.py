@@ -23,7 +23,7 @@ class CpuTarget:
     def variant(self, count: int) -> str:
         """Return the name of the code variant for `count` states: code for single states, or SIMD code for batches.
 
-        A single state has separate code, without loops over blocks.
+        The code for a single state has no loops over blocks of states.
         """
         return ONE if count == 1 else MANY
 
@@ -32,7 +32,7 @@ class CpuTarget:
 
         `variant` is a name that `CpuTarget.variant` returned.
         """
-        from linkwork.compiler.targets.cpu.batch_loop import emit  # here: cached code needs no printer
+        from linkwork.compiler.targets.cpu.kernel_printer import emit  # here: cached code needs no printer
 
         width = 1 if variant == ONE else processor().width
         text = emit(program, width)

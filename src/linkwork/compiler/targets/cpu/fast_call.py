@@ -1,8 +1,8 @@
 """Fast calls on one state from Python, in less than a microsecond, through a machine-code entry function.
 
 The entry function takes the kernel's arguments as contiguous float64 arrays of one state, through Python's buffer
-protocol. It allocates the result, runs the kernel and checks that every number is finite. All other calls (batches,
-lists, keywords, wrong shapes, a non-finite result) call an ordinary Python function, which computes the result or
+protocol. It allocates the result, runs the kernel and checks that every number is finite. In all other cases (batches,
+lists, keywords, wrong shapes, a non-finite result) it calls an ordinary Python function, which computes the result or
 raises an error.
 """
 
@@ -210,8 +210,8 @@ class _MethodDefinition(ctypes.Structure):
 class _Owner(tuple[Any, ...]):
     """Tuple that keeps alive all objects whose addresses a fast function uses; it is the function's `__self__`.
 
-    Pickling it stores instead the object (such as a `Dynamics`) whose method the fast function replaces. Unpickling the
-    fast function therefore gives the ordinary method of that object.
+    Pickling the tuple stores, instead of its items, the object (such as a `Dynamics`) whose method the fast function
+    replaces. Unpickling the fast function therefore gives the ordinary method of that object.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -225,7 +225,7 @@ def _same(item: Any) -> Any:
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """Return the machine-code entry function that all kernels share, and its address; its code is cached on disk."""
+    """Return the machine-code entry function that all kernels share, and its address. The code is cached on disk."""
     code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
     loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address

@@ -75,7 +75,8 @@ class MachineCode:
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
         """Return a built-in function that runs the code on one state, with the name and docstring of `call`.
 
-        Return `call.general` if the entry function does not support the arguments: more than MAX_ARRAYS, or a scalar.
+        The method returns `call.general` if the entry function does not support the arguments: more than MAX_ARRAYS, or
+        a scalar.
         """
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general

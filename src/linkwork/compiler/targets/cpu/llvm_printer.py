@@ -42,8 +42,8 @@ def whole_numbers(name: str, numbers: Sequence[int]) -> str:
 class ChunkPrinter:
     """Prints chunks of operations, and copies of numbers, as LLVM IR functions that run for `count` blocks of states.
 
-    A block has W states, W the vector width; `count` is at most `panel`. Each block has a workspace of `total` slots;
-    the workspaces are contiguous.
+    A block has W states, where W is the vector width; `count` is at most `panel`. Each block has a workspace of `total`
+    slots (one vector each); the workspaces of all blocks are contiguous.
     """
 
     def __init__(self, total: int, width: int, panel: int, regions: Mapping[Region, int] | None = None):
@@ -94,7 +94,7 @@ class ChunkPrinter:
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """Return the LLVM IR of the function `name` that copies numbers; it reads all of them before it writes."""
+        """Return the LLVM IR of the function `name` that copies numbers; it reads all numbers before it writes any."""
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -219,7 +219,7 @@ done:
     def _make_available(self, k: int, inside: bool) -> None:
         """Append the IR that loads the value of graph node `k`: a constant, or a value that another chunk computes.
 
-        `inside` is true if the chunk itself computes the value; nothing is then appended.
+        If `inside` is true, the chunk itself computes the value, and nothing is appended.
         """
         node = self.graph.nodes[k]
         if k in self.shared.constants:
@@ -236,7 +236,9 @@ done:
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _constant_from_row(self, column: int) -> str:
-        """Append the IR that loads a constant from a column of the chunk's table row to every lane; return its name."""
+        """Append the IR that loads a constant from a column of the chunk's table row into every lane; return its
+        name.
+        """
         return self.splat(self._column(column, "double"))
 
     def _slot_address(self, at: SlotAddress) -> str:
@@ -327,8 +329,8 @@ done:
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
         """Return the IR name of result `index` of a function with two results, such as sine and cosine.
 
-        One call computes both results, also for later uses. `operands` are the nodes of the arguments, and `values` the
-        names of their IR values.
+        The function is called once for both results; later uses read the stored result. `operands` are the nodes of the
+        arguments, and `values` the names of their IR values.
         """
         key = function, operands
         if key not in self.pairs:
@@ -340,7 +342,7 @@ done:
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
         """Append the IR of a table lookup, in which each lane loads from a separate row; return the value's name.
 
-        Measured, Zen 3: 7 to 20 % faster than the gather instruction.
+        On Zen 3 this was 7 to 20 % faster than the gather instruction.
         """
         table = self.tables.setdefault(lookup.table, f"table{len(self.tables)}")
         key = operand, lookup.rows
@@ -359,7 +361,8 @@ done:
     def _row_address(self, region: Region, operand: int, index: str, column: int) -> str:
         """Append the IR that computes the address of a number of a row array; return the name of the pointer.
 
-        `operand` is the node of the row's index and `index` its IR value; the index of the first lane counts.
+        `operand` is the node of the row's index and `index` its IR value. The index of the first lane is used for all
+        lanes.
         """
         if (operand, region) not in self.places:
             row = self._lanes_of_index(index, region.count, first_only=True)[0]
@@ -397,8 +400,8 @@ done:
     def _lanes_of_index(self, index: str, rows: int, first_only: bool = False) -> list[str]:
         """Append the IR that converts a vector of indices to table rows; return the row of each lane.
 
-        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false. With `first_only`,
-        only the row of the first lane is returned.
+        Rows are clamped to the table. A NaN index gives row 0, because its comparisons are false. If `first_only` is
+        true, the method returns only the row of the first lane.
         """
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):

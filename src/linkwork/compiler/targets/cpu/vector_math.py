@@ -10,7 +10,7 @@ arithmetic, the worst confirmed with mpmath):
     sincos  1.50 (|x| < 1e5)    exp  0.92 (denormal results included)    asin  2.24    atan2  2.01
     tan     3.03 (|x| < 1e5)    log  0.85 (denormal arguments included)  acos  1.18
 
-Beyond 1e5, sincos and tan call the C library in a rarely taken branch; all else is branch-free.
+For |x| above 1e5, sincos and tan call the C library in a rarely taken branch; all other code has no branches.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ class Lanes:
         return self.intrinsic("copysign", other)
 
     def flipped(self, word: Lanes) -> Lanes:
-        """Return this value, negated in the lanes where the highest bit of the integer `word` is set."""
+        """Return these numbers with the sign changed in the lanes where the highest bit of the integer `word` is
+        set.
+        """
         return (self.bits() ^ (word & -(2**63))).real()
 
     def bits(self) -> Lanes:
@@ -158,7 +160,7 @@ class Lanes:
 def worth_a_vector(number: float, width: int) -> bool:
     """Return whether a constant should be stored in memory as a whole vector of `width` doubles.
 
-    Zero needs no memory, and AVX-512 can broadcast a number from memory.
+    The result is false for zero, which needs no memory, and for AVX-512, which can broadcast a number from memory.
     """
     return 1 < width < 8 and number != 0.0
 
@@ -166,7 +168,7 @@ def worth_a_vector(number: float, width: int) -> bool:
 def constant_vector(module: ir.Module, number: float, width: int) -> Any:
     """Return a constant of the LLVM module: a vector that repeats a number `width` times, usable as a memory operand.
 
-    Measured, AVX2: up to 7 % less time than broadcasting the numbers into registers first.
+    With AVX2 this took up to 7 % less time than to broadcast the numbers into registers first.
     """
     kind = _lanes(ir.DoubleType(), width)
     name = f"lw.number.{bits_of(number) % 2**64:016x}.{width}"
@@ -213,9 +215,9 @@ def power_of_two(exponent: Lanes) -> Lanes:
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     """Return the sine and cosine of x minus its nearest multiple of pi/2, and the quadrant of x.
 
-    The lowest two bits of the last result, a word, are the quadrant. Subtracting k times the first part of pi/2 is
-    exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and the difference is below 1. Only the later
-    parts round, relative to the remainder of x.
+    The quadrant is in the lowest two bits of the third result, a 64-bit integer. Subtracting k times the first part of
+    pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and the difference is below 1. Only the
+    subtractions of the later parts round; their errors are relative to the remainder of x.
     """
     shifted = fma(x, 2.0 / math.pi, ROUND)
     k = shifted - ROUND
@@ -299,8 +301,8 @@ def _exp(x: Lanes) -> list[Lanes]:
 def _log(x: Lanes) -> list[Lanes]:
     """Return log x = e ln 2 + log(1 + f) with √½ <= 1 + f < √2, with an error of at most 2 ulp.
 
-    The result is -inf at 0 and NaN below. With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)),
-    where the leading term f is exact.
+    The result is -inf for x = 0 and NaN for x < 0. With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 +
+    s² L(s²)), where the leading term f is exact.
     """
     denormal = x < 2.0**-1022
     word = denormal.choose(x * 2.0**54, x).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
@@ -316,9 +318,9 @@ def _log(x: Lanes) -> list[Lanes]:
 
 
 def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return whether |x| > 1/2, and arcsin |x| or, if |x| > 1/2, arcsin √((1 - |x|)/2); NaN if |x| > 1.
+    """Return whether |x| > 1/2, and an angle: arcsin √((1 - |x|)/2) if |x| > 1/2, else arcsin |x|; NaN if |x| > 1.
 
-    The latter is (pi/2 - arcsin |x|)/2.
+    For |x| > 1/2 the angle is (pi/2 - arcsin |x|)/2.
     """
     a = abs(x)
     outer = a > 0.5
@@ -336,7 +338,8 @@ def _asin(x: Lanes) -> list[Lanes]:
 def _acos(x: Lanes) -> list[Lanes]:
     """Return the arccosine of x, with an error of at most 4 ulp.
 
-    The result is pi/2 - arcsin x for small |x|, and near 1 and -1 twice the folded angle, from 0 and from pi.
+    The result is pi/2 - arcsin x for |x| <= 1/2. With the angle b of `_folded_arcsine`, it is 2 b for x > 1/2, and pi -
+    2 b for x < -1/2.
     """
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose((x < 0.0).choose(2.0, 0.0), 1.0), outer.choose(2.0, -1.0) * angle.sign_of(x))]
@@ -374,7 +377,7 @@ def _words(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _uniform(low: Lanes, high: Lanes) -> Lanes:
-    """Return a uniform random number in [0, 1) from 64 random bits: a multiple of 2^-53, and 2^-54 instead of zero.
+    """Return a uniform random number in (0, 1) from 64 random bits: a multiple of 2^-53, or 2^-54 in place of zero.
 
     The bits are the words `low` and `high`, with 32 bits each; the upper 53 bits are used.
     """

@@ -23,8 +23,8 @@ NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
 class TransferPrinter:
     """Prints LLVM IR functions that copy `count` blocks of W states (W the vector width) between arrays and workspaces.
 
-    The states begin at index `state` and end at most at index `last`. In the array they are `stride` doubles apart;
-    copying begins `offset` doubles after the start of each state.
+    The states begin at index `state` and end at most at index `last`. In the array, successive states are `stride`
+    doubles apart; copying begins `offset` doubles after the start of each state.
     """
 
     def __init__(self, printer: ChunkPrinter):
@@ -59,8 +59,8 @@ class TransferPrinter:
 
         The function name(first block, count, state, last, array, stride, offset, known) writes the numbers in `slots`
         for each state. Its last argument and its result are the accumulated check for finite numbers: it returns
-        `known`, or NaN in the lanes where a written number is not finite. With `streams`, there is also a function
-        name.past for aligned arrays, which bypasses the caches.
+        `known`, or NaN in the lanes where a written number is not finite. If `streams` is true, a second function,
+        name.past, is for aligned arrays and bypasses the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
@@ -137,7 +137,7 @@ class TransferPrinter:
     def _transposed(self, rows: list[str]) -> list[str]:
         """Append the IR that transposes a W x W tile of W vectors `rows`; return the names of the resulting vectors.
 
-        It swaps off-diagonal squares of increasing size.
+        The transposition swaps off-diagonal squares of increasing size.
         """
         rows, distance = list(rows), 1
         while distance < self.width:
@@ -177,8 +177,8 @@ class TransferPrinter:
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
         """Return the appended IR lines as the function `name`, which runs them for each block of states.
 
-        `tiled` is true if the lines end in a loop over tiles. With `summing`, the function takes the check for finite
-        numbers so far as an argument and returns it updated.
+        `tiled` is true if the lines end in a loop over tiles. If `summing` is true, the function takes the check for
+        finite numbers so far as an argument and returns the updated check.
         """
         arguments = [*ARGUMENTS, f"{self.real} %known"] if summing else ARGUMENTS
         carried, result = ("%known", self.real) if summing else ("", "void")

@@ -22,7 +22,8 @@ _kernels: WeakKeyDictionary[Mechanism, Any] = WeakKeyDictionary()
 def solid_depths(mechanism: Mechanism, poses: Array) -> Array:
     """Return the depths (s, n) [m] of the deepest contact points of all pairs of solids in s states; zero if apart.
 
-    `poses` (s, nbodies + 1, 4, 4) are those of all bodies, the world first. The first call for a mechanism compiles.
+    `poses` (s, nbodies + 1, 4, 4) are the poses of all bodies, the world first. The first call for a mechanism compiles
+    a kernel.
     """
     kernel = _kernels.get(mechanism)
     if kernel is None:

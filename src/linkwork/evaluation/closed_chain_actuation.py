@@ -71,11 +71,11 @@ def actuation(
 ) -> Actuation:
     """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain.
 
-    Equation (20) of S2. `d` are the dynamics of the mechanism, and `actuated` names the joints with a motor. `weights`
-    has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies. The open chain
-    needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on motions
-    with closed loops. If more joints are actuated than the motion needs, the sum of weight * force^2 over the actuated
-    joints is minimal. If too few are actuated, a LinkworkError is raised.
+    This is equation (20) of S2. `d` are the dynamics of the mechanism, and `actuated` names the joints with a motor.
+    `weights` has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies. The
+    open chain needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
+    motions with closed loops. If more joints are actuated than the motion needs, the sum of weight * force^2 over the
+    actuated joints is minimal. If too few joints are actuated, the function raises a LinkworkError.
     """
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
@@ -118,8 +118,8 @@ class Observed(NamedTuple):
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
     """Return the motion of all joints of a mechanism with loops, from the measured motion of the sensed joints.
 
-    S1 describes the method, for joints without sensors. `d` are the dynamics of the mechanism, and `sensed` names the
-    joints with sensors. Their entries in q (nq,), v (nv,) and a (nv,) are measurements. The search for a position with
+    S1 describes this method. `d` are the dynamics of the mechanism, and `sensed` names the joints with sensors. The
+    entries of q (nq,), v (nv,) and a (nv,) that belong to these joints are measurements. The search for a position with
     closed loops starts at the other entries of q; the other entries of v and a are ignored.
     """
     m = d.mechanism

@@ -15,8 +15,8 @@ from linkwork.compiler.code_deduplication import SharedChunk, shared_chunks
 from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.result_buffers import LARGE_BYTES
+from linkwork.compiler.targets.cpu.gather_scatter_printer import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter, whole_numbers
-from linkwork.compiler.targets.cpu.state_transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
@@ -76,8 +76,9 @@ class _BatchLoop:
     def _panel(self) -> int:
         """Return the number of blocks per panel; `run` executes each chunk for all blocks of a panel in turn.
 
-        A block has one state per SIMD lane. Code for one state (width 1) has no loops over blocks. With row arrays, a
-        panel is one block: their loops end early, and each block should make only its own iterations.
+        A block has one state per SIMD lane. Code for one state (width 1) has no loops over blocks. If the program uses
+        row arrays, a panel is one block: the loops over rows end early, and each block should execute only the
+        iterations that it needs.
         """
         if self.plan.regions:
             return 1
@@ -178,7 +179,9 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the IR functions of all chunks; return the line that calls each function, by the `id` of the chunk."""
+        """Print the LLVM IR functions of all chunks; return the IR line that calls each function, by the `id` of the
+        chunk.
+        """
         calls: dict[int, str] = {}
         for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
@@ -240,8 +243,8 @@ done:
     def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
         """Return the IR lines of `run` that write the values recorded in iteration `k` to the results.
 
-        `name` is the name of the loop, a prefix of its IR values. `k` and `most` are the IR names of the iteration
-        index and of the number of iterations.
+        `name` is the name of the loop, a prefix of its IR values. `step` is the plan step of the loop. `k` and `most`
+        are the IR names of the iteration index and of the number of iterations.
         """
         lines: list[str] = []
         slots = iter(step.recorded)
@@ -283,7 +286,7 @@ done:
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
         """Return the IR lines of `run` that copy argument `number` of the panel's states to the slots from `first` on.
 
-        They copy `size` numbers per state, beginning `offset` doubles (an IR value) after the start of the state.
+        The lines copy `size` numbers per state, beginning `offset` doubles (an IR value) after the start of the state.
         """
         if size == 0:
             return []
@@ -302,8 +305,8 @@ done:
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
         """Return the IR lines of `run` that write result `number` of the panel's states from workspace slots.
 
-        They also accumulate the check for finite numbers. In the result array, successive states are `stride` doubles
-        apart, and writing begins `offset` doubles after the start of each state; both are IR values or numbers.
+        The lines also accumulate the check for finite numbers. In the result array, successive states are `stride`
+        doubles apart, and writing begins `offset` doubles after the start of each state; both are IR values or numbers.
         """
         if not slots:
             return []
