@@ -52,6 +52,8 @@ class Mechanism(ElementViews, ParameterViews):
         Named states, each with `q` (nq,) and `v` (nv,).
     elements : Sections
         Elements by section, such as "loops" or "clutches".
+    rubbing : tuple of int
+        Numbers of the velocities with dry friction that a run holds or lets slip. `simulate` sets it for its run.
 
     Examples
     --------

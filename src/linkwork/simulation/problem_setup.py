@@ -118,6 +118,8 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
+    for one in m.frictions:
+        raise LinkworkError(f"{one.label}: `simulate` does not support friction laws yet; use a number, friction=f")
     m = with_rubbing(m, given)
     _refuse_many_members(m, setup, given)
     require_inertia(m, given)
