@@ -106,5 +106,5 @@ def _moving_part(A: Array, moves: Array) -> Array:
 
 
 def held_forces(joint: Joint, armature: Array, S: Motion, found: TreeMotion, tau: Array) -> Array:
-    """Return the forces (d,) that a joint needs, in addition to tau (d,), to produce the accelerations in `found`."""
+    """Return the forces (d,) that a joint needs, in addition to tau (d,), to have the accelerations in `found`."""
     return S.pair(found.through[joint.o]) + armature * found.a[joint.v] - tau

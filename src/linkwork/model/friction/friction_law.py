@@ -96,7 +96,7 @@ class FrictionLaw(ABC):
     def require_consistent(self) -> None:
         """Raise a ModelError if the numbers of the law contradict each other; the base class compares mu_static to mu.
 
-        The method is called for plain numbers only, not for traced ones.
+        The method is called for plain numbers only, not for traced numbers.
         """
         mu, static = getattr(self, "mu", 0.0), getattr(self, "mu_static", None)
         if static is not None and static < mu:
