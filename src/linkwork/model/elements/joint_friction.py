@@ -80,7 +80,7 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault(f"it has the name of its joint: {reason}", self.label)
             return
         if joint is not None and loop is not None:
-            reason = "both a joint and a loop have this name, so it is not clear which of them it belongs to"
+            reason = "both a joint and a loop have this name, so it is not clear which of them has the friction"
             yield Fault(reason, self.label, "rename the loop")
             return
         kind = joint if loop is None else getattr(loop, "kind", None)
