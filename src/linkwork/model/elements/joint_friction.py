@@ -132,7 +132,7 @@ class JointFriction(Element, section="frictions", what="friction"):
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """Yield a fault if the joint also has friction that is given as a number."""
         if self.in_tree and np.any(mechanism.joints[self.name].friction):
-            yield Fault("its joint has friction by numbers too", self.label, "use one of them")
+            yield Fault("its joint also has friction that is given as a number", self.label, "use only one of the two")
 
 
 # --- joints that friction holds ---
