@@ -177,10 +177,10 @@ class HeldKind:
     It is no subclass of ClosingKind, because users cannot choose it.
     """
 
-    kind: ClosingKind
+    kind: ClosingKind | None
     holds: tuple[HeldFreedom, ...]
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
         """The rows of the loop's kind, then those of the freedoms that friction can hold."""
-        return (*self.kind.closing, *self.holds)
+        return (*(self.kind.closing if self.kind else ()), *self.holds)
