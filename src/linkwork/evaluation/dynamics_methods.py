@@ -12,7 +12,6 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried
 from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.evaluation.friction_methods import (
@@ -21,10 +20,12 @@ from linkwork.evaluation.friction_methods import (
     REACTIONS,
     WITH_FRICTION,
     FrictionMethods,
+    checked_choice,
     require_open_loops,
     with_friction,
 )
 from linkwork.model.batch_broadcasting import Input
+from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 CONSTRAINED["forward_dynamics_derivatives"] = (
@@ -45,8 +46,8 @@ class DynamicsMethods(FrictionMethods):
         v: Any,
         a: Any,
         wrenches: Any = None,
-        friction: bool = False,
         *,
+        friction: bool = False,
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
@@ -80,7 +81,7 @@ class DynamicsMethods(FrictionMethods):
 
         """
         inputs, shape = self._state(q, v, wrenches, a=a), (self.mechanism.nv,)
-        if friction and has_friction(self.mechanism):
+        if self._includes(friction):
             require_open_loops(self.mechanism)
             name, run = with_friction(INVERSE, self.check)
             return self._evaluate(name, run, inputs, shape, parameters, out, WITH_FRICTION)
@@ -145,7 +146,7 @@ class DynamicsMethods(FrictionMethods):
         )
 
     def passive(
-        self, q: Any, v: Any, friction: bool = True, *, parameters: Parameters = None, out: Out = None
+        self, q: Any, v: Any, *, friction: bool = True, parameters: Parameters = None, out: Out = None
     ) -> Array:
         """Return the forces of springs, dampers, dry friction and other force elements.
 
@@ -178,7 +179,7 @@ class DynamicsMethods(FrictionMethods):
 
         """
         inputs, shape = self._state(q, v), (self.mechanism.nv,)
-        if friction:
+        if checked_choice(friction):
             return self._evaluate("passive", passive, inputs, shape, parameters, out)
 
         def without_friction(m: Mechanism, q: Array, v: Array) -> Array:
@@ -220,15 +221,16 @@ class DynamicsMethods(FrictionMethods):
         v: Any,
         tau: Any,
         wrenches: Any = None,
-        friction: bool = False,
         *,
+        friction: bool = False,
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
         """Return the accelerations under joint forces, gravity and external wrenches.
 
-        Loops, engaged clutches and engaged brakes constrain the accelerations. Springs, damping and, by default, friction
-        are left out: add `passive(q, v)` to tau to include them. Joint limits and contacts act only in `simulate`.
+        Loops, engaged clutches and engaged brakes constrain the accelerations. Springs, damping and, by default,
+        friction are left out: add `passive(q, v)` to tau to include them. Joint limits and contacts act only in
+        `simulate`.
 
         Parameters
         ----------
@@ -255,7 +257,7 @@ class DynamicsMethods(FrictionMethods):
 
         """
         inputs = self._state(q, v, wrenches, tau=tau)
-        if friction and has_friction(self.mechanism):
+        if self._includes(friction):
             (name, run), shape = with_friction(FORWARD, self.check), (self.mechanism.nv,)
             return self._evaluate(name, run, inputs, shape, parameters, out, WITH_FRICTION)
         return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
@@ -302,8 +304,8 @@ class DynamicsMethods(FrictionMethods):
         tau: Any,
         wrenches: Any = None,
         frame: str | None = None,
-        friction: bool = False,
         *,
+        friction: bool = False,
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
@@ -344,7 +346,7 @@ class DynamicsMethods(FrictionMethods):
         inputs = self._state(q, v, wrenches, tau=tau)
         quantity, run = "reactions", reactions
         fixed: tuple[str, ...] = ()
-        if friction and has_friction(self.mechanism):
+        if self._includes(friction):
             (quantity, run), fixed = with_friction(REACTIONS, self.check), (WITH_FRICTION,)
         if frame is None:
             return self._evaluate(quantity, run, inputs, shape, parameters, out, *fixed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.joint_friction import friction_dynamics
+from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.batch_evaluation import SOLVING, BatchEvaluation, Out, Parameters
@@ -29,7 +30,9 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
     return run
 
 
-def require_unique_friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> None:
+def require_unique_friction(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+) -> None:
     """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
     with np.errstate(all="ignore"):
         names = friction_dynamics.jammed_joints(mechanism, q, v, tau, wrenches)
@@ -69,8 +72,21 @@ def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
     return name, CONSTRAINED[name]
 
 
+def checked_choice(friction: object) -> bool:
+    """Return the argument `friction` of a method; raise a LinkworkError unless it is True or False."""
+    if not isinstance(friction, bool | np.bool_):
+        raise LinkworkError(f"friction must be True or False; got {friction!r:.80}")
+    return bool(friction)
+
+
 class FrictionMethods(BatchEvaluation):
     """Methods of `Dynamics` for the dry friction of joints."""
+
+    def _includes(self, friction: object) -> bool:
+        """Return whether a method has to include friction: the user wants it, and the mechanism has any."""
+        return checked_choice(friction) and (
+            has_friction(self.mechanism) or any(name.endswith(".friction") for name in self.varying)
+        )
 
     def friction(
         self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None

@@ -53,8 +53,12 @@ def _of_stick_slip(found: StickSlip) -> FrictionSolution:
 def _or_nan(found: FrictionSolution) -> FrictionSolution:
     """Return the solution, with NaN in place of all numbers if it did not converge."""
     valid = found.converged > 0.5
-    parts = (where(valid, part, np.full(np.shape(part), np.nan)) if np.size(part) else part for part in found[:-1])
-    return FrictionSolution(*parts, found.converged)
+
+    def checked(part: Array) -> Array:
+        return where(valid, part, np.full(np.shape(part), np.nan)) if np.size(part) else part
+
+    arrays = (found.a, found.friction, found.limits, found.loads, found.multipliers)
+    return FrictionSolution(*map(checked, arrays), converged=found.converged)
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import JointKinematics, LoopState, loop_states
-from linkwork.algorithms.constraints.constrained_dynamics import rows as loop_rows
 from linkwork.algorithms.constraints.constrained_dynamics import bias as loop_bias
+from linkwork.algorithms.constraints.constrained_dynamics import rows as loop_rows
 from linkwork.algorithms.kinematics import Kinematics, kinematics
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, JointFriction

@@ -46,8 +46,9 @@ from linkwork.spatial.scalar import Array
 class Answer(NamedTuple):
     """Accelerations a (nv,), loads (nsites, 6) of the joints and loops with friction, multipliers (nh,), `held` (nf,).
 
-    `slip` (nf,) are the accelerations of the slip velocities. A load is the wrench of the parent on the child in the child's frame; for a loop, of its first on its second body in
-    the loop frame of the second one. `held` are the friction forces of the velocities that are held.
+    `slip` (nf,) are the accelerations of the slip velocities. A load is the wrench of the parent on the child in the
+    child's frame; for a loop, of its first on its second body in the loop frame of the second one. `held` are the
+    friction forces of the velocities that are held.
     """
 
     a: Array
@@ -295,9 +296,9 @@ def reactions_of(
 ) -> Array:
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops in a known motion.
 
-    a (nv,) are the accelerations, `multipliers` (nh,) those of the constraints, `friction` (nf,) the friction forces and
-    `wrenches` (nbodies, 6) the external wrenches. The wrenches are in the frames of the children, those of loops in the
-    frame of body b.
+    a (nv,) are the accelerations, `multipliers` (nh,) those of the constraints, `friction` (nf,) the friction forces
+    and `wrenches` (nbodies, 6) the external wrenches. The wrenches are in the frames of the children, those of loops in
+    the frame of body b.
     """
     tree = mechanism.tree
     position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)

@@ -26,7 +26,7 @@ from linkwork.spatial.scalar import LU, Array, hat, lu
 
 
 class LinearFriction(NamedTuple):
-    """Friction f = K F + b - W a of the velocities of a tree, with the wrench F through the joint and its acceleration a.
+    """Friction f = K F + b - W a of the velocities of a tree, with the wrench F and the acceleration a of the joint.
 
     K is (nv, 6) and b (nv,); W has the matrix (d, d) of each joint by its name, and may lack joints. Velocities with
     `moves` = 0 (nv,) are held: they have no acceleration.
@@ -39,7 +39,7 @@ class LinearFriction(NamedTuple):
 
 
 class RubbingMotion(NamedTuple):
-    """Motion of a tree with friction, and the inverse pivot of each velocity (nv,), which is positive unless it jams."""
+    """Motion of a tree with friction, and the inverse pivot of each velocity (nv,): positive unless it jams."""
 
     motion: TreeMotion
     pivots: Array

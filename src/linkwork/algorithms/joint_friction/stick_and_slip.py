@@ -116,13 +116,14 @@ class _Judge(NamedTuple):
             load = old.answer.loads[fast.site]
             parts = [one.linear(load, old.friction) for one in (slow, fast)]
             row, own, constant = (where(slip.dynamic[number] > 0.5, y, x) for x, y in zip(*parts, strict=True))
-            turning = self._turning(number, slip, old, row @ load + constant) if len(fast.numbers) > 1 else None
+            several = len(fast.numbers) > 1
+            turning = self._turning(number, slip, old, row @ load + constant) if several else _Turning(1.0, 0.0)
             for n, scale in zip(fast.numbers, fast.scales, strict=True):
-                along = slip.directions[n] * scale * (turning.fixed if turning else 1.0)
+                along = slip.directions[n] * scale * turning.fixed
                 over = 1.0 / (1.0 + along * own)
                 K[n], b[n] = list(row * (-along * over)), -along * constant * over
                 moves[n] = slip.at_limit[number]
-                for k, other in zip(fast.numbers, fast.scales, strict=True) if turning else ():
+                for k, other in zip(fast.numbers, fast.scales, strict=True) if several else ():
                     unit = slip.directions[n] * slip.directions[k] * turning.fixed
                     W[n][k] = ((1.0 if n == k else 0.0) - unit) * (turning.size * scale * other)
         return np.array(K).reshape(count, 6), np.array(b), np.array(W).reshape(count, count), np.array(moves)
@@ -189,14 +190,12 @@ class _Judge(NamedTuple):
         ahead = [x / maximum(speed, TINY_SIZE) for x in motion] if len(pairs) > 1 else against
         turned = moves & (len(pairs) > 1)
         old = [slip.directions[n] for n in one.numbers]
-        directions = [
-            where(~reached, a, where(turned, b, c)) for a, b, c in zip(against, ahead, old, strict=True)
-        ]
+        directions = [where(~reached, a, where(turned, b, c)) for a, b, c in zip(against, ahead, old, strict=True)]
         return _Wanted(switches, reached & moves, directions)
 
 
 class _Turning(NamedTuple):
-    """Linear friction of several velocities: -fixed limit e - size (1 - fixed e e^T) a, with the direction of slip e."""
+    """Linear friction of several velocities: -fixed limit e - size (1 - fixed e e^T) a, for the direction of slip e."""
 
     fixed: Number
     size: Number
