@@ -24,7 +24,9 @@ def _rubs(facts: RunFacts) -> bool:
 
 
 def _friction(now: Sample) -> Array:
-    """Return the dry friction forces (nv,) [N m or N] of all joints in one state; those of holding joints hold them."""
+    """Return the dry friction forces (nv,) [N m or N] of all joints in one state, including the forces that hold joints
+    at rest.
+    """
     motion, m = now.state.motion, now.mechanism
     system = now.system.in_modes(motion.modes)
     forces = list(system.rubbing(motion.slip).friction())
