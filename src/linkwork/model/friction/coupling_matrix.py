@@ -75,7 +75,7 @@ class Coupling(FrictionLaw):
 
     def require_consistent(self) -> None:
         if self.static < 1.0:
-            raise self.error(f"static must be >= 1; got {self.static:g}")
+            raise self.error(f"static (friction at rest over friction during slip) must be >= 1; got {self.static:g}")
         C = np.array(self.C)
         free = [k for k in range(6) if C[k, k] == 0.0]
         for k in range(6):

@@ -183,7 +183,12 @@ def viscous_key() -> Any:
 
 def stribeck_key() -> Any:
     """Define the field `stribeck` of a law: the speed at which static friction has decayed to 37 %."""
-    return key(positive("rad/s or m/s"), "Speed at which static friction has decayed", default=None, parameter=True)
+    return key(
+        positive("rad/s or m/s"),
+        "Slip speed at which static friction has decayed to 37 %",
+        default=None,
+        parameter=True,
+    )
 
 
 def length_key(about: str, **more: Any) -> Any:
