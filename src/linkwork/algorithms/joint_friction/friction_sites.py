@@ -6,15 +6,17 @@ included, with one force for each velocity of the joint; then loop by loop.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import JointKinematics, LoopState, loop_states
+from linkwork.algorithms.constraints.constrained_dynamics import bias as loop_bias
 from linkwork.algorithms.constraints.constrained_dynamics import rows as loop_rows
-from linkwork.algorithms.kinematics import kinematics
+from linkwork.algorithms.kinematics import Kinematics, kinematics
 from linkwork.model.elements.constraint import FrameConstraint
-from linkwork.model.elements.joint_friction import JointFriction
+from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, JointFriction
 from linkwork.model.friction.friction_law import FrictionLimit, steady
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Joint, Mechanism
@@ -107,7 +109,10 @@ def motor_directions(S: Motion) -> Force:
 
 def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
     """Return the state of a loop with the wrenches of unit friction forces in place of those of its constraint rows."""
-    return LoopState(loop.constraint, loop.X, [0.0] * site.size, friction_directions(site))
+    directions = friction_directions(site)
+    freedoms = tuple(HeldFreedom(Force.of(column)) for column in directions.array.T)
+    rubbing = replace(loop.constraint, kind=HeldKind(None, freedoms))  # type: ignore[call-arg]
+    return LoopState(rubbing, loop.X, [0.0] * site.size, directions)
 
 
 def friction_directions(site: Site) -> Force:
@@ -153,3 +158,18 @@ def tree_slip_rows(mechanism: Mechanism, motion: JointKinematics) -> Array:
             loops = [one for one in loop_states(tree, motion.X) if one.constraint.name == site.name]
             blocks.append(loop_rows(tree, motion, [friction_wrenches(site, loops[0])]))
     return np.concatenate(blocks)
+
+
+def slip_bias(mechanism: Mechanism, motion: Kinematics) -> Array:
+    """Return the slip accelerations (nf,) at zero joint accelerations; zero except in loops.
+
+    `motion` has the kinematics of the tree.
+    """
+    states = {one.constraint.name: one for one in loop_states(mechanism.tree, motion.X)}
+    parts = [
+        np.zeros(site.size)
+        if site.joint
+        else loop_bias(mechanism.tree, motion, [friction_wrenches(site, states[site.name])])
+        for site in sites(mechanism)
+    ]
+    return np.concatenate([np.zeros(0), *parts])

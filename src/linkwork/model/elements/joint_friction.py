@@ -177,10 +177,10 @@ class HeldKind:
     The class is not a subclass of ClosingKind, because users cannot choose this kind.
     """
 
-    kind: ClosingKind
+    kind: ClosingKind | None
     holds: tuple[HeldFreedom, ...]
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
         """The rows of the loop's kind, then those of the freedoms that friction can hold."""
-        return (*self.kind.closing, *self.holds)
+        return (*(self.kind.closing if self.kind else ()), *self.holds)
