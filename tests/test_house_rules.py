@@ -144,9 +144,9 @@ def test_public_functions_have_docstrings() -> None:
     """Every public function has a docstring; those of `Dynamics` and the algorithms give shapes."""
     questions = {
         name.split(".")[-1]
-        for file in ("joint_kind_interface.py", "constraint_rows.py")
+        for file in ("joint_kind_interface.py", "constraint_rows.py", "friction/friction_law.py")
         for name, _ in public_functions(PACKAGE / "model" / file)
-        if name.startswith(("JointKind.", "ClosingKind.", "Row."))
+        if name.startswith(("JointKind.", "ClosingKind.", "Row.", "FrictionLaw."))
     }
     for path in SOURCES:
         for name, function in public_functions(path):
@@ -164,7 +164,7 @@ def test_public_functions_have_docstrings() -> None:
 def test_every_method_of_dynamics_documents_shape_and_unit() -> None:
     import linkwork as lw
 
-    groups = [f"{group}_methods.py" for group in ("kinematics", "dynamics", "constraint")]
+    groups = [f"{group}_methods.py" for group in ("kinematics", "dynamics", "friction", "constraint")]
     files = ["dynamics.py", "momentum_and_energy.py", *groups]
     functions = [found for file in files for found in public_functions(PACKAGE / "evaluation" / file)]
     methods = {name.split(".")[1]: function for name, function in functions if "." in name}

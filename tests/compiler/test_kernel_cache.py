@@ -14,7 +14,7 @@ import pytest
 
 import linkwork as lw
 from functions_run_in_subprocesses import many_pendulums, send_many_pendulums
-from linkwork.compiler import kernel_cache, loaded_kernels
+from linkwork.compiler import in_memory_kernel_cache, kernel_cache
 from linkwork.spatial import Motion
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
@@ -36,7 +36,7 @@ def expected() -> np.ndarray:
 
 def solve() -> np.ndarray:
     """Forward dynamics with no kernels loaded, so that the kernel is read from disk or built."""
-    loaded_kernels.forget()
+    in_memory_kernel_cache.forget()
     return lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU)
 
 
@@ -44,7 +44,7 @@ def solve() -> np.ndarray:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     solve()  # so that the entry which all kernels share is in memory, and the folder has only kernels
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "kernels"))
-    loaded_kernels.forget()
+    in_memory_kernel_cache.forget()
     return tmp_path / "kernels"
 
 
@@ -83,7 +83,7 @@ def test_concurrent_processes_share_the_cache(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped bit", "other file", "not ours"])
-def test_damaged_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None:
+def test_damaged_cache_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None:
     bits = solve().tobytes()
     (path,) = stored(folder)
     data = path.read_bytes()
@@ -103,7 +103,7 @@ def test_damaged_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
-def test_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = solve().tobytes()
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
@@ -111,7 +111,7 @@ def test_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch
         assert solve().tobytes() == bits
 
 
-def test_unusable_folder_causes_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_cache_folder_causes_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("here is no folder")
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(blocked))
@@ -149,7 +149,7 @@ def test_least_recently_used_files_are_removed(folder: Path, monkeypatch: pytest
     assert sorted(path.name for path in stored(folder)) == ["aa newest", "cc oldest", "dd"]
 
 
-def test_cache_keys_do_not_collide_when_joined() -> None:
+def test_differently_divided_cache_keys_have_different_digests() -> None:
     assert kernel_cache.digest("ab", "c") != kernel_cache.digest("a", "bc")
     assert kernel_cache.digest("a") != kernel_cache.digest("a", "")
 

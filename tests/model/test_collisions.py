@@ -68,7 +68,9 @@ def test_bodies_that_a_loop_connects_do_not_touch() -> None:
         ({"solids": ["world"], "against": ["a"]}, both("a floor")),
     ],
 )
-def test_collision_with_solids_against_and_exclude(given: dict[str, object], wanted: set[frozenset[str]]) -> None:
+def test_arguments_solids_against_and_exclude_select_the_pairs(
+    given: dict[str, object], wanted: set[frozenset[str]]
+) -> None:
     assert pairs(boxes("a", "b", "c").collide("some", **given).build()) == wanted
 
 
@@ -142,7 +144,7 @@ def test_too_many_pairs_are_rejected() -> None:
         b.collide("all").build()
 
 
-def test_documents_restore_collisions(tmp_path: Path) -> None:
+def test_collisions_are_restored_from_saved_documents(tmp_path: Path) -> None:
     b = boxes("a", "b").collide("stack", "a", ["floor", "b"], exclude=[("a", "b")], friction=(0.5, 0.4), stiffness=1e5)
     m = b.collide("named", pairs=[("a", "b")], restitution=0.3).build()
     lw.save(m, tmp_path / "m.toml")

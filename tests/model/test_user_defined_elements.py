@@ -34,7 +34,7 @@ from linkwork.model.elements.velocity_constraint import VelocityConstraint, Velo
 from linkwork.spatial import Motion as Twist
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Number
-from opaque_scalars import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 Z = (0, 0, 1)
 
@@ -109,7 +109,7 @@ def test_parameters_of_user_elements_can_vary() -> None:
         m.with_parameters({"belt.inner": 0.0})
 
 
-def test_invalid_user_elements_are_rejected_by_key() -> None:
+def test_invalid_user_elements_are_rejected_and_the_key_is_named() -> None:
     with pytest.raises(lw.ModelError, match="belt 'belt': inner must be > 0"):
         pulleys(inner=-1.0)
     with pytest.raises(lw.ModelError, match="a belt with this name already exists"):

@@ -8,9 +8,9 @@ import pytest
 from linkwork.spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform
 from linkwork.spatial.scalar import Array, hat
 from linkwork.spatial.transform import exp_transform, log_transform
-from opaque_scalars import to_opaque
 from random_mechanisms import relative
 from random_spatial_quantities import ANGLES, exponential, force, generators, motion, rate, rigid, transform, unit
+from scalars_of_unknown_value import to_opaque
 
 EPS = 5e-15
 Movable = Motion | Force | RigidInertia | ArticulatedInertia
@@ -71,7 +71,7 @@ def test_transforms_match_homogeneous_matrices() -> None:
         assert relative(X.point(r), (X.matrix @ [*r, 1.0])[:3]) < EPS
 
 
-def test_place_is_a_position_with_rotations_about_fixed_axes() -> None:
+def test_transform_from_position_and_roll_pitch_yaw_rotates_about_fixed_axes() -> None:
     X = Transform.place(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, np.pi / 2]))
     assert relative(X.point(np.array([1.0, 0.0, 0.0])), np.array([1.0, 3.0, 3.0])) < EPS
     rolled_then_yawed = Transform.place(np.zeros(3), np.array([np.pi / 2, 0.0, np.pi / 2]))
@@ -221,6 +221,6 @@ def test_snapping_rounds_near_zeros_and_ones_only() -> None:
     assert (X.snapped().matrix == X.matrix).all()
 
 
-def test_snapping_leaves_opaque_scalars_unchanged() -> None:
+def test_snapping_leaves_scalars_of_unknown_value_unchanged() -> None:
     hidden = to_opaque(np.full((3, 3), 1e-13))
     assert Transform(hidden, hidden[0]).snapped().R is hidden

@@ -70,16 +70,15 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
     worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
     fixed_text = f" with {listed(fixed)} fixed" if list(fixed) else ""
     message = f"the loops of {m.name!r} cannot be closed from this position{fixed_text}: "
-    message += f"loop {worst!r} keeps a closure error of {errors[worst]:.3g}"
+    message += f"loop {worst!r} still has a closure error of {errors[worst]:.3g}"
     message += "".join(f", loop {name!r} of {errors[name]:.3g}" for name in others[: MOST_LISTED - 1])
     message += " (m or rad). Start nearer to a closed position, or check that the lengths of the links allow one"
     if others:
         without = m.keeping(lambda one: not one.holonomic or one.name != worst)
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
-            message += (
-                f". Without loop {worst!r} the others close: it contradicts them, or its frames are too far apart"
-            )
+            message += f". Without loop {worst!r}, all other loops can be closed: this loop contradicts the others, "
+            message += "or its frames are too far apart"
     return message
 
 
