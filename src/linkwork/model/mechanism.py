@@ -98,7 +98,7 @@ class Mechanism(ElementViews, ParameterViews):
         freeze(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
-        return self  # it is immutable
+        return self  # a mechanism is immutable
 
     # --- sizes ---
 

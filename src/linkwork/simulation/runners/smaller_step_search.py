@@ -130,7 +130,7 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
     starts = [(alone.start, "", deadline - SECONDS / 4)]
     if now.step > alone.start.step:
-        here = now.moved(log=alone.start.motion.log)  # a runner adds the lines for contact events itself
+        here = now.moved(log=alone.start.motion.log)  # the runner adds the log lines of contact events itself
         starts.append((here, "from this state, ", deadline))
     for start, whence, until in starts:
         for k in HALVINGS:
