@@ -413,7 +413,7 @@ class Mechanism(ElementViews, ParameterViews):
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
-        """Return the velocities or accelerations of all joints, from those of the independent joints.
+        """Return the velocities or accelerations of all joints, from the values of the independent joints.
 
         A mimic joint has `multiplier` times the velocity of the joint that it mimics.
 
