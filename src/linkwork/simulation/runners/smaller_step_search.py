@@ -47,7 +47,7 @@ class RunnerWithTrials(Runner, Protocol):
     def trial(self, problem: Problem, dt: float, duration: float) -> Runner:
         """Return a runner for a trial run of another problem, for `duration` [s] with the step dt [s].
 
-        It uses the kernels of this runner and compiles none, and runs in short pieces.
+        The new runner uses the kernels of this runner, compiles no kernel, and runs in short pieces.
         """
         ...
 
