@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.load_dependent_friction import law_coefficients
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
@@ -32,8 +33,10 @@ def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tup
 
     The friction is nonzero, or named in the `varied` parameters.
     """
-    tree = mechanism.tree
-    may = [np.full(j.kind.nv, f"{j.name}.friction" in varied) | (j.friction != 0.0) for j in tree.joints]
+    tree, laws = mechanism.tree, mechanism.frictions.names
+    may = [
+        np.full(j.kind.nv, f"{j.name}.friction" in varied or j.name in laws) | (j.friction != 0.0) for j in tree.joints
+    ]
     rubs = np.concatenate([np.zeros(0, dtype=bool), *may])
     spread = np.abs(mechanism.spread)
     return tuple(int(k) for k in np.flatnonzero(spread.T @ rubs))
@@ -66,10 +69,16 @@ def friction_rows(mechanism: Mechanism) -> Array:
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
     """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
-    limits, found = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    rubs, found = may_rub(mechanism), [0.0] * mechanism.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        found[k] = where(s == 0.0, where(limits[k] > 0.0, 1.0, 0.0), 0.0)
+        found[k] = where(s == 0.0, rubs[k], 0.0)
     return found
+
+
+def may_rub(mechanism: Mechanism) -> list[Number]:
+    """Return 1 for each velocity (nv,) that may have dry friction with the present parameters, else 0."""
+    limits, laws = dry_friction_limits(mechanism), law_coefficients(mechanism)
+    return [where(limit + law > 0.0, 1.0, 0.0) for limit, law in zip(limits, laws, strict=True)]
 
 
 def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
@@ -134,14 +143,14 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
     return np.array(found)
 
 
-def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array) -> list[Number]:
+def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
     """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
 
-    `directions` (nf,) are the slip directions, v (nv,) the velocities, and `needed` (nf,) the forces [N m or N] that
-    hold the velocities.
+    `directions` (nf,) are the slip directions, v (nv,) the velocities, `needed` (nf,) the forces [N m or N] that hold
+    the velocities, and `limits` (nf,) the largest friction forces.
     """
-    limits, found = dry_friction_limits(mechanism), []
-    for k, s, force in zip(mechanism.rubbing, directions, needed, strict=True):
-        slack = limits[k] + BOUND_SLACK - abs(force)
-        found.append(where(limits[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
+    rubs, found = may_rub(mechanism), []
+    for k, s, force, limit in zip(mechanism.rubbing, directions, needed, limits, strict=True):
+        slack = limit + BOUND_SLACK - abs(force)
+        found.append(where(rubs[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
     return found

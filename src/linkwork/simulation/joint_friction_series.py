@@ -9,9 +9,10 @@ import numpy as np
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.simulation.events.impulses import constrained_motion
+from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.series_definition import RunFacts, Sample, Series
 from linkwork.simulation.state_series import by_velocity, velocities
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
     from linkwork.simulation.results.run_data import RunData
@@ -27,10 +28,11 @@ def _friction(now: Sample) -> Array:
     """Return the dry friction forces (nv,) [N m or N] of all joints in one state; those of holding joints hold them."""
     motion, m = now.state.motion, now.mechanism
     system = now.system.in_modes(motion.modes)
-    forces = list(system.rubbing(motion.slip).friction())
-    held = constrained_motion(system, now.t, motion, system.clipped(now.state.control)).friction
-    for k, force in zip(m.rubbing, held, strict=True):
-        forces[k] = forces[k] + force
+    found = constrained_motion(system, now.t, motion, system.clipped(now.state.control))
+    forces: list[Number] = [0.0] * m.nv
+    rows = zip(m.rubbing, friction_part(m, motion.slip), found.friction, found.limits, strict=True)
+    for k, s, holding, limit in rows:
+        forces[k] = holding - s * limit
     return np.array(forces)
 
 

@@ -49,6 +49,7 @@ from linkwork.algorithms.variational_step_solver import (
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.load_dependent_friction import depends_on_load
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.simulated_system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.simulation.state import StepState
@@ -268,6 +269,16 @@ class Interval:
         """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.rates(middle, dv / self.h, loads, self.now) * self.h
+
+    def joint_powers(self, dv: Array) -> tuple[Number, Array]:
+        """Return the mean power [W] of dampers and dry friction in a step with the motion dv (nv,).
+
+        The second result (nf,) is that of the dry friction of each velocity in `Mechanism.rubbing`.
+        """
+        middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
+        if not depends_on_load(self.mechanism):
+            return self.system.joint_powers(mean, None)
+        return self.system.joint_powers(mean, self.system.loads(self.t + 0.5 * self.h, middle, mean, self.held))
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
