@@ -21,6 +21,7 @@ from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
 # Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
 LOCKED = 1e24
+ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
@@ -53,11 +54,41 @@ def friction_part(mechanism: Mechanism, slip: Array) -> Array:
 
 
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of slipping joints, which have the slip `directions` (nf,)."""
-    limits, forces = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    """Return the constant dry friction (tree.nv,) [N m or N] of slipping joints of the tree.
+
+    `directions` (nf,) are the slip directions.
+    """
+    tree, spread = mechanism.tree, mechanism.spread
+    own = np.concatenate([np.zeros(0), *(j.friction for j in tree.joints)])
+    forces: list[Number] = [0.0] * tree.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        forces[k] = -s * limits[k]
+        for t in np.flatnonzero(spread[:, k]):
+            forces[t] = -s * np.sign(spread[t, k]) * own[t]
     return np.array(forces)
+
+
+def rubbing_joints(mechanism: Mechanism) -> tuple[int, ...]:
+    """Return the numbers of the joints that move with the velocities in `Mechanism.rubbing`."""
+    moved = np.abs(mechanism.spread[:, list(mechanism.rubbing)]).sum(axis=1)
+    return tuple(number for number, j in enumerate(mechanism.tree.joints) if moved[j.v].any())
+
+
+def joint_powers(mechanism: Mechanism, forces: Array, v: Array) -> list[Number]:
+    """Return the power [W] of friction `forces` (tree.nv,) in each of the `rubbing_joints`, at velocities v (nv,)."""
+    tree, speeds = mechanism.tree, mechanism.tree_velocity(v)
+    return [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in rubbing_joints(mechanism)]
+
+
+def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
+    """Return the share (number of `rubbing_joints`, nf) of each joint in the constant friction of each velocity."""
+    limits, tree, found = dry_friction_limits(mechanism), mechanism.tree, []
+    for number in rubbing_joints(mechanism):
+        j, row = tree.joints[number], []
+        for k in mechanism.rubbing:
+            own = sum((abs(mechanism.spread[t, k]) * f for t, f in enumerate(j.friction, j.v.start)), 0.0)
+            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), 0.0))
+        found.append(row)
+    return found
 
 
 def friction_rows(mechanism: Mechanism) -> Array:
@@ -143,6 +174,11 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
     return np.array(found)
 
 
+def slack(limit: Number) -> Number:
+    """Return the force [N m or N] above a friction `limit` that counts as within the limit, because of round-off."""
+    return BOUND_SLACK + limit * ROUNDED
+
+
 def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
     """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
 
@@ -151,6 +187,6 @@ def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed
     """
     rubs, found = may_rub(mechanism), []
     for k, s, force, limit in zip(mechanism.rubbing, directions, needed, limits, strict=True):
-        slack = limit + BOUND_SLACK - abs(force)
-        found.append(where(rubs[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
+        left = limit + slack(limit) - abs(force)
+        found.append(where(rubs[k] > 0.0, where(s == 0.0, left, s * v[k] + STICKING_SPEED), 1.0))
     return found

@@ -21,9 +21,9 @@ from linkwork.spatial.scalar import Array, Number, where
 class JointFrictionState(NamedTuple):
     """Accelerations a (nv,), and friction in one state, in which joints slip in given directions or hold.
 
-    `slipping` (nv,) [N m or N] are the joint forces of slipping joints, and `holding` (nf,) those that hold joints at
-    rest. `limits` (nf,) are the largest friction forces: the static ones of holding joints. `multipliers` (nh,) are
-    those of all constraint rows.
+    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) those that hold
+    the independent velocities at rest. `limits` (nf,) are the largest friction forces: the static ones of holding
+    joints. `multipliers` (nh,) are those of all constraint rows.
     """
 
     a: Array
@@ -48,15 +48,15 @@ def solved_friction(
     """
     own = [(n, *_velocity(mechanism, site.joint, d)) for site in sites(mechanism) for n, d in _numbered(site)]
     by_velocity = dict(zip(mechanism.rubbing, directions, strict=True))
-    signed = np.array([by_velocity[k] * np.sign(factor) for _, k, factor in own])
+    signed = np.array([by_velocity[k] * np.sign(factor) for _, _, k, factor in own])
     found = solve_directions(mechanism, q, v, tau, wrenches, signed)
     limits = _limits(mechanism, q, found)
-    slipping: list[Number] = [0.0] * mechanism.nv
+    slipping: list[Number] = [0.0] * mechanism.tree.nv
     holding, largest = dict.fromkeys(mechanism.rubbing, 0.0), dict.fromkeys(mechanism.rubbing, 0.0)
-    for n, k, factor in own:
-        force, slips = found.friction[n] * factor, by_velocity[k] != 0.0
-        slipping[k] = slipping[k] + where(slips, force, 0.0)
-        holding[k] = holding[k] + where(slips, 0.0, force)
+    for n, number, k, factor in own:
+        slips = by_velocity[k] != 0.0
+        slipping[number] = where(slips, found.friction[n], 0.0)
+        holding[k] = holding[k] + where(slips, 0.0, found.friction[n] * factor)
         largest[k] = largest[k] + limits[n] * abs(factor)
     solved = where(found.converged == 1.0, 1.0, np.nan)
     return JointFrictionState(
@@ -77,23 +77,27 @@ def law_coefficients(mechanism: Mechanism) -> list[Number]:
         for limit in site.limits(site.joint.kind.subspace(site.joint.kind.neutral())):
             size = sum((one.coefficient.static for one in limit.terms), limit.constant.static)
             for d in limit.velocities:
-                k, factor = _velocity(mechanism, site.joint, d)
+                _, k, factor = _velocity(mechanism, site.joint, d)
                 total[k] = total[k] + size * abs(factor)
     return total
 
 
-def unsupported(mechanism: Mechanism) -> str:
-    """Return why a run cannot have one of the friction laws of the mechanism; empty if it can have all of them."""
+def unsupported(mechanism: Mechanism, rigid: bool) -> str:
+    """Return why a run cannot have one of the friction laws of the mechanism; empty if it can have all of them.
+
+    `rigid` says whether contacts are rigid.
+    """
     for site in sites(mechanism):
         if site.friction is None:
             continue
+        if rigid:
+            return f"{site.friction.label}: friction laws cannot act beside rigid contacts; use a number, friction=f"
         if site.joint is None:
             return f"{site.friction.label}: friction of loops acts in `Dynamics`, not in runs"
         limits = site.limits(site.joint.kind.subspace(site.joint.kind.neutral()))
         if any(len(limit.velocities) > 1 for limit in limits):
-            return (
-                f"{site.friction.label}: friction with one limit for several velocities acts in `Dynamics`, not in runs"
-            )
+            reason = "friction with one limit for several velocities acts in `Dynamics`, not in runs"
+            return f"{site.friction.label}: {reason}"
     return ""
 
 
@@ -102,12 +106,15 @@ def _numbered(site: Site) -> list[tuple[int, int]]:
     return [(site.start + d, d) for d in range(site.size)]
 
 
-def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, float]:
-    """Return the independent velocity on which a velocity of a joint of the tree depends, and the factor."""
+def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
+    """Return the number of a velocity of a joint in the tree, the independent velocity it depends on, and the factor.
+
+    `number` is that of the velocity within the joint.
+    """
     assert joint
     row = mechanism.spread[joint.v.start + number]
     k = int(np.argmax(np.abs(row)))
-    return k, float(row[k])
+    return joint.v.start + number, k, float(row[k])
 
 
 def _limits(mechanism: Mechanism, q: Array, found: FrictionSolution) -> dict[int, Number]:

@@ -119,7 +119,7 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
-    if reason := unsupported(m):
+    if reason := unsupported(m, setup.rigid):
         raise LinkworkError(reason)
     m = with_rubbing(m, given)
     _refuse_many_members(m, setup, given)

@@ -39,7 +39,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
-from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, locked, still
+from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, joint_powers, locked, still
 from linkwork.simulation.load_dependent_friction import JointFrictionState, depends_on_load, solved_friction
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import ground_force
@@ -72,9 +72,9 @@ class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
     `wrenches` (nbodies, 6) [N, N m] are the user's wrenches, `touching` the loads of compliant point contacts, and
-    `solids` the loads of compliant solids; each is None if there are none. `friction` (nv,) is the dry friction of
-    slipping joints, which `control` contains, and `a` (nv,) are the accelerations; both are None if no friction depends
-    on the load.
+    `solids` the loads of compliant solids; each is None if there are none. `friction` (tree.nv,) is the dry friction of
+    slipping joints, which `control` contains, or None. `a` (nv,) are the accelerations if friction depends on the load,
+    else None.
     """
 
     control: Array
@@ -150,13 +150,16 @@ class System:
         """
         if self.rubs is None:
             return loads, None
+        spread = self.mechanism.spread
         if not depends_on_load(self.mechanism):
-            return loads._replace(control=loads.control + friction_forces(self.mechanism, self.rubs)), None
+            forces = friction_forces(self.mechanism, self.rubs)
+            return loads._replace(control=loads.control + spread.T @ forces, friction=forces), None
         assert self.unlocked
         tau = self.joint_forces(q, v, loads)
         found = solved_friction(self.unlocked, q, v, tau, loads.outside, self.rubs)
         a = still(self.mechanism, self.rubs, found.a)
-        return loads._replace(control=loads.control + found.slipping, friction=found.slipping, a=a), found
+        control = loads.control + spread.T @ found.slipping
+        return loads._replace(control=control, friction=found.slipping, a=a), found
 
     def rubbing(self, slip: Array) -> System:
         """Return the system while its joints slip as `slip` says: slip directions of clutches, then of joint friction.
@@ -355,15 +358,15 @@ class System:
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 
-    def joint_powers(self, v: Array, loads: Loads | None) -> tuple[Number, Array]:
+    def joint_powers(self, v: Array, friction: Array | None) -> tuple[Number, Array]:
         """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
 
-        The second result (nf,) is the power of the dry friction of each velocity in `Mechanism.rubbing`. `loads` are
-        the external loads in this state, which may be None if no friction depends on the load.
+        The second result is the power of dry friction in each of the `rubbing_joints`, for the friction forces
+        `friction` (tree.nv,) or None.
         """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
-        friction = self.friction_powers(v, loads)
-        return sum(friction, -((dampers(self.mechanism.tree) * speed) @ speed)), friction
+        powers = self.friction_powers(v, friction)
+        return sum(powers, -((dampers(self.mechanism.tree) * speed) @ speed)), powers
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
@@ -376,18 +379,17 @@ class System:
             return np.array([powers.total])
         contacts = loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
-        friction = self.friction_powers(v, loads)
+        friction = self.friction_powers(v, loads.friction)
         joints = sum(friction, powers.joints)
         return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
 
-    def friction_powers(self, v: Array, loads: Loads | None) -> Array:
-        """Return the power [W] of the dry friction of each velocity in `Mechanism.rubbing`, at velocities v (nv,)."""
-        rubbing, forces = self.mechanism.rubbing, np.zeros(len(v))
-        if loads is not None and loads.friction is not None:
-            forces = loads.friction
-        elif self.rubs is not None:
-            forces = friction_forces(self.mechanism, self.rubs)
-        return np.array([forces[k] * v[k] for k in rubbing])
+    def friction_powers(self, v: Array, friction: Array | None) -> Array:
+        """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `rubbing_joints`.
+
+        v (nv,) are the velocities.
+        """
+        m = self.mechanism
+        return np.array(joint_powers(m, np.zeros(m.tree.nv) if friction is None else friction, v))
 
 
 def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:

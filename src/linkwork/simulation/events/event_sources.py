@@ -99,7 +99,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    a, forces, friction, limits = constrained_motion(here, t, now, held)
+    a, forces, friction, limits, _ = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)

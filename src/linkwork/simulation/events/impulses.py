@@ -177,12 +177,14 @@ class ConstrainedMotion(NamedTuple):
 
     `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for those that slip.
     `limits` (nf,) are the largest friction forces of these velocities: static ones of velocities that are held.
+    `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
     """
 
     a: Array
     forces: Array
     friction: Array
     limits: Array
+    slipping: Array
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
@@ -206,8 +208,10 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         loads = loads._replace(wrenches=_with_contact_forces(m, now, loads.wrenches))
     loads, friction = begun.with_friction(now.q, now.v, loads)
     if friction is not None:
+        assert acting.rubs is not None
         forces = by_constraint(stuck, friction.multipliers, size_of)
-        return ConstrainedMotion(still(m, acting.rubs, friction.a), forces, friction.holding, friction.limits)
+        a = still(m, acting.rubs, friction.a)
+        return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
     if stuck.constrained:
         found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
@@ -215,9 +219,11 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
     forces = by_constraint(stuck, found.multipliers, size_of)
     if acting.rubs is None:
-        return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0))
+        return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0), np.zeros(m.tree.nv))
     limits = dry_friction_limits(m)[list(m.rubbing)]
-    return ConstrainedMotion(still(m, acting.rubs, found.a), forces, holding_forces(m, acting.rubs, found.a), limits)
+    held, a = holding_forces(m, acting.rubs, found.a), still(m, acting.rubs, found.a)
+    assert loads.friction is not None
+    return ConstrainedMotion(a, forces, held, limits, loads.friction)
 
 
 def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -> Array:

@@ -18,13 +18,13 @@ import numpy as np
 from linkwork.algorithms.mimic_reduction import reduced, to_tree, velocities
 from linkwork.simulation.events.impulses import constrained_motion
 from linkwork.simulation.events.slip import holding
-from linkwork.simulation.joint_friction_rows import friction_part, locked, may_rub
+from linkwork.simulation.joint_friction_rows import friction_part, locked, may_rub, slack
 from linkwork.simulation.methods.discrete_equations import momenta_of_joints
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import iterate
-from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
+from linkwork.tolerances import STICKING_SPEED
 
 TOGETHER = 12  # iterations in which all joints may change at once; then one at a time (Murty 1974), without cycles
 MOST = 100  # iterations, at most
@@ -52,9 +52,10 @@ def with_resting_joints(
         there = now._replace(slip=np.concatenate([others, directions]))
         motion = constrained_motion(system, t, there, held)
         found, allowed, changed = [], 1.0, 0.0
-        rows = zip(m.rubbing, rests, directions, motion.friction, motion.limits, strict=True)
-        for k, rest, s, force, limit in rows:
-            exceeds = (s == 0.0) & (abs(force) > limit + BOUND_SLACK)
+        rows = zip(m.rubbing, rests, fired, directions, motion.friction, motion.limits, strict=True)
+        for k, rest, event, s, force, limit in rows:
+            # The force that ends the hold is evaluated again, with other round-off
+            exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
             reverses = (s != 0.0) & (motion.a[k] * s < 0.0)
             changes = where(exceeds | reverses, rest, 0.0) * rubs[k] * allowed
             new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
