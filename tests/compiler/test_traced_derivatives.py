@@ -105,7 +105,7 @@ def test_captured_results_have_zero_derivative() -> None:
     assert (compiled(function, (3, 2), X, Y) == [[0.0, 0.0], [Y[1], 0.0], [0.0, 0.0]]).all()
 
 
-def test_derivatives_of_long_functions_are_zero() -> None:
+def test_functions_longer_than_the_limit_get_zero_derivatives() -> None:
     """Functions that exceed the size limit, or contain loops, get zero derivatives."""
 
     def short(x: Array) -> Array:

@@ -32,7 +32,9 @@ def _motion(now: Sample) -> ConstrainedMotion:
 
 
 def _friction(now: Sample) -> Array:
-    """Return the dry friction forces (nv,) [N m or N] of all joints in one state; those of holding joints hold them."""
+    """Return the dry friction forces (nv,) [N m or N] of all joints in one state, including the forces that hold joints
+    at rest.
+    """
     found, m = now.once(_motion), now.mechanism
     forces = list(m.spread.T @ found.slipping)
     for k, holding in zip(m.rubbing, found.friction, strict=True):

@@ -443,7 +443,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
         step = np.round(step * run.dt / dt)
         if np.abs(step * dt - run.final.step * run.dt).max(initial=0.0) > 1e-9 * dt:
             raise LinkworkError(
-                f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
+                f"the end time of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
             )
     return run.final._replace(status=status, step=step).moved(ledger=without_impulse(run.final.motion.ledger))
 

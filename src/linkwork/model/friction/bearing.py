@@ -166,8 +166,8 @@ class Sleeve(FrictionLaw):
 def radial_loads(axis: Array, length: float, center: float) -> tuple[Array, ...]:
     """Return the matrices (3, 6) that give the radial force on each of two bearings from the wrench on the joint.
 
-    The bearings have the distance `length` on the `axis` (3,), with their middle at `center` [m]. For length 0 there is
-    one bearing.
+    The bearings are at the distance `length` [m] from each other on the `axis` (3,), and the middle between them is at
+    `center` [m]. If `length` is 0, there is one bearing.
     """
     radial = across(axis)
     if is_zero(length):

@@ -75,7 +75,7 @@ class Coupling(FrictionLaw):
 
     def require_consistent(self) -> None:
         if self.static < 1.0:
-            raise self.error(f"static must be >= 1; got {self.static:g}")
+            raise self.error(f"static (friction at rest over friction during slip) must be >= 1; got {self.static:g}")
         C = np.array(self.C)
         free = [k for k in range(6) if C[k, k] == 0.0]
         for k in range(6):
@@ -109,7 +109,9 @@ class Coupling(FrictionLaw):
 
     @staticmethod
     def _components(S: Motion, frame: Array) -> list[int] | None:
-        """Return the component of the load that belongs to each velocity; None if a freedom is along no axis."""
+        """Return the component of the load that belongs to each velocity; None if a freedom is not along an axis of the
+        frame.
+        """
         turned = np.concatenate([frame.T @ S.linear, frame.T @ S.angular])
         found: list[int] = []
         for column in turned.T:
@@ -139,7 +141,8 @@ class Coupling(FrictionLaw):
 def joint_frame(S: Motion) -> Array:
     """Return the axes (3, 3), as columns, of the frame of the coupling matrix, whose z axis is the joint axis.
 
-    S is the motion subspace of the joint. Without an axis, as for ball joints, the frame is the child's.
+    S is the motion subspace of the joint. For joints without an axis, such as ball joints, the frame is the child's
+    frame.
     """
     columns = S.angular if np.any(S.angular) else S.linear
     if np.linalg.matrix_rank(columns) != 1:

@@ -87,5 +87,8 @@ class Guide(FrictionLaw):
 
 
 def _couple(axis: Array, width: float) -> Array:
-    """Return L (1, 6): the sum of the two normal forces at the distance `width` of the moment about the axis (3,)."""
+    """Return L (1, 6), which maps the load to the sum of the two normal forces of the moment about an axis.
+
+    The forces are at the distance `width` [m] from each other, and the moment is about the `axis` (3,).
+    """
     return of_wrench(np.zeros((1, 3)), axis[None] * (2.0 / width))

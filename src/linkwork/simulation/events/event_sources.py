@@ -38,8 +38,8 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """Return all event sources in the order of their event functions: slip, friction of joints, latches, guards.
 
-    There are two per bounded constraint, and one per velocity with joint friction. With rigid contacts the integration
-    step determines and logs slip itself.
+    There are two event functions per bounded constraint, and one per velocity with joint friction. With rigid contacts
+    the integration step determines and logs slip itself.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -92,10 +92,10 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
-    The forces (nf,) of holding joints follow, and then the values and slopes of latches and guards; see
-    `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was
-    not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
-    controller.
+    `watched` also contains the friction forces (nf,) of holding joints, and the values and slopes of latches and
+    guards; see `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the
+    last event was not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces
+    of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism

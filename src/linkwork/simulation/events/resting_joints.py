@@ -1,12 +1,12 @@
-"""Joints at rest with dry friction: which hold and which begin to slip, decided for all of them together.
+"""Joints at rest with dry friction: one decision for all these joints, which of them hold and which begin to slip.
 
 At an event, the friction forces f_k of the joints at rest and the accelerations a satisfy, for every velocity k,
 
     a_k = 0 and |f_k| <= static limit    or    f_k = -s_k dynamic limit with a_k s_k >= 0
 
-All accelerations change when one joint begins to slip, so that an active-set iteration finds the slip directions s_k.
-Where several sets of forces satisfy these conditions, as in a linkage with more resting joints than degrees of freedom,
-the motion is the same for all of them.
+All accelerations change when one joint begins to slip, so an active-set iteration finds the slip directions s_k. If
+several sets of forces satisfy these conditions, as in a linkage with more resting joints than degrees of freedom, the
+motion is the same for all these sets.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def with_resting_joints(
 
 
 def _stopped(system: System, now: StepState, slip: Array, rests: Sequence[Number]) -> Array:
-    """Return the velocities (nv,) after impulses that stop the joints with `rests` = 1, whose speeds are tiny.
+    """Return the velocities (nv,) after impulses that stop the joints with `rests` = 1, which move very slowly.
 
     The momentum of all other joints is conserved. `slip` (n,) are the slip directions of all rows.
     """

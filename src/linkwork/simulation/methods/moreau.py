@@ -311,9 +311,9 @@ def can_slip(mechanism: Mechanism) -> bool:
 
 
 def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
-    """Return the state `moved` after a step with velocities exactly zero where joint friction holds.
+    """Return the state `moved` after a step, with the velocities set to exactly zero where joint friction holds.
 
-    The solver leaves round-off there, in the velocities v (nv,).
+    v (nv,) are the velocities from the solver, in which velocities that friction holds are round-off.
     """
     held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
     for k in mechanism.rubbing:
