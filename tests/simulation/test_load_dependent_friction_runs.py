@@ -40,8 +40,8 @@ def arm(seed: int, links: int, **more: float) -> lw.Mechanism:
         b.body(f"link {k}", 1.0, com=(0.5, 0, 0), inertia=(0.05, 0.1, 0.1))
         axis = rng.normal(size=3)
         joint = lw.Revolute(tuple(axis / np.linalg.norm(axis)))
-        law = lw.Bearing(mu=0.2 * abs(rng.normal()) + 0.05, radius=0.2, **more)
-        b.joint(f"joint {k}", joint, parent, f"link {k}", at=(0.0 if k == 0 else 1.0, 0, 0), friction=law)
+        bearing = lw.Bearing(mu=0.2 * abs(rng.normal()) + 0.05, radius=0.2, **more)
+        b.joint(f"joint {k}", joint, parent, f"link {k}", at=(0.0 if k == 0 else 1.0, 0, 0), friction=bearing)
         parent = f"link {k}"
     return b.build()
 
@@ -162,8 +162,8 @@ def test_a_drawer_pulled_off_centre_slides_with_the_excess_force_or_jams() -> No
 
 def test_a_pulled_mass_with_static_friction_slips_again_and_again() -> None:
     b = lw.Builder("belt", gravity=(0, 0, -G)).body("mass", 1.0)
-    law = lw.DryFriction(3.0, static=5.0)
-    m = b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "mass", friction=law).build()
+    friction = lw.DryFriction(3.0, static=5.0)
+    m = b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "mass", friction=friction).build()
     k, speed = 50.0, 0.1
     run = lw.simulate(
         m, [0.0], duration=10.0, method="dop853", rtol=1e-10, controller=lambda t, q, v: [k * (speed * t - q[0])]
@@ -176,7 +176,7 @@ def test_a_pulled_mass_with_static_friction_slips_again_and_again() -> None:
     np.testing.assert_allclose(np.diff(slips), 2.0 * (5.0 - 3.0) / (k * speed) + time, rtol=1e-6)
 
 
-def test_a_law_of_constant_friction_moves_as_the_number_does() -> None:
+def test_a_friction_law_of_constant_friction_moves_as_the_number_does() -> None:
     def slider(friction: Any) -> lw.Mechanism:
         b = lw.Builder("slider", gravity=(0, 0, -G)).body("mass", 2.0)
         return b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "mass", stiffness=100.0, friction=friction).build()

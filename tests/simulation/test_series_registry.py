@@ -13,6 +13,7 @@ from linkwork.simulation.series import OWN, Family, Series, derivable, find, lab
 
 ALWAYS = ("q", "v", "work", "iterations")
 UNITS = {
+    "W",
     "rad",
     "m",
     "1",

@@ -34,9 +34,9 @@ def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tup
 
     The friction is nonzero, or named in the `varied` parameters.
     """
-    tree, laws = mechanism.tree, mechanism.frictions.names
+    tree, named = mechanism.tree, mechanism.frictions.names
     may = [
-        np.full(j.kind.nv, f"{j.name}.friction" in varied or j.name in laws) | (j.friction != 0.0) for j in tree.joints
+        np.full(j.kind.nv, f"{j.name}.friction" in varied or j.name in named) | (j.friction != 0.0) for j in tree.joints
     ]
     rubs = np.concatenate([np.zeros(0, dtype=bool), *may])
     spread = np.abs(mechanism.spread)
@@ -108,8 +108,8 @@ def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
 
 def may_rub(mechanism: Mechanism) -> list[Number]:
     """Return 1 for each velocity (nv,) that may have dry friction with the present parameters, else 0."""
-    limits, laws = dry_friction_limits(mechanism), law_coefficients(mechanism)
-    return [where(limit + law > 0.0, 1.0, 0.0) for limit, law in zip(limits, laws, strict=True)]
+    limits, coefficients = dry_friction_limits(mechanism), law_coefficients(mechanism)
+    return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
 
 
 def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
