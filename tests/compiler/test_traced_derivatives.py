@@ -96,7 +96,7 @@ def test_derivative_of_nan_is_nan() -> None:
         assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
 
 
-def test_captured_results_have_zero_derivative() -> None:
+def test_results_of_other_traces_have_zero_derivative() -> None:
     """A function that returns captured values beside computed ones."""
 
     def function(x: Array, y: Array) -> Array:
