@@ -42,14 +42,14 @@ def pytest_collection_modifyitems(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Set LLVM's level of code generation for the next test; at a new level, forget the kernels in memory."""
-    from linkwork.compiler import loaded_kernels
+    from linkwork.compiler import in_memory_kernel_cache
     from linkwork.compiler.targets.cpu import code_loader
 
     shipped = item.config.getoption("--as-shipped") or item.path.parent.name in AS_SHIPPED
     level = item.config.stash[LEVEL] if shipped else 0
     if code_loader.CODE_GENERATION_LEVEL != level:
         code_loader.CODE_GENERATION_LEVEL = level
-        loaded_kernels.forget()
+        in_memory_kernel_cache.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

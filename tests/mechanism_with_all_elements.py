@@ -50,4 +50,5 @@ def mechanism_with_all_elements() -> lw.Builder:
     b.collide("bump", "g", "free", stiffness=2e4, damping=5, friction=(0.8, 0.6), restitution=0.4)
     b.collide("press", pairs=[("free", "tip")], exclude=[("free", "g")], stiffness=1e4, **along)
     b.spring("spring", "a", "cuff", (0, 0, 0.1), stiffness=9, damping=0.5, length=0.2)
+    b.friction("tip", lw.Bearing(0.1, 0.02, 0.01, 0.2, length=0.3, stribeck=0.4)).friction("f", lw.DryFriction(2, 3))
     return b.spring("damper", "world", "b", damping=1.0)

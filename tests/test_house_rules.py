@@ -144,9 +144,9 @@ def test_public_functions_have_docstrings() -> None:
     """Every public function has a docstring; those of `Dynamics` and the algorithms give shapes."""
     questions = {
         name.split(".")[-1]
-        for file in ("joint_kind_interface.py", "constraint_rows.py")
+        for file in ("joint_kind_interface.py", "constraint_rows.py", "friction/friction_law.py")
         for name, _ in public_functions(PACKAGE / "model" / file)
-        if name.startswith(("JointKind.", "ClosingKind.", "Row."))
+        if name.startswith(("JointKind.", "ClosingKind.", "Row.", "FrictionLaw."))
     }
     for path in SOURCES:
         for name, function in public_functions(path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import loaded_kernels
+from linkwork.compiler import in_memory_kernel_cache
 from linkwork.compiler.targets.cpu import code_loader, cpu_target
 from linkwork.spatial.scalar import Array
 from quick_test_selection import mark_slow_except
@@ -39,9 +39,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], list[Ar
 
         monkeypatch.setattr(cpu_target.CpuTarget, "load", load)
         monkeypatch.setattr(code_loader, "CODE_GENERATION_LEVEL", level)
-        loaded_kernels.forget()
+        in_memory_kernel_cache.forget()
         results = compute()
-        loaded_kernels.forget()
+        in_memory_kernel_cache.forget()
         return results, codes
 
     return run

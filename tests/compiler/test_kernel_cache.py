@@ -14,7 +14,7 @@ import pytest
 
 import linkwork as lw
 from functions_run_in_subprocesses import many_pendulums, send_many_pendulums
-from linkwork.compiler import kernel_cache, loaded_kernels
+from linkwork.compiler import in_memory_kernel_cache, kernel_cache
 from linkwork.spatial import Motion
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
@@ -36,7 +36,7 @@ def expected() -> np.ndarray:
 
 def solve() -> np.ndarray:
     """Forward dynamics with no kernels loaded, so that the kernel is read from disk or built."""
-    loaded_kernels.forget()
+    in_memory_kernel_cache.forget()
     return lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU)
 
 
@@ -44,7 +44,7 @@ def solve() -> np.ndarray:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     solve()  # so that the entry which all kernels share is in memory, and the folder has only kernels
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "kernels"))
-    loaded_kernels.forget()
+    in_memory_kernel_cache.forget()
     return tmp_path / "kernels"
 
 

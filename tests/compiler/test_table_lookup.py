@@ -10,7 +10,7 @@ from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.kernel_plan import plan
 from linkwork.compiler.targets.cpu import cpu_target
-from linkwork.compiler.targets.cpu.batch_loop import emit
+from linkwork.compiler.targets.cpu.kernel_printer import emit
 from linkwork.compiler.targets.cpu.llvm_printer import table_definition
 from linkwork.compiler.targets.target_interface import Port, Program
 from linkwork.compiler.traced_loops import Rows

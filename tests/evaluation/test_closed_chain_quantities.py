@@ -93,7 +93,9 @@ def test_independent_coordinates_determine_all_others() -> None:
         z = np.linalg.solve(D.T @ M @ D, D.T @ (tau - d.bias(q, v) - M @ found.bias))
         assert np.abs(z - a[found.numbers]).max() < 1e-9
     assert d.mechanism.independent(q, v).condition < 3.0
-    with pytest.raises(lw.LinkworkError, match=r"choose joints with 2 velocities in all, the mobility of .*; a have 1"):
+    with pytest.raises(
+        lw.LinkworkError, match=r"choose joints with 2 velocities in total, the mobility of .*; a have 1"
+    ):
         d.mechanism.independent(q, v, "a")
 
 

@@ -12,8 +12,8 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.spatial.scalar import Array
-from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import relative
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 Y = (0, 1, 0)
 

@@ -32,6 +32,7 @@ METHODS = {
     "loops": "close", "drives": "drive", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet",
     "latches": "latch", "transmissions": "transmission", "differentials": "differential", "couplings": "couple",
     "surfaces": "surface", "contacts": "touch", "collisions": "collide", "springs": "spring",
+    "frictions": "friction",
 }  # fmt: skip
 each_kind = pytest.mark.parametrize("class_", KINDS, ids=lambda class_: class_.section)
 each = pytest.mark.parametrize("name", ALL)
@@ -110,7 +111,7 @@ def test_element_sections_are_attributes_that_survive_copies() -> None:
         print(M.cluches)
 
 
-def test_section_can_be_replaced() -> None:
+def test_elements_of_a_section_can_be_replaced() -> None:
     assert M.with_elements("loops", []).nc == 0
     assert len(M.with_elements("brakes", M.brakes[:1]).brakes) == 1
     with pytest.raises(lw.ModelError, match="Did you mean 'brakes'"):
@@ -158,11 +159,13 @@ def test_changed_parameter_equals_a_new_build(name: str, key: str) -> None:
     assert digest(changed) != digest(M)
     assert np.array_equal(changed.parameters[parameter], value)
     assert digest(changed.varied({parameter: M.parameters[parameter]})) == digest(M)
-    held: Any = getattr(one, key)
+    held: Any = getattr(one, key, None)
     said = Posed(value, rotation=held.offset.R) if isinstance(held, Place) else value
+    new = {key: bool(said) if key in ("engaged", "closed") else said}
+    other_one = replace(one, **new) if key in one.definitions() else one.varied(new)  # a number of a friction law
     anew = frame()
     for other in ALL.values():
-        anew.add(replace(one, **{key: bool(said) if key in ("engaged", "closed") else said}) if other is one else other)
+        anew.add(other_one if other is one else other)
     found = anew.examine()[0]
     assert found is not None
     assert digest(found) == digest(changed)

@@ -326,7 +326,7 @@ def test_mimic_of_a_missing_joint_loads_with_independent_joints(tmp_path: Path) 
     path = written(
         tmp_path, ARM.replace('</joint>\n  <joint name="glue"', '<mimic joint="gone"/></joint>\n  <joint name="glue"')
     )
-    with pytest.raises(lw.ModelError, match=r"there is no joint 'gone'.*; a file loads with mimic=False"):
+    with pytest.raises(lw.ModelError, match=r"there is no joint 'gone'.*; load a file with mimic=False"):
         lw.load(path)
     assert content_of(load_without_warnings(path, mimic=False)) == content_of(arm_by_builder())
 
@@ -476,6 +476,6 @@ def test_xacro_finds_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = written(tmp_path, "<robot/>", "arm.xacro")
     (tmp_path / "ws" / "arm").mkdir(parents=True)
     assert lw.load(path, packages=tmp_path / "ws").name == str(tmp_path / "ws" / "arm")
-    with pytest.raises(lw.ModelError, match=r"packages of \$\(find \.\.\.\) are not found: arm; .* packages="):
+    with pytest.raises(lw.ModelError, match=r"packages of \$\(find \.\.\.\) were not found: arm; .* packages="):
         lw.load(path)
     assert resolver._eval_find is not_installed

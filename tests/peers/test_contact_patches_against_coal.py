@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coal_reference import reference
+from coal_distance_reference import reference
 from linkwork.algorithms.collision.pair_kinds import pair_kinds
 from linkwork.spatial.scalar import Array
 from random_solid_pairs import LOCAL, Pairs, patches, random_pairs, well_posed

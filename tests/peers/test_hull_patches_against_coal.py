@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from coal_reference import SHAPES, coal
+from coal_distance_reference import SHAPES, coal
 from linkwork.algorithms.collision.hull_patches import HullPairs
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial import Transform

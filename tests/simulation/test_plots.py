@@ -58,7 +58,7 @@ def test_legend_of_many_lines_is_short(flying: lw.Run) -> None:
     axes = panels(flying.plot("v"))["velocities [rad/s]"]
     texts = legend(axes)
     assert len(texts) == 9
-    assert texts[-1] == "7 more with smaller range"
+    assert texts[-1] == "7 more curves with smaller ranges"
     assert len([line for line in axes.get_lines() if len(line.get_xdata())]) == 15
 
 

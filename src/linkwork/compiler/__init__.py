@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from linkwork.compiler.automatic_differentiation import pushforward
     from linkwork.compiler.function_jacobian import jacobian, jacobian_if_short, on_inputs, vanishes
     from linkwork.compiler.graph import description
+    from linkwork.compiler.in_memory_kernel_cache import shared
     from linkwork.compiler.kernel import Kernel, building_seconds
     from linkwork.compiler.kernel_cache import digest, text_digest
     from linkwork.compiler.kernel_shapes import Count, Rows
-    from linkwork.compiler.loaded_kernels import shared
     from linkwork.compiler.purity_checks import Repeatable, refuse_unrepeatable
     from linkwork.compiler.result_buffers import Results
     from linkwork.compiler.targets import target_named
@@ -39,7 +39,7 @@ ON_DEMAND = {
     "on_inputs": "function_jacobian",
     "pushforward": "automatic_differentiation",
     "refuse_unrepeatable": "purity_checks",
-    "shared": "loaded_kernels",
+    "shared": "in_memory_kernel_cache",
     "target_named": "targets",
     "text_digest": "kernel_cache",
     "trace": "tracing",

@@ -191,7 +191,9 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
     for a, b in zip(state, new, strict=True):
         if isinstance(a, TracedRows) and a.region != b.region:
-            raise NotTraceable("a loop's body must return the row arrays of its state; got another one: copy its rows")
+            raise NotTraceable(
+                "a loop's body must return the row arrays of its state; got another row array: copy its rows instead"
+            )
     return new
 
 

@@ -85,7 +85,9 @@ class TracedRows:
 
     def _current(self) -> Number:
         if self._tracer.latest[self.region.number] is not self:
-            raise NotTraceable("a row array was used after a later version of it was written; pass it on in the state")
+            raise NotTraceable(
+                "a row array was used after a later version of it was written; pass it on in the state of the loop"
+            )
         return self.version
 
     def _index(self, index: Number) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.mimic_reduction import consistent_velocity
-from linkwork.evaluation import closed_chains, loop_assembly
+from linkwork.evaluation import closed_chain_actuation, loop_assembly
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.dynamics_methods import DynamicsMethods
 from linkwork.model.batch_broadcasting import Input, one_state, over_batch
@@ -153,7 +153,7 @@ class ConstraintMethods(DynamicsMethods):
         actuated: Iterable[str],
         weights: Mapping[str, float] | None = None,
         wrenches: Any = None,
-    ) -> closed_chains.Actuation:
+    ) -> closed_chain_actuation.Actuation:
         """Return the forces of the actuated joints that produce a motion of a mechanism with loops.
 
         If more joints are actuated than the motion needs, the sum of weight * force^2 over these joints is minimal. The
@@ -193,9 +193,9 @@ class ConstraintMethods(DynamicsMethods):
 
         """
         q, v, a = one_state(self._state(q, v, a=a))
-        return closed_chains.actuation(self, q, v, a, list(actuated), dict(weights or {}), wrenches)
+        return closed_chain_actuation.actuation(self, q, v, a, list(actuated), dict(weights or {}), wrenches)
 
-    def observed(self, q: Any, v: Any, a: Any, sensed: Iterable[str]) -> closed_chains.Observed:
+    def observed(self, q: Any, v: Any, a: Any, sensed: Iterable[str]) -> closed_chain_actuation.Observed:
         """Return the motion of all joints of a mechanism with loops from the motion of its sensed joints.
 
         The method takes one state, no batch.
@@ -231,4 +231,4 @@ class ConstraintMethods(DynamicsMethods):
 
         """
         q, v, a = one_state(self._state(q, v, a=a))
-        return closed_chains.observed(self, q, v, a, sensed)
+        return closed_chain_actuation.observed(self, q, v, a, sensed)

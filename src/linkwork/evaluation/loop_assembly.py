@@ -77,9 +77,8 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
         without = m.keeping(lambda one: not one.holonomic or one.name != worst)
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
-            message += (
-                f". Without loop {worst!r} the others close: it contradicts them, or its frames are too far apart"
-            )
+            message += f". Without loop {worst!r}, all other loops can be closed: this loop contradicts the others, "
+            message += "or its frames are too far apart"
     return message
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
-from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
+from linkwork.evaluation.closed_chain_actuation import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.model.analysis_results import Independent, LoopCheck
 from linkwork.model.batch_broadcasting import Input, one_state
@@ -119,7 +119,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         numbers = velocities_of(m, names)
         if len(numbers) != count:
             raise LinkworkError(
-                f"choose joints with {count} velocities in all, the mobility of {m.name!r}; {listed(names)} have "
+                f"choose joints with {count} velocities in total, the mobility of {m.name!r}; {listed(names)} have "
                 f"{len(numbers)}"
             )
     picked = free[numbers]

@@ -83,5 +83,7 @@ def claim() -> Claim:
         errors.append(np.abs(a - [alone, -alone, 0.0]).max() / abs(alone))
     errors.append(np.abs(np.diff(run().q.sum(axis=1))).max())
     return Claim(
-        "each motor supports its own link, the tip does not rotate, relative or rad", float(max(errors)), 1e-10
+        "each motor supports only its own link, and the tip does not rotate (relative error, or rad)",
+        float(max(errors)),
+        1e-10,
     )

@@ -49,4 +49,6 @@ def claim() -> Claim:
         q, v = m.random(rng), rng.normal(size=m.nv)
         tau = np.concatenate([np.zeros(6), rng.normal(size=m.nv - 6) * 20.0])
         worst = max(worst, np.abs(momentum_rate(m, q, v, forward_dynamics(m, q, v, tau))).max() / np.abs(tau).max())
-    return Claim("the rate of momentum under joint torques alone is zero, per torque", float(worst), 1e-11)
+    return Claim(
+        "joint torques do not change the momentum (rate of the momentum per unit of torque)", float(worst), 1e-11
+    )

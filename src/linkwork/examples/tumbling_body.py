@@ -28,5 +28,7 @@ def claim() -> Claim:
     v = np.array([0.0, 0.0, 0.0, *ANGULAR_VELOCITY])
     found = np.array([kinetic_energy(m, m.neutral(), v), *momentum(m, m.neutral(), v)[3:]])
     return Claim(
-        "energy 33 J and angular momentum (0, 6, 12) kg m^2/s", float(np.abs(found - [33, 0, 6, 12]).max()), 1e-12
+        "the initial state has an energy of 33 J and an angular momentum of (0, 6, 12) kg m^2/s",
+        float(np.abs(found - [33, 0, 6, 12]).max()),
+        1e-12,
     )

@@ -192,7 +192,7 @@ def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functi
         named = [p for p in parameters if p not in plain[: states[name]] and p.kind is not p.VAR_POSITIONAL]
         more[name] = tuple(p.name for p in named if p.default is p.empty and p.kind is not p.VAR_KEYWORD)
         if "t" in more[name] and name != "forces":
-            raise LinkworkError(f"{name} cannot depend on the time t; forces can")
+            raise LinkworkError(f"{name} cannot depend on the time t; only forces can")
     if functions["chart"] is not None and functions["constraints"] is not None:
         raise LinkworkError("give either a chart or constraints: the points of a chart satisfy the constraints already")
     return Functions(**functions, more=more)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners
 from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.elements.uneven_ground import Ground, HeightField
+from linkwork.model.friction import Bearing, Coupling, DryFriction, Guide, Sleeve, Socket, Thread
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Hull, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,
@@ -21,15 +22,19 @@ from linkwork.model.mechanism import Mechanism
 
 __all__ = [
     "Ball",
+    "Bearing",
     "Box",
     "Builder",
     "Capsule",
+    "Coupling",
     "Cylinder",
     "Cylindrical",
+    "DryFriction",
     "Free",
     "Gear",
     "Geometry",
     "Ground",
+    "Guide",
     "HeightField",
     "Hull",
     "JointKind",
@@ -43,7 +48,10 @@ __all__ = [
     "Revolute",
     "Rod",
     "Screw",
+    "Sleeve",
+    "Socket",
     "Sphere",
+    "Thread",
     "Universal",
     "Weld",
     "box_corners",

@@ -28,8 +28,10 @@ from linkwork.model.builder_argument_checks import (
 from linkwork.model.builder_specifications import FrameSpecification, JointSpecification, KeyframeSpecification
 from linkwork.model.elements import ElementMethods
 from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.joint_friction import JointFriction, checked_law
 from linkwork.model.elements.key_types import ZERO
 from linkwork.model.elements.loop import closing_section
+from linkwork.model.friction import FrictionLaw
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
@@ -155,8 +157,9 @@ class Builder(Assembly, ElementMethods):
             Stiffness of a spring in the joint.
         rest : array_like, shape (nq,), [rad or m], optional
             Coordinates at which the spring force is zero; the neutral position by default.
-        friction : array_like, shape (nv,), [N m or N], default 0
-            Dry friction: force of constant magnitude against the motion.
+        friction : array_like, shape (nv,), [N m or N], or friction law, default 0
+            Dry friction: a force of constant magnitude against the motion, or a friction law such as `lw.Bearing`, by
+            which friction depends on the load of the joint.
         limits : (lower, upper), [rad or m], optional
             Position limits; each of shape (nv,).
         velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
@@ -180,13 +183,14 @@ class Builder(Assembly, ElementMethods):
         element = new_element(self._joints, "joint", name)
         kind = joint_kind(kind, element)
         lower, upper = joint_limits(limits, kind, element)
+        by_load = checked_law(friction, element) if isinstance(friction, (FrictionLaw, str, type)) else None
         rest = kind.neutral() if rest is None else numbers_of(rest, (kind.nq,), "rest", element)
         numbers = {
             "armature": not_negative(armature, kind, "armature", element),
             "damping": not_negative(damping, kind, "damping", element),
             "stiffness": not_negative(stiffness, kind, "stiffness", element),
             "rest": rest,
-            "friction": not_negative(friction, kind, "friction", element),
+            "friction": not_negative(friction if by_load is None else 0.0, kind, "friction", element),
             "lower": lower,
             "upper": upper,
             "velocity_limit": not_negative(velocity_limit, kind, "velocity_limit", element, or_infinite),
@@ -194,7 +198,7 @@ class Builder(Assembly, ElementMethods):
         }
         offset = placement(at, rpy, rotation, element)
         self._joints[name] = JointSpecification(name, kind, str(parent), str(child), offset, numbers)
-        return self
+        return self if by_load is None else self.add(JointFriction(name, by_load))
 
     def frame(self, name: str, body: str, at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None) -> Self:
         """Add a named frame that is fixed to a body.
@@ -387,8 +391,8 @@ class Builder(Assembly, ElementMethods):
         if element.section in {field.name for field in fields(Mechanism)} or hasattr(Mechanism, element.section):
             reason = f"its section {element.section!r} is an attribute of Mechanism; choose another section"
             raise ModelError(reason, element.label)
-        there = self._elements.setdefault(element.section, {})
         for one in element.several():
+            there = self._elements.setdefault(one.section, {})
             new_element(there, one.what, one.name)
             there[one.name] = one.checked()
         return self

@@ -74,6 +74,10 @@ class Assembly:
             yield from one.draft_faults(draft)
         yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
+    def _added_damping(self, joint: str) -> float:
+        """Return the viscous damping [N m s/rad or N s/m] that elements add to the joint called `joint`."""
+        return sum(one.added_damping(joint) for items in self._elements.values() for one in items.values())
+
     def _children(self) -> dict[str, list[JointSpecification]]:
         """Return the joints by name of their parent body, in the order in which they were added."""
         children: dict[str, list[JointSpecification]] = {name: [] for name in ("world", *self._parts)}
@@ -108,7 +112,8 @@ class Assembly:
                 parts.append([part])
                 who, placed = (given.name, given.kind, names[i], part.name, i, o), (mount, given.offset)
                 spans = UNNUMBERED, UNNUMBERED
-                joints.append(Joint(*who, *spans, *placed, **given.numbers, carrier=given.parent, mimic=None))
+                numbers = given.numbers | {"damping": given.numbers["damping"] + self._added_damping(given.name)}
+                joints.append(Joint(*who, *spans, *placed, **numbers, carrier=given.parent, mimic=None))
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
         for given in self._frames.values():

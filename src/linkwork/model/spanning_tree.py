@@ -50,7 +50,12 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
     if closing and not faults:
         reason = f"joints make cycles; these joints became loop closures: {listed(closing)}"
         faults = [
-            Fault(reason, "mechanism", "to choose them yourself, add them with `close` instead of `joint`", "warning")
+            Fault(
+                reason,
+                "mechanism",
+                "to choose the loop closures yourself, add them with `close` instead of `joint`",
+                "warning",
+            )
         ]
     return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 

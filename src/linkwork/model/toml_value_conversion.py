@@ -66,9 +66,9 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """Return the dataclass fields of a joint kind or shape by name, without the local path of a mesh."""
-    own = fields(owner) if is_dataclass(owner) else ()
-    return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
+    """Return the dataclass fields of a joint kind or shape by name, without None and the local path of a mesh."""
+    own = {field.name: getattr(owner, field.name) for field in (fields(owner) if is_dataclass(owner) else ())}
+    return {name: as_lists(value) for name, value in own.items() if name != "path" and value is not None}
 
 
 def as_lists(value: Any) -> Any:

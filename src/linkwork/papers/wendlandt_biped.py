@@ -173,7 +173,7 @@ def _of_reach(one: BipedRun) -> list[Statement]:
         ),
         Statement(
             "1: the feet slide, an artefact of impulsive contact",
-            f"after landing, anchors move by {1e3 * slid:.2g} mm, feet by {1e3 * moved:.2f} mm in the contact springs",
+            f"after landing, contact anchors move by {1e3 * slid:.2g} mm; springs deflect by {1e3 * moved:.2f} mm",
             slid < 2e-3 and moved < 1e-3,  # contacts at the friction limit drag their anchors
         ),
     ]  # fmt: skip

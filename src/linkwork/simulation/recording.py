@@ -152,7 +152,7 @@ def step_count(duration: float, dt: float) -> int:
     if steps > MOST_STEPS:
         raise LinkworkError(
             f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, more than the {MOST_STEPS:.0e} of a run: "
-            "use a longer dt or less time"
+            "use a longer dt or a shorter duration"
         )
     count = max(1, round(steps))
     if abs(count * dt - duration) > WHOLE * duration:

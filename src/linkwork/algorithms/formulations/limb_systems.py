@@ -81,7 +81,9 @@ def limb_system(
     if reason:
         raise LinkworkError(f"{mechanism.name!r} cannot be represented by limbs: {reason}")
     if mechanism.tree is not mechanism:
-        raise LinkworkError(f"{mechanism.name!r} has mimic joints; use its .tree, and describe them by couplings")
+        raise LinkworkError(
+            f"{mechanism.name!r} has mimic joints; use mechanism.tree, and describe the mimic joints by couplings"
+        )
     driven = [name for ratios in (couplings or {}).values() for name in ratios]
     for name in (*driven, *locked, *(measured_from or {})):
         if isinstance(mechanism.joints[name].kind, Free):

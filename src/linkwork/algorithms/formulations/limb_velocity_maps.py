@@ -81,7 +81,9 @@ def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float
                     f"the two couplings"
                 )
             if name in locked:
-                raise LinkworkError(f"coupling {motor!r}: {name!r} is locked; remove it here, or unlock it")
+                raise LinkworkError(
+                    f"coupling {motor!r}: {name!r} is locked; remove it from the coupling, or unlock it"
+                )
             if not (np.isfinite(ratio) and ratio != 0.0):
                 raise LinkworkError(f"coupling {motor!r}: the ratio of {name!r} must be finite and not 0; got {ratio}")
             owner[name] = motor

@@ -279,7 +279,7 @@ class _MjcfReader:
             self.builder.touch(unused(name, self.welds), **given)
         for name, given in found.collisions:
             self.builder.collide(unused(name, self.welds), **given)
-        self.unseen.pop("geoms that are hfields", None)
+        self.unseen.pop("geoms of type hfield", None)
         if not (found.touches or found.collisions):
             found.left_out.insert(0, f"no geom of a moving body touches another geom ({GROUND_HINT})")
 
@@ -289,7 +289,7 @@ class _MjcfReader:
             geoms, pairs = collision_count(self.compiled)
             number = "1 pair" if pairs == 1 else f"{pairs} pairs"
             reason = f"{geoms} geoms collide in MuJoCo ({number}), but no contacts are loaded"
-            remedy = "load(path, contacts=True) loads the contacts, contacts=False none"
+            remedy = "load(path, contacts=True) loads the contacts; contacts=False loads none, without this warning"
             if pairs:
                 yield self.placed(Fault(f"{reason}: bodies pass through each other", remedy=remedy, severity="warning"))
         if self.found and self.found.left_out:

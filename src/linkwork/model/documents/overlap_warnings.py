@@ -27,4 +27,4 @@ def depth_faults(mechanism: Mechanism) -> Iterator[Fault]:
         deepest = sorted(found.items(), key=lambda item: -item[1][0].depth)
         texts = [f"{name} ({one.depth:.2g} m at keyframe {at})" for name, (one, at) in deepest]
         reason = f"solids start deep inside each other: {listed(texts, FEW)}"
-        yield Fault(reason, remedy="a simulation from there pushes them apart", severity="warning")
+        yield Fault(reason, remedy="a simulation that starts there pushes the solids apart", severity="warning")

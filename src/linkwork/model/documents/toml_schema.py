@@ -160,6 +160,7 @@ TOP: Keys = {"name": _of(TEXT, "a nonempty string", min_length=1), "gravity": _n
 # Document types by the annotation of a field of a joint kind or shape; fields with other annotations are not written
 WRITTEN: Keys = {
     "float": _number(),
+    "float | None": _number(),
     "int": _of(int, "a whole number"),
     "Axis": _numbers(3),
     "Three": _numbers(3),

@@ -17,6 +17,7 @@ from linkwork.model.elements.drive import Drive
 from linkwork.model.elements.element import Element, arrange
 from linkwork.model.elements.element_key_definition import with_parameters_section
 from linkwork.model.elements.gearbox import Transmission
+from linkwork.model.elements.joint_friction import JointFriction
 from linkwork.model.elements.latch import Latch
 from linkwork.model.elements.loop import Loop, close
 from linkwork.model.elements.ratchet import Ratchet
@@ -33,6 +34,7 @@ __all__ = [
     "Drive",
     "Element",
     "ElementMethods",
+    "JointFriction",
     "Latch",
     "Loop",
     "Ratchet",
@@ -46,11 +48,11 @@ __all__ = [
 # KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow
 KINDS = (
     Loop, Drive, Clutch, Brake, Ratchet, Latch, Transmission, Differential, Coupling, Surface, Contact, Collision,
-    Spring,
+    Spring, JointFriction,
 )  # fmt: skip
 DOCUMENT_ORDER = (
     Loop, Drive, Clutch, Ratchet, Brake, Latch, Differential, Transmission, Coupling, Surface, Contact, Collision,
-    Spring,
+    Spring, JointFriction,
 )  # fmt: skip
 arrange(KINDS)
 
@@ -117,6 +119,7 @@ class ElementMethods:
     touch = builder_method(Contact, Contact)
     collide = builder_method(Collision, Collision)
     spring = builder_method(Spring, Spring)
+    friction = builder_method(JointFriction, JointFriction)
 
 
 for _name, _method in list(vars(ElementMethods).items()):

@@ -76,7 +76,10 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
     bias: Any = key(
-        three_numbers, "Force without control: constant, per motor length l, per rate l'", default=ZERO, kw_only=True
+        three_numbers,
+        "Coefficients of the force at zero control: constant, per motor length l, per rate l'",
+        default=ZERO,
+        kw_only=True,
     )
     control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
     force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)

@@ -159,6 +159,10 @@ class Element:
         """Return the element with its data for the numbered `joints`, such as the indices of velocities."""
         return self
 
+    def added_damping(self, joint: str) -> float:
+        """Return the viscous damping [N m s/rad or N s/m] that the element adds to the joint called `joint`."""
+        return 0.0
+
     def laid_out(self, layout: Layout) -> Self:
         """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.
 

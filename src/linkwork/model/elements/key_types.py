@@ -217,7 +217,7 @@ friction_coefficients = _Numbers(
 )
 efficiencies = _Numbers(
     float | _TWO,
-    "a number, or [driving, driven back]",
+    "a number, or [motor drives joints, joints drive motor]",
     python="float or (float, float)",
     rules=FRACTION,
     counts=True,

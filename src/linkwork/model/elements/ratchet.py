@@ -42,7 +42,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
     b: Side | None = key(
         side,
-        "Driven joint or sum, which can run faster; if omitted, the driving side moves in one direction only",
+        "Driven joint, or a weighted sum of joints by name; if omitted, the driving side moves in one direction only",
         default=None,
     )
     ratio: Number = key(
@@ -50,7 +50,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     )
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(True)
-    direction: Number = key(sign, "1, or -1 for the reversed inequality", default=1, mode=True)
+    direction: Number = key(sign, "Sign of the inequality: 1, or -1 for v_b <= ratio v_a", default=1, mode=True)
 
     switches = MappingProxyType(
         {**VelocityConstraint.switches, "reverse": ("direction", FLIP), "shift": ("ratio", GIVEN)}

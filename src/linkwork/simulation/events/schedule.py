@@ -161,7 +161,9 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
             raise ShapeError(f"{switch.entry}: times have shape {np.shape(switch.when)}; expected {wanted}")
         when = np.broadcast_to(switch.when, batch)
         if (when < last).any():
-            raise LinkworkError(f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort by time")
+            raise LinkworkError(
+                f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort the entries by time"
+            )
         found.append(switch._replace(when=when))
         last = when
     return tuple(found)

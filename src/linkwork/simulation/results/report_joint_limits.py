@@ -19,7 +19,9 @@ def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
     m = run.mechanism
     speeds = np.concatenate([np.zeros(0), *(joint.velocity_limit for joint in m.leaders)])
     if "v" in run.recorded and np.isfinite(speeds).any():
-        yield _exceeded(run, "velocity limits", run.v, speeds, "rad/s or m/s", "velocity limits do not act")
+        yield _exceeded(
+            run, "velocity limits", run.v, speeds, "rad/s or m/s", "simulations do not enforce velocity limits"
+        )
     efforts = effort_limits(m)
     if "tau" not in run.recorded or not np.isfinite(efforts).any():
         return
@@ -53,7 +55,7 @@ def _clipped(run: RunData, bound: Array) -> Row:
     part = np.count_nonzero(clipped.any(axis=-1)) / max(1, samples)
     if not part:
         return Row("effort limits", "not clipped")
-    note = _worst(run, found, bound, "N m or N", "commanded ") if known else f"record {COMMANDED!r} for the excess"
+    note = _worst(run, found, bound, "N m or N", "commanded ") if known else f"record {COMMANDED!r} to see the excess"
     return Row("effort limits", f"clipped in {100.0 * part:.3g} % of samples", note=note)
 
 

@@ -18,7 +18,7 @@ from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THRO
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
-from linkwork.simulation.solid_depths import solid_depths
+from linkwork.simulation.solid_penetration_depths import solid_depths
 from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, depth_bounds, solid_tables
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
@@ -66,7 +66,7 @@ def solids(run: RunData) -> Iterator[Row]:
     yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
         who, h = _where(run, fastest), run.settings.dt or 0.0
-        note = f"m; {who} they move by this relative to each other in one step, more than half of their thickness: "
+        note = f"m; {who} they move by this distance relative to each other in one step, over half of their thickness: "
         note += f"they can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
         yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
 

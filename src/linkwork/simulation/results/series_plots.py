@@ -136,7 +136,7 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
     for number, k in enumerate(coloured):
         _line(axes, t, lines[k], panel.names[k], f"C{number}", bool(run.batch))
     if rest:
-        axes.plot([], [], color=GREY, label=f"{len(rest)} more with smaller range")
+        axes.plot([], [], color=GREY, label=f"{len(rest)} more curves with smaller ranges")
     _frame(axes, lines)
     _mark_end(axes, run)
     if len(panel.names) > 1 or panel.names[0]:

@@ -18,7 +18,7 @@ from linkwork.spatial.traceable_loops import OutOfTime, time_limit
 DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
 AGAIN_SECONDS = 1.0  # longest time for the repetition of a step of one member in plain Python
 LOST = 1e-2  # smallest eigenvalue of the scaled mass matrix below which inertia is lost, relative to the start
-SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are"
+SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are diagnosed"
 
 
 def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:

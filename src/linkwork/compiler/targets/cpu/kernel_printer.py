@@ -15,8 +15,8 @@ from linkwork.compiler.code_deduplication import SharedChunk, shared_chunks
 from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.result_buffers import LARGE_BYTES
+from linkwork.compiler.targets.cpu.gather_scatter_printer import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter, whole_numbers
-from linkwork.compiler.targets.cpu.state_transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and

@@ -1,0 +1,95 @@
+"""Limits of the friction forces of all joints, from the loads that the joints transmit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.joint_friction.friction_sites import sites, slip_velocities
+from linkwork.model.friction.friction_law import FrictionLimit
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Number
+from linkwork.tolerances import TINY_SIZE
+
+
+class ActiveLimit(NamedTuple):
+    """One friction limit in one state: the limit of one friction force, or of the norm of several friction forces of a
+    joint.
+
+    `numbers` are the numbers of these forces among all nf friction forces, and `site` is the number of the joint or
+    loop among all sites. The limit [N m or N] is `constant` plus the sum of c |L F + own f| over the `terms` (c, L,
+    own), for the load F (6,) of the joint and its friction force f. `scales` has one factor for each force: a friction
+    force is -scale times limit times the direction of slip.
+    """
+
+    site: int
+    numbers: tuple[int, ...]
+    scales: tuple[Number, ...]
+    terms: tuple[tuple[Number, Array, Number], ...]
+    constant: Number
+
+    def value(self, load: Array, f: Array) -> Number:
+        """Return the limit [N m or N] for the load (6,) of the joint and all friction forces f (nf,) of the
+        mechanism.
+        """
+        return sum((c * size for c, size in self._sizes(load, f)), self.constant)
+
+    def _sizes(self, load: Array, f: Array) -> Iterator[tuple[Number, Number]]:
+        for c, L, own in self.terms:
+            x = L @ load
+            yield c, abs(x[0] + own * f[self.numbers[0]]) if len(x) == 1 else norm(x)
+
+    def forces(self, limit: Number, directions: Array) -> list[Number]:
+        """Return the friction forces [N m or N] that belong to this limit.
+
+        `limit` [N m or N] is the value of the limit, and `directions` (nf,) are the directions of slip of all friction
+        forces.
+        """
+        return [-(limit * scale * directions[n]) for n, scale in zip(self.numbers, self.scales, strict=True)]
+
+
+def active_limits(mechanism: Mechanism, q: Array, slip: Array, at_rest: Array) -> tuple[ActiveLimit, ...]:
+    """Return all friction limits of a mechanism at the position q (nq,), in the order of the sites.
+
+    `slip` (nf,) are the slip velocities. `at_rest` (nf,) is 1 for friction forces with static friction, 0 for others.
+    """
+    position, found = mechanism.tree_position(q), []
+    for number, site in enumerate(sites(mechanism)):
+        for limit in site.limits(site.subspace(position)):
+            numbers = tuple(site.start + d for d in limit.velocities)
+            mixed = _static_part(limit, slip[list(numbers)], at_rest[numbers[0]])
+            terms = tuple((c.dynamic + (c.static - c.dynamic) * mixed, L, own) for c, L, own in limit.terms)
+            constant = limit.constant.dynamic + (limit.constant.static - limit.constant.dynamic) * mixed
+            found.append(ActiveLimit(number, numbers, limit.scales, terms, constant))
+    return tuple(found)
+
+
+def _static_part(limit: FrictionLimit, slip: Array, at_rest: Number) -> Number:
+    """Return the fraction of static friction: 1 at rest, and the value of the Stribeck curve, below 1, during slip.
+
+    `slip` (k,) are the slip velocities of the limit.
+    """
+    if limit.stribeck is None:
+        return at_rest
+    scaled = [x * scale for x, scale in zip(slip, limit.scales, strict=True)]
+    square = sum(x * x for x in scaled) / (limit.stribeck * limit.stribeck)
+    return at_rest + (1.0 - at_rest) * np.exp(-square)
+
+
+def friction_limits(mechanism: Mechanism, q: Array, v: Array, loads: Array, f: Array, at_rest: Array) -> Array:
+    """Return the value of each friction limit (n,) [N m or N], in the order of `active_limits`.
+
+    `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each site, in the child's frame;
+    for a loop, of its first body on its second body, in the loop frame of the second body. These wrenches include the
+    friction forces f (nf,). `at_rest` (nf,) is 1 for friction forces with static friction, and 0 for slip with the
+    velocities v (nv,).
+    """
+    limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), at_rest)
+    return np.array([one.value(loads[one.site], f) for one in limits])
+
+
+def norm(x: Array) -> Number:
+    """Return the length of a vector (k,); its derivative is zero, not NaN, at the zero vector."""
+    return np.sqrt(sum(y * y for y in x) + TINY_SIZE)

@@ -1,0 +1,155 @@
+"""The joints and loops that have dry friction, and the numbering of their friction forces.
+
+The nf friction forces of a mechanism are numbered joint by joint in the order of the tree with all joints, mimic joints
+included, with one force for each velocity of the joint; then loop by loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints.constrained_dynamics import JointKinematics, LoopState, loop_states
+from linkwork.algorithms.constraints.constrained_dynamics import rows as loop_rows
+from linkwork.algorithms.kinematics import kinematics
+from linkwork.model.elements.constraint import FrameConstraint
+from linkwork.model.elements.joint_friction import JointFriction
+from linkwork.model.friction.friction_law import FrictionLimit, steady
+from linkwork.model.joints import JointKind
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial import Force, Motion
+from linkwork.spatial.scalar import Array, may_be_nonzero
+
+
+class Site(NamedTuple):
+    """A joint of the tree, or a loop, that has dry friction along `size` velocities.
+
+    Its friction forces have the numbers `start` to `start + size` among the nf friction forces. `joint` is the joint of
+    the tree with all joints, or None; `loop` is the loop, or None. `friction` is the element with the friction law; it
+    is None for friction by numbers.
+    """
+
+    name: str
+    start: int
+    size: int
+    joint: Joint | None
+    loop: FrameConstraint | None
+    friction: JointFriction | None
+
+    @property
+    def forces(self) -> slice:
+        """The slice of the friction forces of this site among all nf."""
+        return slice(self.start, self.start + self.size)
+
+    def subspace(self, q: Array) -> Motion:
+        """Return the motion subspace of the joint at the position q (tree.nq,) of the tree with all joints."""
+        if self.loop is not None:
+            return loop_subspace(self.loop)
+        assert self.joint
+        return self.joint.kind.subspace(q[self.joint.q])
+
+    def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
+        """Return the friction limits at this site, for the motion subspace S of its joint."""
+        if self.friction is not None:
+            return self.friction.law.limits(S)
+        assert self.joint
+        numbers = self.joint.friction
+        return tuple(FrictionLimit((d,), (1.0,), (), steady(numbers[d]), None) for d in range(self.size))
+
+
+def sites(mechanism: Mechanism) -> tuple[Site, ...]:
+    """Return all joints and loops of a mechanism that have dry friction, in the order of their friction forces."""
+    found: list[Site] = []
+    frictions: dict[str, JointFriction] = {one.name: one for one in mechanism.frictions}
+    start = 0
+    for joint in mechanism.tree.joints:
+        own = frictions.get(joint.name)
+        if own is not None or any(may_be_nonzero(x) for x in joint.friction):
+            found.append(Site(joint.name, start, joint.kind.nv, joint, None, own))
+            start += joint.kind.nv
+    for loop in mechanism.frame_constraints:
+        own = frictions.get(loop.name)
+        if own is not None and not own.in_tree:
+            size = sum(len(limit.velocities) for limit in own.law.limits(loop_subspace(loop)))
+            found.append(Site(loop.name, start, size, None, loop, own))
+            start += size
+    return tuple(found)
+
+
+def friction_count(mechanism: Mechanism) -> int:
+    """Return nf, the number of friction forces of a mechanism."""
+    return sum(site.size for site in sites(mechanism))
+
+
+def has_friction(mechanism: Mechanism) -> bool:
+    """Return whether any joint or loop of a mechanism has dry friction."""
+    return bool(sites(mechanism))
+
+
+def loop_subspace(loop: FrameConstraint) -> Motion:
+    """Return the motion subspace of a loop's joint kind, which is constant, in the loop frame of its second body."""
+    kind = getattr(loop, "kind", None)
+    assert isinstance(kind, JointKind)
+    return kind.subspace(kind.neutral())
+
+
+def motor_directions(S: Motion) -> Force:
+    """Return the unit forces T (6, k) along the freedoms of a joint with the constant motion subspace S of k columns.
+
+    S^T T = 1. The forces of joints whose freedoms are all rotations are pure torques.
+    """
+    turn = S.angular
+    if np.linalg.matrix_rank(turn) == turn.shape[1]:
+        return Force(np.zeros_like(turn), turn @ np.linalg.inv(turn.T @ turn))
+    return Force.of(S.array @ np.linalg.inv(S.array.T @ S.array))
+
+
+def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
+    """Return the state of a loop with the wrenches of unit friction forces in place of those of its constraint rows."""
+    return LoopState(loop.constraint, loop.X, [0.0] * site.size, friction_directions(site))
+
+
+def friction_directions(site: Site) -> Force:
+    """Return the wrenches (6, size) of unit friction forces of a loop on its second body, in its loop frame there.
+
+    They are zero while the loop is open.
+    """
+    assert site.loop
+    return motor_directions(loop_subspace(site.loop)) * site.loop.engaged
+
+
+def slip_rows(mechanism: Mechanism, q: Array) -> Array:
+    """Return the matrix (nf, nv) that maps velocities to the slip velocities of all friction forces.
+
+    Its transpose maps friction forces f (nf,) to joint forces. Slip of the velocities of a joint is the joint velocity.
+    """
+    tree = mechanism.tree
+    motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
+    return tree_slip_rows(mechanism, motion) @ mechanism.spread
+
+
+def slip_velocities(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Return the slip velocities u (nf,) [rad/s, m/s] of all friction forces at q (nq,) and v (nv,)."""
+    tree = mechanism.tree
+    q, v = mechanism.tree_position(q), mechanism.tree_velocity(v)
+    own = sites(mechanism)
+    if any(site.loop for site in own):
+        return tree_slip_rows(mechanism, kinematics(tree, q, v)) @ v
+    return np.concatenate([np.zeros(0), *(v[site.joint.v] for site in own if site.joint)])
+
+
+def tree_slip_rows(mechanism: Mechanism, motion: JointKinematics) -> Array:
+    """Return the matrix (nf, tree.nv) of slip velocities by the velocities of all joints of the tree.
+
+    `motion` has the joint poses and motion subspaces of the tree.
+    """
+    tree = mechanism.tree
+    blocks = [np.zeros((0, tree.nv))]
+    for site in sites(mechanism):
+        if site.joint is not None:
+            blocks.append(np.eye(tree.nv)[site.joint.v])
+        else:
+            loops = [one for one in loop_states(tree, motion.X) if one.constraint.name == site.name]
+            blocks.append(loop_rows(tree, motion, [friction_wrenches(site, loops[0])]))
+    return np.concatenate(blocks)

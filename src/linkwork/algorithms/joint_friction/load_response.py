@@ -1,0 +1,281 @@
+"""Accelerations, and loads of the joints with friction, as functions of the friction forces in one state.
+
+Both are affine in the friction forces. The equations of motion are factored once; the response to each further set of
+friction forces needs sweeps over the tree only. Trees without constraints, rotors and mimic joints have a faster
+implementation than other mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.constraints.articulated_body_solver import (
+    Constrained,
+    factorize,
+    refine_solution,
+    solve_damped,
+    solve_from_rest,
+)
+from linkwork.algorithms.constraints.constrained_dynamics import LoopState, all_rows, loop_states, on_bodies
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
+from linkwork.algorithms.forward_dynamics import velocity_forces
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.joint_friction.friction_sites import (
+    Site,
+    friction_directions,
+    friction_wrenches,
+    sites,
+    tree_slip_rows,
+)
+from linkwork.algorithms.joint_friction.locked_tree import TreeMotion, factored_tree, held_forces
+from linkwork.algorithms.kinematics import Kinematics, against_gravity, kinematics
+from linkwork.algorithms.mimic_reduction import forward_dynamics, mass_solver, reduced_rows
+from linkwork.model.elements.constraint import FrameConstraint
+from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, HeldVelocity, JointFriction
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import Array
+
+
+class Answer(NamedTuple):
+    """Accelerations a (nv,), loads (nsites, 6) of the joints and loops with friction, multipliers (nh,), `held` (nf,).
+
+    A load is the wrench of the parent on the child in the child's frame; for a loop, of its first on its second body in
+    the loop frame of the second one. `held` are the friction forces of the velocities that are held.
+    """
+
+    a: Array
+    loads: Array
+    multipliers: Array
+    held: Array
+
+    def __add__(self, other: Answer) -> Answer:  # type: ignore[override]
+        return Answer(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Response(NamedTuple):
+    """The answer of a mechanism without friction forces, and the function that returns the change by forces (nf,)."""
+
+    free: Answer
+    change: Callable[[Array], Answer]
+
+
+def load_response(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, moves: Array
+) -> Response:
+    """Return the response of a mechanism to friction forces, under joint forces tau (nv,) and wrenches (nbodies, 6).
+
+    Velocities with moves[n] = 0 are held by friction; `moves` is (nf,).
+    """
+    loose = not (mechanism.constrained or mechanism.mimics or mechanism.rotors)
+    of = _of_loose_tree if loose else _of_constrained_mechanism
+    return of(mechanism, q, v, tau, wrenches, moves)
+
+
+def _of_loose_tree(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, moves: Array
+) -> Response:
+    """Return the response of a tree without constraints, mimic joints and rotors; see `load_response`."""
+    motion, own = kinematics(mechanism, q, v), sites(mechanism)
+    joints = [site.joint for site in own if site.joint]
+    tree = factored_tree(mechanism, motion, _scattered(mechanism, own, moves - 1.0) + 1.0)
+    none = np.zeros(0)
+
+    def answer(forces: Array, found: TreeMotion) -> Answer:
+        parts = [held_forces(j, mechanism.armature[j.v], motion.S[j.o], found, forces[j.v]) for j in joints]
+        loads = np.array([found.through[j.o].array for j in joints]).reshape(-1, 6)
+        return Answer(found.a, loads, none, np.concatenate([none, *parts]) * (1.0 - moves))
+
+    z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
+    free = answer(tau, tree.solve(tau, z, motion.bias, base))
+
+    def change(f: Array) -> Answer:
+        forces = _scattered(mechanism, own, f)
+        return answer(forces, tree.change(forces))
+
+    return Response(free, change)
+
+
+def _scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
+    """Return the joint forces (nv,) of friction forces f (nf,) of joints of a tree."""
+    forces = {site.joint.name: f[site.forces] for site in own if site.joint}
+    parts = [forces.get(j.name, np.zeros(j.kind.nv)) for j in mechanism.joints]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+# --- mechanisms with constraints, mimic joints or rotors ---
+
+
+def _of_constrained_mechanism(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, moves: Array
+) -> Response:
+    """Return the response of a mechanism with constraints, mimic joints or rotors; see `load_response`."""
+    own = sites(mechanism)
+    held = with_holds(mechanism, own, 1.0 - moves)
+    tree, position, speed = held.tree, held.tree_position(q), held.tree_velocity(v)
+    motion = kinematics(tree, position, speed)
+    loops = loop_states(tree, motion.X)
+    solve = _dense_solver if mechanism.mimics else _tree_solver
+    solution, further = solve(held, motion, loops, q, v, tau, wrenches)
+    slip = tree_slip_rows(mechanism, motion)
+    frictions = {site.name: friction_wrenches(site, one) for site, one in _loops_of(own, loops)}
+
+    def answer(found: Constrained, f: Array, at_rest: bool) -> Answer:
+        """Return accelerations, loads and multipliers for the solution `found` and the slip friction f (nf,).
+
+        `at_rest`: only the changes by f.
+        """
+        on_loops, forces, multipliers = _split(mechanism, held, own, found.multipliers)
+        total = f * moves + forces * (1.0 - moves)
+        outside = np.zeros((tree.nbodies, 6)) if wrenches is None or at_rest else wrenches
+        at_loops = {}
+        for one, own_multipliers in zip(loop_states(mechanism.tree, motion.X), on_loops, strict=True):
+            wrench = one.wrenches @ own_multipliers
+            site = next((site for site in own if site.loop is not None and site.name == one.constraint.name), None)
+            if site is not None:
+                wrench = wrench + frictions[site.name].wrenches @ total[site.forces]
+                at_loops[site.name] = wrench.array
+            outside = outside + _on_bodies(tree, one, wrench)
+        acceleration = mechanism.tree_velocity(found.a)
+        through = _transmitted(tree, position, speed, acceleration, outside, at_rest)
+        loads = [through[site.joint.o] if site.joint else at_loops[site.name] for site in own]
+        return Answer(found.a, np.array(loads).reshape(-1, 6), multipliers, forces * (1.0 - moves))
+
+    def change(f: Array) -> Answer:
+        return answer(further(mechanism.spread.T @ (slip.T @ f)), f, True)
+
+    return Response(answer(solution, np.zeros(len(moves)), False), change)
+
+
+Solution = tuple[Constrained, Callable[[Array], Constrained]]
+
+
+def _tree_solver(
+    m: Mechanism, motion: Kinematics, loops: list[LoopState], q: Array, v: Array, tau: Array, wrenches: Array | None
+) -> Solution:
+    """Return the solution of a tree with constraints under joint forces tau, and its change by joint forces (nv,)."""
+    J = all_rows(m, motion, loops)
+    joined = factorize(m, motion, J)
+    target = -_padded(constrained_dynamics.bias(m, motion, loops), len(J))
+    z, base = velocity_forces(m, motion, wrenches), against_gravity(m)
+    first = solve_damped(m, motion, joined, tau, z, motion.bias, base, target)
+
+    def change(forces: Array) -> Constrained:
+        none = np.zeros(len(J))
+        return refine_solution(m, motion, joined, J, none, solve_from_rest(m, motion, joined, none, forces))
+
+    return refine_solution(m, motion, joined, J, target, first), change
+
+
+def _dense_solver(
+    m: Mechanism, motion: Kinematics, loops: list[LoopState], q: Array, v: Array, tau: Array, wrenches: Array | None
+) -> Solution:
+    """Return the solution of a mechanism with mimic joints under joint forces tau, and its change by forces (nv,)."""
+    J = reduced_rows(m, all_rows(m.tree, motion, loops))
+    target = -_padded(constrained_dynamics.bias(m.tree, motion, loops), len(J))
+    solve = mass_solver(m, q)
+    constraints, free = DenseConstraints.of(J, solve), forward_dynamics(m, q, v, tau, wrenches)
+    multipliers = constraints.multipliers(target - J @ free)
+
+    def change(forces: Array) -> Constrained:
+        return constraints.solve_constrained(forces, np.zeros(len(J)))
+
+    return Constrained(free + constraints.change(multipliers), multipliers), change
+
+
+def _padded(values: Array, count: int) -> Array:
+    """Return `values` with zeros appended up to the length `count`."""
+    return np.concatenate([values, np.zeros(count - len(values))])
+
+
+def with_holds(mechanism: Mechanism, own: tuple[Site, ...], engaged: Array) -> Mechanism:
+    """Return the mechanism with a constraint row for each friction force, which holds its velocity while engaged.
+
+    `own` are the sites of the mechanism, `engaged` (nf,) is 1 for held velocities.
+    """
+    holds: list[HeldVelocity] = []
+    for site in own:
+        if site.joint is not None:
+            for d in range(site.size):
+                n = site.start + d
+                holds.append(HeldVelocity(_hold_name(site, d), joint=site.name, number=d, engaged=engaged[n]))
+    found = mechanism.with_elements(JointFriction.section, [*mechanism.frictions, *holds])
+    by_loop = {site.name: site for site in own if site.loop is not None}
+    for section in {site.loop.section for site in own if site.loop is not None}:
+        changed = [_held_loop(one, by_loop.get(one.name), engaged) for one in mechanism.elements[section]]
+        found = found.with_elements(section, changed)
+    return found
+
+
+def _hold_name(site: Site, d: int) -> str:
+    return f"friction of {site.name} holds velocity {d}"
+
+
+def _held_loop(loop: FrameConstraint, site: Site | None, engaged: Array) -> FrameConstraint:
+    """Return the loop with a further row for each of its friction forces at the site, engaged by `engaged` (nf,)."""
+    if site is None:
+        return loop
+    T = friction_directions(site)
+    rows = tuple(
+        HeldFreedom(Force(T.linear[:, d] * engaged[site.start + d], T.angular[:, d] * engaged[site.start + d]))
+        for d in range(site.size)
+    )
+    return replace(loop, kind=HeldKind(getattr(loop, "kind"), rows))  # noqa: B009
+
+
+def _split(
+    mechanism: Mechanism, held: Mechanism, own: tuple[Site, ...], multipliers: Array
+) -> tuple[list[Array], Array, Array]:
+    """Return, from the multipliers of a mechanism with holds, those of each loop, the held forces, and the others.
+
+    The held forces are (nf,); the others (nh,) are those of the constraint rows of the mechanism without holds.
+    """
+    forces = np.zeros(sum(site.size for site in own), dtype=multipliers.dtype)
+    on_loops, start = [], 0
+    by_loop = {site.name: site for site in own if site.loop is not None}
+    for one in mechanism.frame_constraints:
+        stop = start + len(one.rows)
+        on_loops.append(multipliers[start:stop])
+        start = stop
+        if one.name in by_loop:
+            site = by_loop[one.name]
+            forces[site.forces] = multipliers[start : start + site.size]
+            start += site.size
+    rest = []
+    numbers = {_hold_name(site, d): site.start + d for site in own if site.joint for d in range(site.size)}
+    for row, multiplier in zip(held.velocity_rows, multipliers[start:], strict=True):
+        if row.name in numbers:
+            forces[numbers[row.name]] = multiplier
+        else:
+            rest.append(multiplier)
+    return on_loops, forces, np.concatenate([np.zeros(0), *on_loops, np.array(rest)])
+
+
+def _loops_of(own: tuple[Site, ...], loops: list[LoopState]) -> list[tuple[Site, LoopState]]:
+    """Return the sites that are loops, each with the state of its loop."""
+    states = {one.constraint.name: one for one in loops}
+    return [(site, states[site.name]) for site in own if site.loop is not None]
+
+
+def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
+    """Return the wrenches (nbodies, 6) on all bodies of the wrench of a loop on its second body, at its loop frame."""
+    loop = LoopState(one.constraint, one.X, [], Force.of(wrench.array[:, None]))
+    total = [np.zeros(6) for _ in tree.bodies]
+    for body, wrenches in on_bodies(loop):
+        total[body] = total[body] + wrenches.array[:, 0]
+    return np.array(total[1:])
+
+
+def _transmitted(tree: Mechanism, q: Array, v: Array, a: Array, wrenches: Array, at_rest: bool) -> list[Array]:
+    """Return the wrench (6,) through the joint of each body, by body number, for accelerations a (tree.nv,).
+
+    `at_rest`: without gravity and velocities.
+    """
+    if at_rest:
+        tree, v = replace(tree, gravity=np.zeros(3)), np.zeros(tree.nv)
+    return [F.array for F in inverse_dynamics(tree, q, v, a, wrenches).force]
