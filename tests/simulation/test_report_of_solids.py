@@ -115,17 +115,17 @@ def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
 
 
 def test_a_box_that_lands_on_dampers_is_not_accused_at_the_automatic_step() -> None:
-    """Its damping force jumps within a step; a step that is ten times as large is seen."""
+    """Its damping force begins suddenly within a step; a step that is ten times as large is seen."""
     b = lw.Builder("landing", gravity=(0, 0, -9.81)).surface("floor", lw.Plane())
     b.body("box", 1.0, inertia=(1 / 6, 1 / 6, 1 / 6)).joint("free", lw.Free(), "world", "box")
     b.geometry("box", lw.Box((1, 1, 1)), role="collision")
     m = b.collide("all", friction=0.5, stiffness=1e4, damping=100.0).build()
     run = lw.simulate(m, at((0, 0, 0.55)), duration=0.3)
-    report = run.report()
+    report, h = run.report(), run.settings.dt or 0.0
     assert report.passed
     assert float(report["energy balance"].value) > 1e-4
     with pytest.warns(UserWarning, match="too large for contact"):
-        coarse = lw.simulate(m, at((0, 0, 0.55)), duration=0.3, dt=run.settings.dt * 10, method="rk4")
+        coarse = lw.simulate(m, at((0, 0, 0.55)), duration=0.3, dt=10 * h, method="rk4")
     assert not coarse.report().passed
 
 
