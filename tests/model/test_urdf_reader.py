@@ -144,7 +144,7 @@ def test_nul_at_the_end_does_not_matter(tmp_path: Path) -> None:
     assert content_of(m) == content_of(arm_by_builder())
 
 
-def test_crossed_limits_are_no_limits(tmp_path: Path) -> None:
+def test_lower_limit_above_the_upper_limit_means_no_limits(tmp_path: Path) -> None:
     path = written(tmp_path, ARM.replace('lower="-1"', 'lower="5"'))
     (message, *_) = [text for text in warned(path) if "exceeds" in text]
     assert "the lower limit exceeds the upper limit, 5 > 2; the joint is treated as unlimited" in message
@@ -167,7 +167,7 @@ def test_scale_of_one_or_four_numbers_is_accepted(tmp_path: Path, scale: str, nu
     assert mesh.scale == (number, number, number)
 
 
-def test_spherical_joint_is_a_ball(tmp_path: Path) -> None:
+def test_spherical_joint_becomes_a_ball_joint(tmp_path: Path) -> None:
     text = ARM.replace('name="elbow" type="continuous"', 'name="elbow" type="spherical"')
     assert load_without_warnings(written(tmp_path, text)).joints["elbow"].kind == lw.Ball()
 

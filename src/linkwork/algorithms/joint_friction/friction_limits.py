@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.algorithms.joint_friction.friction_sites import sites, slip_velocities
 from linkwork.model.friction.friction_law import FrictionLimit
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import TINY_SIZE
 
 
@@ -35,6 +35,23 @@ class ActiveLimit(NamedTuple):
         mechanism.
         """
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
+
+    def linear(self, load: Array, f: Array) -> tuple[Array, Number, Number]:
+        """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
+
+        The result is a row (6,), a factor of the friction force and a constant: the limit is row F + factor f +
+        constant.
+        """
+        row: Array = np.zeros(6)
+        factor: Number = 0.0
+        for c, L, own in self.terms:
+            x = L @ load
+            if len(x) == 1:
+                whole = x[0] + own * f[self.numbers[0]]
+                row, factor = row + L[0] * (c * sign(whole)), factor + own * c * sign(whole)
+            else:
+                row = row + (x * (c / norm(x))) @ L
+        return row, factor, self.constant
 
     def _sizes(self, load: Array, f: Array) -> Iterator[tuple[Number, Number]]:
         for c, L, own in self.terms:
@@ -88,6 +105,11 @@ def friction_limits(mechanism: Mechanism, q: Array, v: Array, loads: Array, f: A
     """
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), at_rest)
     return np.array([one.value(loads[one.site], f) for one in limits])
+
+
+def sign(x: Number) -> Number:
+    """Return 1 for numbers > 0, -1 for numbers < 0, and 0 for 0."""
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
 
 
 def norm(x: Array) -> Number:

@@ -10,7 +10,7 @@ respect to f, is 0.01 to 0.1 for usual bearings.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from linkwork.spatial.traceable_loops import iterate
 
 CONVERGED = 1e-13  # change of a friction force, relative to its limit, at which the iteration ends
 FLOOR = 1e-15  # as CONVERGED, relative to the largest limit of all: round-off of the loads
-MOST_ITERATIONS = 60
+MOST_ITERATIONS = 40
 
 
 class FrictionSolution(NamedTuple):
@@ -55,6 +55,26 @@ def solve_directions(
     """
     moves = slipping(mechanism, q, v, directions)
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
+    return iterate_friction(mechanism, q, v, tau, wrenches, directions, limits, moves=moves)
+
+
+def iterate_friction(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array | None,
+    directions: Array,
+    limits: tuple[ActiveLimit, ...],
+    start: Any = True,
+    moves: Array | None = None,
+) -> FrictionSolution:
+    """Return the solution for given directions and limits by fixed-point iteration.
+
+    See `solve_directions` for the arguments; velocities with moves[n] = 0 (nf,) are held, by default none. If the
+    condition `start` is false, no iteration is made.
+    """
+    moves = np.ones(len(directions)) if moves is None else moves
     response = load_response(mechanism, q, v, tau, wrenches, moves)
 
     def body(f: Array, *_: Array) -> tuple[tuple[Array, ...], Condition]:
@@ -66,12 +86,11 @@ def solve_directions(
         return (new, np.array(found), *change), _agree(new, f, found)
 
     nothing = (np.zeros(np.shape(part)) for part in response.free)
-    start = (np.zeros(len(directions)), np.zeros(len(limits)), *nothing)
-    (f, found, *change), _, converged = iterate(MOST_ITERATIONS, body, *start)
+    initial = (np.zeros(len(directions)), np.zeros(len(limits)), *nothing)
+    (f, found, *change), _, converged = iterate(MOST_ITERATIONS, body, *initial, start=start)
     answer = response.free + Answer(*change)
-    return FrictionSolution(
-        answer.a, f + answer.held, found, answer.loads, answer.multipliers, where(converged, 1.0, 0.0)
-    )
+    known = where(converged & start, 1.0, 0.0)
+    return FrictionSolution(answer.a, f + answer.held, found, answer.loads, answer.multipliers, known)
 
 
 def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Array:

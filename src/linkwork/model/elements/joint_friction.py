@@ -80,7 +80,7 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault(f"it has the name of its joint: {reason}", self.label)
             return
         if joint is not None and loop is not None:
-            reason = "both a joint and a loop have this name, so it is not clear which of them it belongs to"
+            reason = "both a joint and a loop have this name, so it is not clear which of them has the friction"
             yield Fault(reason, self.label, "rename the loop")
             return
         kind = joint if loop is None else getattr(loop, "kind", None)
@@ -132,7 +132,7 @@ class JointFriction(Element, section="frictions", what="friction"):
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """Yield a fault if the joint also has friction that is given as a number."""
         if self.in_tree and np.any(mechanism.joints[self.name].friction):
-            yield Fault("its joint has friction by numbers too", self.label, "use one of them")
+            yield Fault("its joint also has friction that is given as a number", self.label, "use only one of the two")
 
 
 # --- joints that friction holds ---
@@ -177,10 +177,10 @@ class HeldKind:
     The class is not a subclass of ClosingKind, because users cannot choose this kind.
     """
 
-    kind: ClosingKind
+    kind: ClosingKind | None
     holds: tuple[HeldFreedom, ...]
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
         """The rows of the loop's kind, then those of the freedoms that friction can hold."""
-        return (*self.kind.closing, *self.holds)
+        return (*(self.kind.closing if self.kind else ()), *self.holds)
