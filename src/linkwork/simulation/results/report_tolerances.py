@@ -24,7 +24,7 @@ ADDED_BY_CONTACTS = 1e-2, 2e-2
 # rest, sliding, rolling and after impacts add round-off: 1e-11 of the energy that gravity exchanges per step
 ADDED_BY_RIGID_SOLIDS = 1e-6
 
-# Deviation of quaternions from unit norm: every step normalizes them
+# Deviation of quaternions from unit norm: every step normalizes quaternions
 UNIT_NORM = 1e-12
 
 # Loop position error [m or rad], loop velocity error and slip speed of engaged clutches [m/s or rad/s]: steps project
