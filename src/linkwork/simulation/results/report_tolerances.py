@@ -10,7 +10,8 @@ from linkwork.spatial.scalar import Array
 # most a fifth of the limit. It grows with the step to the power of the order, so that steps four times as large exceed
 # the limit of order 2 in most motions. At kinks (stops, friction, sampled controllers) methods of any order are about
 # as accurate as one of second order. The error of a method of first order is about the step times the rate of the
-# motion.
+# motion. The error of any method is of first order if compliant solids with dampers land, because the damping force
+# begins suddenly.
 BALANCE = 1e-4
 BALANCE_FIRST_ORDER = 1e-2
 
