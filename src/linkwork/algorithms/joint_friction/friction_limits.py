@@ -37,7 +37,7 @@ class ActiveLimit(NamedTuple):
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
 
     def linear(self, load: Array, f: Array) -> tuple[Array, Number, Number]:
-        """Return the limit as a linear function of the load and the friction, for the direction of the given ones.
+        """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
 
         The result is a row (6,), a factor of the friction force and a constant: the limit is row F + factor f +
         constant.
