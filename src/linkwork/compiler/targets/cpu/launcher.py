@@ -87,7 +87,7 @@ def _addresses(arrays: Sequence[Array]) -> list[int]:
     return [_address(array) for array in arrays]
 
 
-def _address(array: Array) -> int:
+def _address(array: Any) -> int:
     """Return the address of an array's data; `ctypes.data` takes five times as long."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
