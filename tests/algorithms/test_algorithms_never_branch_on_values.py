@@ -1,4 +1,4 @@
-"""Every compilable algorithm runs on opaque scalars, which hide their value, and gives the same result as on floats."""
+"""Every compilable algorithm gives the same result on floats and on scalars that hide their value."""
 
 from unittest import mock
 
@@ -18,7 +18,7 @@ from linkwork.algorithms import (
 from linkwork.algorithms.formulations.mass_matrix_factorization import factorization
 from linkwork.algorithms.passive_joint_forces import passive
 from random_mechanisms import relative, state, tree
-from scalars_without_value import Opaque, from_opaque, to_opaque
+from scalars_of_unknown_value import Opaque, from_opaque, to_opaque
 
 ALGORITHMS = {
     "poses": lambda m, s: [X.matrix for X in kinematics.world_poses(m, kinematics.joint_poses(m, s.q))],
@@ -43,7 +43,7 @@ ALGORITHMS = {
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_algorithms_give_the_same_results_on_opaque_scalars(name: str) -> None:
+def test_algorithms_give_the_same_results_on_scalars_of_unknown_value(name: str) -> None:
     for seed in (0, 1, 7, 8, 11):  # every joint kind between them, both bases
         m = tree(seed)
         s = state(m, seed)
@@ -52,7 +52,7 @@ def test_algorithms_give_the_same_results_on_opaque_scalars(name: str) -> None:
         assert relative(found, expected) < 1e-11
 
 
-def test_parameters_can_be_opaque_scalars() -> None:
+def test_parameters_can_be_scalars_of_unknown_value() -> None:
     m = tree(12)
     s = state(m, 12)
     names = [f"{m.bodies[1].name}.mass", f"{m.bodies[2].name}.com", f"{m.joints[1].name}.at", "gravity"]
@@ -63,7 +63,7 @@ def test_parameters_can_be_opaque_scalars() -> None:
 
 
 def test_cost_of_articulated_body_algorithm_grows_linearly() -> None:
-    """Count operations on opaque scalars: twice the joints take twice the operations."""
+    """Count operations on scalars of unknown value: twice the joints take twice the operations."""
     counts = [operations(chain(n)) for n in (8, 16, 32)]
     assert counts[2] - counts[1] == 2 * (counts[1] - counts[0])
 

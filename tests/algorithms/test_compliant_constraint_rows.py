@@ -12,7 +12,7 @@ from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.examples import four_bar_ladder
 from random_mechanisms import tree
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 
 @pytest.mark.parametrize("seed", [4, 7, 12, 17, 22])

@@ -32,7 +32,7 @@ def test_equal_boxes_flush_on_each_other_touch_at_their_four_corners(axis: int, 
 
 
 @pytest.mark.parametrize("turns", [(k, j, i) for k in range(2) for j in range(2) for i in range(4)])
-def test_patch_of_equal_boxes_is_the_same_after_quarter_turns(turns: tuple[int, int, int]) -> None:
+def test_patch_of_equal_boxes_does_not_change_by_quarter_turns(turns: tuple[int, int, int]) -> None:
     rpy = tuple(0.5 * np.pi * np.array(turns))
     points, distances, normals = found(patch("box", "box", CUBE, CUBE, (0.0, 0.0, 1.0 - DEEP), rpy))
     assert distances == pytest.approx(np.full(4, -DEEP), abs=1e-15)
@@ -40,7 +40,7 @@ def test_patch_of_equal_boxes_is_the_same_after_quarter_turns(turns: tuple[int, 
     assert as_set(points[:, :2]) == {(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)}
 
 
-def test_the_mean_of_the_points_is_the_centre_of_a_uniform_pressure() -> None:
+def test_mean_of_the_contact_points_is_the_centre_of_a_uniform_pressure() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         a, b, shift = rng.uniform(0.1, 1.0, 3), rng.uniform(0.1, 1.0, 3), rng.uniform(-1.0, 1.0, 2)

@@ -43,7 +43,7 @@ def test_patches_scale_with_the_solids(kind: tuple[str, str], scale: float) -> N
 
 
 @KINDS
-def test_the_distance_is_continuous(kind: tuple[str, str]) -> None:
+def test_distance_of_two_solids_is_continuous_in_their_pose(kind: tuple[str, str]) -> None:
     a, b, R, p = random_pairs(kind, COUNT, seed=4)
     rng, small = np.random.default_rng(0), 1e-7
     w = small * rng.normal(size=(COUNT, 3))

@@ -76,7 +76,7 @@ def test_contact_state_transitions_follow_their_priorities(walk: str) -> None:
     assert contact_force(contact(), begin, np.zeros(3), point_kinematics(depth, velocity, at)).number == end
 
 
-def test_transient_states_become_lasting_states_at_the_next_step() -> None:
+def test_transient_contact_states_become_lasting_states_at_the_next_step() -> None:
     numbers = [APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED]
     begun = Memory(numbers, [np.zeros(3)] * 6, [0.0] * 6).begun(2.0)
     assert begun.number == [APART, SLIDING, STICKING, STICKING, SLIDING, SLIDING]

@@ -9,7 +9,7 @@ import linkwork as lw
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.model.elements import Brake, Clutch, Drive
 from random_mechanisms import revolute_tree, state, tree, tree_with_mimics
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 
 def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:
@@ -161,7 +161,7 @@ def test_rotor_inertia_and_gear_can_vary_in_a_batch():
         np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-10)
 
 
-def test_rotor_recursion_runs_on_opaque_scalars():
+def test_rotor_recursion_runs_on_scalars_of_unknown_value():
     m = MACHINES["tree 7"]
     s = state(m, 0)
     found = forward_dynamics(m, to_opaque(s.q), to_opaque(s.v), to_opaque(s.tau))

@@ -20,7 +20,7 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.spatial.rotation import matrix_from_rpy, quaternion_from_matrix
 from linkwork.spatial.scalar import Array, cross
 from random_mechanisms import random_inertia, relative, revolute_tree, state
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 QUICK = 20
 SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, 200))]
@@ -46,7 +46,7 @@ def test_random_trees_have_branches_and_both_bases() -> None:
     assert max(roots) > 1  # limbs on the world that share nothing else
 
 
-def test_limb_dynamics_with_several_fixed_and_free_bases() -> None:
+def test_limb_dynamics_match_with_several_fixed_and_free_bases() -> None:
     b, rng = lw.Builder("three"), np.random.default_rng(0)
     for k, kind in enumerate((lw.Revolute((1, 2, 0)), lw.Free(), lw.Free())):
         for part, joint, parent in ((f"base {k}", kind, "world"), (f"arm {k}", lw.Revolute((0, 1, 1)), f"base {k}")):
@@ -59,7 +59,7 @@ def test_limb_dynamics_with_several_fixed_and_free_bases() -> None:
 
 
 @pytest.mark.parametrize("seed", [3, 6, 11])
-def test_limb_dynamics_with_massless_bodies_and_empty_mechanisms(seed: int) -> None:
+def test_limb_dynamics_match_with_massless_bodies_and_empty_mechanisms(seed: int) -> None:
     m = revolute_tree(seed)
     inner = next(j.i for j in m.joints if j.i and len(m.bodies[j.i].parts) == 1)  # it carries another
     name = m.bodies[inner].name
@@ -70,7 +70,7 @@ def test_limb_dynamics_with_massless_bodies_and_empty_mechanisms(seed: int) -> N
     assert limb_dynamics.forward_dynamics(lw.Builder("empty").build(), *np.zeros((3, 0))).shape == (0,)
 
 
-def test_limb_dynamics_give_the_same_results_on_opaque_scalars() -> None:
+def test_limb_dynamics_give_the_same_results_on_scalars_of_unknown_value() -> None:
     for seed in (5, 6):
         m = revolute_tree(seed)
         s = state(m, seed)

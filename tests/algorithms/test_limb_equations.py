@@ -39,7 +39,7 @@ def limbs_of(m: lw.Mechanism, poses: Array) -> list[tuple[Limb, list[int]]]:
 
 
 @pytest.mark.parametrize("seed", FREE)
-def test_center_of_mass_velocities_and_their_rate(seed: int) -> None:
+def test_center_of_mass_velocities_and_their_rate_match_kinematics(seed: int) -> None:
     """(2), (7): I_v R' + Phi omega. (8): Phi' by the rates of its rotations, here by a complex step."""
     m, poses, twists, _ = motion(seed)
     for limb, path in limbs_of(m, poses):

@@ -18,7 +18,7 @@ from quick_test_selection import mark_slow_except
 from random_loops import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
 from random_mechanisms import State, relative, state, tree
 from random_spatial_quantities import rate
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 Case = tuple[int, tuple[str, ...], bool]
 EVERY_KIND = CASES[:10]
@@ -278,7 +278,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("case", mark_slow_except(SMALL, [*SMALL[:8], *SMALL[9:14:2]], label))
-def test_closed_loop_dynamics_give_the_same_results_on_opaque_scalars(case: Case) -> None:
+def test_closed_loop_dynamics_give_the_same_results_on_scalars_of_unknown_value(case: Case) -> None:
     _, s, d = solve(case)
     for answer, names in ANSWERS.items():
         state = [getattr(s, name) for name in names]

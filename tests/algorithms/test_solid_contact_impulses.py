@@ -167,7 +167,7 @@ def test_impulses_satisfy_all_conditions(kind):
         check_conditions(one, p, v, 1e-10)
 
 
-def test_patches_that_are_not_flat():
+def test_impulses_on_patches_that_are_not_flat_satisfy_all_conditions():
     one = problem(np.random.default_rng([1, 8]), 3, flat=False)
     p, v, found = one.solution()
     assert found.agreed == 1.0
@@ -175,7 +175,7 @@ def test_patches_that_are_not_flat():
 
 
 @pytest.mark.slow
-def test_local_minimum_of_the_violation():
+def test_solver_leaves_a_local_minimum_of_the_violation():
     """The Newton steps alone stop at a local minimum of the violation; the Gauss-Seidel sweeps leave it."""
     one = problem(np.random.default_rng([0, 8]), 3, flat=False)
     p, v, found = one.solution()
@@ -194,7 +194,7 @@ def test_velocities_are_those_of_the_solver_of_contact_points(friction):
         np.testing.assert_allclose(v, np.array(other.v, dtype=float), rtol=0, atol=1e-9 * np.abs(v).max())
 
 
-def test_bodies_that_joints_connect():
+def test_impulses_on_bodies_that_joints_connect_satisfy_all_conditions():
     """Two solids on one tree: the impulses of one change the velocity of the other."""
     for seed in range(2):
         one = problem(np.random.default_rng(seed), 2, joints=True, points=3)
@@ -213,7 +213,7 @@ def test_solution_as_guess_needs_one_iteration():
     np.testing.assert_allclose(again, v, rtol=0, atol=1e-12 * np.abs(v).max())
 
 
-def test_bad_guess_does_not_matter():
+def test_bad_first_guess_gives_the_same_impulses():
     one = problem(np.random.default_rng(5), 3)
     _, v, _ = one.solution()
     _, again, found = one.solution([np.full(12, 1e3)] * one.pairs.count)
@@ -271,7 +271,7 @@ def test_member_of_a_batch_does_not_depend_on_the_others():
 
 
 @pytest.mark.slow
-def test_hard_problems_converge():
+def test_solver_converges_on_hard_problems():
     """Chains of bodies with all difficulties together: mass ratios, long levers, and every friction coefficient."""
     for seed in range(1, 10):  # 100 does not converge within the limit of iterations
         rng = np.random.default_rng(100 + seed)

@@ -21,7 +21,7 @@ from linkwork.algorithms.point_springs import (
 from linkwork.spatial.scalar import Array
 from random_mechanisms import relative, state, tree, tree_with_springs
 from random_spatial_quantities import rate
-from scalars_without_value import from_opaque, lift, to_opaque
+from scalars_of_unknown_value import from_opaque, lift, to_opaque
 
 SEEDS = (0, 1, 2, 3, 7, 8, 11, 15, 22, 29, 34)  # every joint kind between them, both bases; one body and thirty
 
@@ -95,7 +95,7 @@ def test_dampers_dissipate_energy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spring_forces_give_the_same_results_on_opaque_scalars(seed: int) -> None:
+def test_spring_forces_give_the_same_results_on_scalars_of_unknown_value(seed: int) -> None:
     m = tree_with_springs(seed)
     s = state(m, seed)
     for answer in (

@@ -41,7 +41,7 @@ def test_loops_at_the_world_leave_the_symmetries_of_their_kind(name: str) -> Non
     assert [symmetry.momentum for symmetry in m.symmetries()] == expected
 
 
-def test_loop_with_its_second_frame_at_the_world() -> None:
+def test_loop_with_its_second_frame_at_the_world_leaves_the_rotation_about_its_point() -> None:
     """The line is on the body, and its point in the world."""
     m = one_body(EARTH).close("loop", lw.PointOnLine((0, 0, 1)), "a", "world", at=TO, to=AT).build()
     assert [symmetry.momentum for symmetry in m.symmetries()] == [f"{ABOUT_Z} through (1, 0, 0)"]

@@ -45,7 +45,7 @@ def test_bench_table_has_one_line_per_example(
     assert all(re.fullmatch(r"[\d.e+]+", word) for words in lines[3:] for word in words[1:])
 
 
-def test_bench_lists_failures_below_the_table(
+def test_failed_examples_are_listed_below_the_bench_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measured(m: lw.Mechanism) -> Any:

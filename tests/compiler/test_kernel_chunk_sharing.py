@@ -74,7 +74,7 @@ def test_shared_chunks_keep_their_constants_booleans_and_tables(monkeypatch: pyt
     assert_same_bits_with_and_without_sharing(stages, [np.random.default_rng(1).normal(size=(9, 3))], 3, monkeypatch)
 
 
-def test_swapped_state_is_read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swapped_loop_state_is_read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(2).normal(size=(9, 100))
     assert_same_bits_with_and_without_sharing(exchanged, [x], 100, monkeypatch, 5)
     with_length(SHARED, monkeypatch)

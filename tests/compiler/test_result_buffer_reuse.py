@@ -52,7 +52,7 @@ def test_result_outlives_its_kernel() -> None:
 
 
 @pytest.mark.parametrize("remainder", [0, 1, 2, 3])
-def test_large_results_have_the_bits_of_small_ones(remainder: int) -> None:
+def test_large_results_are_bit_identical_to_small_results(remainder: int) -> None:
     """Non-temporal stores (aligned, whole tiles) and cached stores give the same bits."""
     m = next(m for m in map(tree, range(300)) if m.nv > 4 and m.nv % 4 == remainder)
     d, q = lw.compile(m), np.array([state(m, seed).q for seed in range(61)])

@@ -151,7 +151,7 @@ def test_row_scales_are_lever_arms(seed: int, far: float) -> None:
     assert np.allclose(here, there, rtol=1e-9)
 
 
-def test_least_squares_of_round_off_is_zero() -> None:
+def test_least_squares_solution_for_a_round_off_matrix_is_zero() -> None:
     A = np.array([[1e-17, -3e-17], [2e-17, 1e-17]])
     assert not least_squares(A, np.ones(2), 1.0).any()
     assert np.allclose(least_squares(np.diag([2.0, 1e-12]), np.ones(2), 1.0), [0.5, 0.0])

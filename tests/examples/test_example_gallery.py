@@ -36,7 +36,7 @@ def test_drawing_exists_and_claim_matches_the_measurement(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", example_gallery.WALKS)
-def test_walk_figures_are_shown(name: str) -> None:
+def test_examples_page_shows_all_walk_figures(name: str) -> None:
     file = DOCS / "figures" / f"{name}.png"
     assert f"(figures/{file.name})" in (DOCS / "examples.md").read_text(encoding="utf-8")
     assert file.read_bytes().startswith(b"\x89PNG")
@@ -53,7 +53,7 @@ def test_drawings_are_regenerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("name", example_gallery.DRIVEN)
-def test_driven_mechanisms_are_shown(name: str) -> None:
+def test_drives_page_shows_driven_mechanisms(name: str) -> None:
     page = (DOCS / "drives.md").read_text(encoding="utf-8")
     assert f"![{name}](figures/{name}.png)" in page
     assert (DOCS / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -107,7 +107,7 @@ def test_topology_of_the_branched_tree_matches_the_paper() -> None:
     assert t.Se.tolist() == [0, 0, 0, 0, 1, 1, 0, 1]
 
 
-def test_topology_of_two_trees_side_by_side() -> None:
+def test_topology_of_two_trees_side_by_side_has_two_roots() -> None:
     t = declared(list("abcdefg"), EDGES).topology  # a 1, b 2, c 3, d 4, g 5, e 6, f 7
     assert t.B.tolist() == [0, 1, 2, 1, 4, 0, 6]
     assert t.S0.tolist() == [1, 0, 0, 0, 0, 1, 0]

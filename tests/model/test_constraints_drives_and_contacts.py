@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.spatial.scalar import Array
 from random_mechanisms import relative
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 Y = (0, 1, 0)
 

@@ -111,7 +111,7 @@ def test_element_sections_are_attributes_that_survive_copies() -> None:
         print(M.cluches)
 
 
-def test_section_can_be_replaced() -> None:
+def test_elements_of_a_section_can_be_replaced() -> None:
     assert M.with_elements("loops", []).nc == 0
     assert len(M.with_elements("brakes", M.brakes[:1]).brakes) == 1
     with pytest.raises(lw.ModelError, match="Did you mean 'brakes'"):

@@ -37,7 +37,7 @@ def test_a_box_has_six_faces_at_every_scale(scale: float) -> None:
         (np.random.default_rng(0).normal(size=(20_000, 3)) / 1.0, None),
     ],
 )
-def test_invalid_points_are_named(points: object, message: str | None) -> None:
+def test_invalid_points_are_rejected_with_a_reason(points: object, message: str | None) -> None:
     if message is None:
         sphere = np.array(points) / np.linalg.norm(np.array(points), axis=1)[:, None]
         with pytest.raises(lw.ModelError, match="at most 256 vertices; these points have 20000"):

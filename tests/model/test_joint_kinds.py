@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array
 from linkwork.spatial.transform import log_transform
 from random_mechanisms import MOVING_KINDS, random_kind, relative, tree
 from random_spatial_quantities import generators, rate, unit
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 EPS = 5e-15
 AXES = ((0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, -1), (1, 2, -3))
@@ -226,7 +226,7 @@ def test_random_positions_of_trees_are_reproducible_by_seed(seed: int) -> None:
 
 
 @each_tree
-def test_tree_coordinates_run_on_opaque_scalars(seed: int) -> None:
+def test_tree_coordinates_run_on_scalars_of_unknown_value(seed: int) -> None:
     m = tree(seed)
     q, dv = batch_of(m, (2,))
     calls: list[tuple[Callable[..., Array], Array, Array]] = [
@@ -252,7 +252,7 @@ def test_mechanism_without_freedom_has_empty_coordinates() -> None:
 
 
 @each_kind
-def test_joint_kinds_run_on_opaque_scalars(kind: JointKind) -> None:
+def test_joint_kinds_run_on_scalars_of_unknown_value(kind: JointKind) -> None:
     rng = np.random.default_rng(4)
     q, v = kind.random(rng), rng.normal(size=kind.nv)
     answers: list[Callable[[Array, Array], Array]] = [

@@ -22,7 +22,7 @@ def test_arrays_and_fields_are_read_only() -> None:
         m.joints[0].i = 3  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_keyframes_are_positions_of_all_joints() -> None:
+def test_keyframes_have_positions_of_all_joints() -> None:
     b = lw.Builder("arm").body("a", mass=1.0, inertia=(1, 1, 1)).body("b", mass=1.0, inertia=(1, 1, 1))
     b.joint("ball", lw.Ball(), "world", "a").joint("hinge", lw.Revolute(), "a", "b")
     m = b.keyframe("bent", {"hinge": 0.5}).keyframe("turned", {"ball": (0, 1, 0, 0)}).build()

@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.errors import NameNotFound
 from linkwork.spatial.scalar import Array
 from random_mechanisms import relative
-from scalars_without_value import from_opaque, lift, to_opaque
+from scalars_of_unknown_value import from_opaque, lift, to_opaque
 
 Z = (0, 0, 1)
 SPRING = ("at", "to", "stiffness", "damping", "length")
@@ -125,7 +125,7 @@ def test_many_changed_parameters_equal_a_new_build_and_can_be_undone() -> None:
     assert changed.frames["cuff"].pose is m.frames["cuff"].pose
 
 
-def test_parameters_can_be_opaque_scalars() -> None:
+def test_parameters_can_be_scalars_of_unknown_value() -> None:
     hidden = {name: to_opaque(value) if np.ndim(value) else lift(value) for name, value in CHANGES.items()}
     one_by_one = robot({})
     for name, value in CHANGES.items():  # every other one is hidden

@@ -86,7 +86,7 @@ def mesh(file: str) -> str:
     return f'<collision name="m"><geometry><mesh filename="{file}" scale="2 1 1"/></geometry></collision>'
 
 
-def test_vertices_of_text_meshes(tmp_path: Path) -> None:
+def test_vertices_of_text_meshes_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text(OBJ)
     (tmp_path / "a.stl").write_text(ASCII_STL)
     assert mesh_vertices(tmp_path / "a.obj").tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]

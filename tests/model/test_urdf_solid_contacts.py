@@ -79,7 +79,7 @@ def test_a_model_without_pairs_gives_a_warning(tmp_path: Path) -> None:
     assert not m.collisions
 
 
-def test_names_are_unique(tmp_path: Path) -> None:
+def test_names_of_solids_are_unique(tmp_path: Path) -> None:
     """Several shapes of a link, equal names, names of links and of joints."""
     far = link("c", ball("2 0 0", "x"), ball("3 0 0", "a"))
     inside = (

@@ -34,7 +34,7 @@ from linkwork.model.elements.velocity_constraint import VelocityConstraint, Velo
 from linkwork.spatial import Motion as Twist
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Number
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 Z = (0, 0, 1)
 

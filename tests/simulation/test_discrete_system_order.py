@@ -151,7 +151,7 @@ def shake(x0: Array, x1: Array, h: float, steps: int, pull: Callable[[Array], Ar
 
 
 @pytest.mark.parametrize("rule", ["first-order", "shake", "rattle"])
-def test_points_match_shake(rule: str) -> None:
+def test_first_order_rule_gives_the_points_of_shake(rule: str) -> None:
     h = 0.02
     x, _ = lg.pendulum_by_scipy(np.array([0.0, h]))
     run = lw.discrete(lg.pendulum, lg.rod, method=rule).run(x[0], x1=x[1], duration=2.0, dt=h)
@@ -160,7 +160,7 @@ def test_points_match_shake(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["first-order", "verlet"])
-def test_points_match_verlet(rule: str) -> None:
+def test_discrete_system_gives_the_points_of_verlet(rule: str) -> None:
     h, masses = 0.05, np.array([1.0, 2.0])
     points = [np.array([0.5, -0.3]), np.array([0.52, -0.26])]
     for _ in range(99):

@@ -41,11 +41,13 @@ def intervals(m: lw.Mechanism, **options: Any) -> list[Interval]:
     """All intervals of smooth motion in a run by "dop853"."""
     found: list[Interval] = []
 
-    def spied(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Callable[[Array, Values], Start]:
+    def spied(
+        method: str, derivative: StateDerivative, tolerances: Tolerances
+    ) -> Callable[[Array, Values, Array], Start]:
         bound = solvers_of(method, derivative, tolerances)
 
-        def solvers(held: Array, values: Values) -> Start:
-            start, rates = bound(held, values), derivative.bound(held, dict(values))
+        def solvers(held: Array, values: Values, rubs: Array) -> Start:
+            start, rates = bound(held, values, rubs), derivative.bound(held, dict(values), rubs)
 
             def started(begin: float, x: Array, end: float, step: float | None) -> Solver:
                 found.append(Interval(start, rates, begin, x, end, tolerances))

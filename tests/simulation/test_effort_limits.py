@@ -155,7 +155,7 @@ def test_step_derivatives_are_zero_while_clipped(method: str) -> None:
     np.testing.assert_allclose(inside.B, free.step_derivatives([3.0, 1.0]).B, rtol=1e-12)
 
 
-def test_report_says_how_often_and_how_much() -> None:
+def test_report_gives_how_often_and_by_how_much_forces_were_clipped() -> None:
     clipped, expected = both(servo, by_hand)
     row = clipped.report()["effort limits"]
     part = 100.0 * (np.abs(clipped["tau.commanded"][:, 0]) > 4.0).mean()

@@ -28,7 +28,7 @@ def test_guard_that_is_positive_only_between_the_ends_of_a_step_fires(method: st
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_guard_that_is_armed_and_fires_within_one_step(method: str) -> None:
+def test_guard_that_is_armed_and_fires_within_one_step_is_found(method: str) -> None:
     """The guard is positive from the start, except between two times within one step: it fires at the second."""
     times = turned(lambda t, q, v: (t - 0.105) ** 2 - 3e-3**2, method)
     assert times == pytest.approx([0.108], abs=1e-9)

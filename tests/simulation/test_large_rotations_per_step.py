@@ -31,7 +31,7 @@ def one_body(kind: JointKind, com: tuple[float, float, float] = (0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("method", "turn"), mark_slow_pairs(FAMILY, [0.5, 0.9, 2.0, 3.1]))  # omega h
-def test_flywheel_is_exact(method: str, turn: float) -> None:
+def test_flywheel_turns_exactly_in_steps_of_any_length(method: str, turn: float) -> None:
     """Wherever its centre of mass is, and while it moves along its axis."""
     off_axis = (0.4, 0.1, -0.2)
     for kind, com in (

@@ -98,7 +98,7 @@ def test_coin_rolls_on_a_circle(rule: str) -> None:
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
-def test_coin_on_a_slope_matches_an_equal_force() -> None:
+def test_coin_on_a_slope_moves_as_under_an_equal_force() -> None:
     def sloped(x: Array, v: Array) -> Any:
         return coin(x, v) - 3.0 * x[0]
 

@@ -100,7 +100,7 @@ def test_joint_friction_at_rest_and_moving_passes() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit", "midpoint", "variational", "energy-momentum"])
-def test_works_of_different_elements_add_up(method: str) -> None:
+def test_works_of_different_elements_add_up_to_the_work_of_the_run(method: str) -> None:
     """A damped slide with a slipping brake falls on a contact: its work is the sum of the three entries."""
     b = lw.Builder("press").body("block", 2.0)
     b.joint("slide", lw.Prismatic((0, 0, 1)), "world", "block", damping=2.0)

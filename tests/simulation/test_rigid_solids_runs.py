@@ -51,7 +51,7 @@ def test_friction_and_restitution_vary_in_a_batch() -> None:
     assert np.abs(together.q[0, -1] - together.q[1, -1]).max() > 1e-3
 
 
-def test_series_of_contact_points_slip_and_wrenches() -> None:
+def test_series_of_contact_points_slip_and_wrenches_match_the_motion() -> None:
     """A sliding box: its points, their slip, and the wrench on the box about its origin."""
     m = boxes(restitution=0.0)
     record = ("q", "v", "contact.state", "contact.force", "contact.point", "contact.slip", "contact.wrenches")

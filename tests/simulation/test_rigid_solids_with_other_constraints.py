@@ -15,7 +15,7 @@ def add_cube(b: lw.Builder, name: str, mass: float) -> lw.Builder:
     return b.geometry(name, CUBE, role="collision")
 
 
-def test_cubes_on_rams_with_brakes_and_a_ratchet() -> None:
+def test_cubes_on_rams_with_brakes_and_a_ratchet_have_closed_form_forces() -> None:
     """A brake of 20 N lets ram and cube fall with g - c / (M + m); 60 N and a ratchet hold them."""
     b, pairs = lw.Builder(gravity=(0, 0, -G)), []
     for k in range(3):
@@ -43,7 +43,7 @@ def test_cubes_on_rams_with_brakes_and_a_ratchet() -> None:
 
 
 @pytest.mark.slow
-def test_table_on_feet_with_a_sliding_cube_and_a_ball_that_rolls() -> None:
+def test_table_on_feet_with_a_sliding_cube_and_a_rolling_ball_has_closed_form_speeds() -> None:
     """The feet are point contacts; the cube slides on the table, which slides on its feet."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("table", 2.0, inertia=(0.2, 0.2, 0.3)).joint("table", lw.Free(), "world", "table")

@@ -84,7 +84,7 @@ def damped() -> dict[str, Any]:
 
 
 KINDS = {
-    "friction": (damped, ("work.joints",)),
+    "friction": (damped, ("work.joints", "friction")),
     "drives, stops and wrenches": (driven, ("tau", "drive.force", "stops", "wrenches")),
     "memory": (remembering, ("tau", "memory")),
     "effort limits": (clipped, ("tau", "tau.commanded")),

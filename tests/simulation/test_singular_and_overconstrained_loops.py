@@ -75,7 +75,7 @@ def test_overconstrained_linkage_moves_for_ten_seconds(method):
 
 @pytest.mark.parametrize("windows", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", STRUCTURED)
-def test_start_at_and_near_a_singular_position(method, windows):
+def test_run_can_start_at_and_near_a_singular_position(method, windows):
     """Steps begin at, end at and straddle the position; in a batch each member has the same bits as alone."""
     m = four_bars(windows)
     away = np.array([0.0, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 2e-3, 4e-3])
@@ -92,7 +92,7 @@ def test_start_at_and_near_a_singular_position(method, windows):
 
 
 @pytest.mark.parametrize("method", STRUCTURED)
-def test_ball_pin_on_a_free_body_with_large_steps(method):
+def test_ball_pin_on_a_free_body_stays_closed_with_large_steps(method):
     rng = np.random.default_rng(3)
     m = pinned_body(rng.normal(size=3) * [0.1, 1, 1])
     d = lw.compile(m)

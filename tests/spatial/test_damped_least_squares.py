@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwork.spatial.damped_least_squares import least_squares_factors
-from scalars_without_value import from_opaque, to_opaque
+from scalars_of_unknown_value import from_opaque, to_opaque
 
 
 @pytest.mark.parametrize(("size", "rank"), [(1, 1), (2, 2), (5, 4), (5, 5), (6, 2), (12, 9)])

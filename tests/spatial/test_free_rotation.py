@@ -42,7 +42,7 @@ def test_step_back_in_time_inverts_the_step() -> None:
         assert matrix_from_quaternion(turn) @ matrix_from_quaternion(back) == pytest.approx(np.eye(3), abs=1e-13)
 
 
-def test_order_is_two() -> None:
+def test_steps_of_free_rotation_have_order_two() -> None:
     rng = np.random.default_rng(4)
     free, w = FreeRotation.of(random_inertia(rng)), rng.normal(size=3)
 

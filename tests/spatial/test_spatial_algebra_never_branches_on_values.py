@@ -1,4 +1,4 @@
-"""The spatial algebra never needs a scalar's value: opaque scalars match floats on both sides of each choice."""
+"""The spatial algebra gives the same result on floats and on scalars that hide their value, for each choice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwork.spatial import vectors as vectors_module
 from linkwork.spatial.scalar import Array
 from random_mechanisms import relative
 from random_spatial_quantities import force, motion, positive, rigid, rotation, transform, unit
-from scalars_without_value import Opaque, from_opaque, lift, to_opaque
+from scalars_of_unknown_value import Opaque, from_opaque, lift, to_opaque
 
 RNG = np.random.default_rng(1)
 X_AXIS, OBLIQUE = np.array([1.0, 0.0, 0.0]), unit(RNG)
@@ -135,7 +135,7 @@ CASES = [
 
 
 def as_opaque(argument: Any) -> Any:
-    """The same argument with opaque scalars."""
+    """The same argument with scalars of unknown value."""
     if isinstance(argument, VALUE_TYPES):
         return type(argument)(*(as_opaque(x) for x in vars(argument).values()))
     return to_opaque(argument) if np.ndim(argument) else lift(argument)
@@ -150,7 +150,7 @@ def flat(result: Any) -> Array:
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES)
-def test_opaque_scalars_match_floats(function: Function, arguments: tuple[Any, ...]) -> None:
+def test_scalars_of_unknown_value_match_floats(function: Function, arguments: tuple[Any, ...]) -> None:
     found, expected = flat(function(*map(as_opaque, arguments))), flat(function(*arguments))
     assert any(isinstance(x, Opaque) for x in found)  # the numbers did go through
     assert expected.dtype == float
@@ -214,7 +214,7 @@ def test_only_plain_zeros_are_known_to_be_zero() -> None:
     ] * 3
 
 
-def test_opaque_scalars_refuse_conversion_and_branching() -> None:
+def test_scalars_of_unknown_value_refuse_conversion_and_branching() -> None:
     peeks: list[Function] = [float, bool, int, lambda x: x < 2.0 and x, lambda x: np.array([x], dtype=float)]
     for peek in peeks:
         with pytest.raises(AssertionError, match="algorithm"):

@@ -10,7 +10,7 @@ from linkwork.spatial.scalar import Array, hat
 from linkwork.spatial.transform import exp_transform, log_transform
 from random_mechanisms import relative
 from random_spatial_quantities import ANGLES, exponential, force, generators, motion, rate, rigid, transform, unit
-from scalars_without_value import to_opaque
+from scalars_of_unknown_value import to_opaque
 
 EPS = 5e-15
 Movable = Motion | Force | RigidInertia | ArticulatedInertia
@@ -221,6 +221,6 @@ def test_snapping_rounds_near_zeros_and_ones_only() -> None:
     assert (X.snapped().matrix == X.matrix).all()
 
 
-def test_snapping_leaves_opaque_scalars_unchanged() -> None:
+def test_snapping_leaves_scalars_of_unknown_value_unchanged() -> None:
     hidden = to_opaque(np.full((3, 3), 1e-13))
     assert Transform(hidden, hidden[0]).snapped().R is hidden

@@ -2,7 +2,8 @@
 
 All are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
 opposes motion with its full force at speed and decreases to zero at rest, so that the equations of motion are smooth.
-The midpoint rule applies Coulomb's law without regularization instead (simulation/methods/dry_friction.py).
+Runs apply Coulomb's law without regularization instead (simulation/joint_friction_rows.py): they leave out this dry
+friction.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ RAMP = 1e-3  # distance beyond a limit at which half of a stop's damping acts [r
 NOTHING = np.zeros(0)
 
 
-def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
+def passive(mechanism: Mechanism, q: Array, v: Array, dry: bool = True) -> Array:
     """Return the passive joint forces (nv,): of joint springs, dampers and dry friction, and of other force elements.
 
     The forces of the joints are -stiffness (q - rest) - resistance v. The other elements are springs and dampers
-    between points of bodies, and elements with a force function.
+    between points of bodies, and elements with a force function. Without `dry`, dry friction is left out.
     """
-    own = springs(mechanism, q) - resistance(mechanism, v) * v
+    own = springs(mechanism, q) - (resistance(mechanism, v) if dry else dampers(mechanism)) * v
     return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)
 
 
@@ -53,6 +54,17 @@ def resistance(mechanism: Mechanism, v: Array) -> Array:
         rubs = j.friction.dtype == object or j.friction.any()
         each.append(j.damping + j.friction / np.sqrt(v[j.v] * v[j.v] + FADING_SPEED**2) if rubs else j.damping)
     return np.concatenate(each)
+
+
+def dampers(mechanism: Mechanism) -> Array:
+    """Return the coefficients (nv,) [N m s/rad or N s/m] of the joint dampers of a tree."""
+    return np.concatenate([NOTHING, *(j.damping for j in outward(mechanism))])
+
+
+def dry_friction_limits(mechanism: Mechanism) -> Array:
+    """Return the largest dry friction force (nv,) [N m or N] of each velocity, with that of its mimic joints."""
+    own = np.concatenate([NOTHING, *(j.friction for j in outward(mechanism.tree))])
+    return np.abs(mechanism.spread).T @ own
 
 
 class Stops(NamedTuple):

@@ -10,9 +10,9 @@ import numpy as np
 
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_series import DIRECTION
-from linkwork.simulation.coulomb_friction_series import coulomb_friction, regularized_friction
 from linkwork.simulation.energy_balance import Stored, stored_energies
 from linkwork.simulation.events.slip import slip_multipliers
+from linkwork.simulation.joint_friction_series import FRICTION, regularized_friction
 from linkwork.simulation.series_definition import Axis, Family, RunFacts, Series
 from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities
 from linkwork.spatial.scalar import Array
@@ -49,21 +49,10 @@ def _center_of_mass(run: Run) -> Array:
 
 
 def _passive(run: Run) -> Array:
-    smooth = run.once(_smooth_passive)
-    return smooth + run.once(_friction) if run.facts.coulomb else smooth
-
-
-def _smooth_passive(run: Run) -> Array:
-    """Return the passive joint forces (*batch, T, nv) [N m or N] of a run, without Coulomb friction.
-
-    Dry friction is left out if the method applies Coulomb's law; regularized friction is included.
-    """
     passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
-    return passive - regularized_friction(run) if run.facts.coulomb else passive
-
-
-def _friction(run: Run) -> Array:
-    return coulomb_friction(run, run.once(_smooth_forces), _wrenches(run))
+    if not run.mechanism.rubbing:
+        return passive
+    return passive - regularized_friction(run) + run.recorded[FRICTION]
 
 
 def _drive_speed(run: Run) -> Array:
@@ -109,7 +98,11 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
         "contact.wrenches": facts.mechanism.touches,
         "slip": bool(facts.mechanism.bounded),
     }
-    return (*STATE, *(name for name, needed in acted.items() if needed))
+    return (*STATE, *_rubbing(facts), *(name for name, needed in acted.items() if needed))
+
+
+def _rubbing(facts: RunFacts) -> tuple[str, ...]:
+    return (FRICTION,) if facts.mechanism.rubbing else ()
 
 
 def _wrenches(run: Run) -> Array | None:
@@ -120,13 +113,7 @@ def _wrenches(run: Run) -> Array | None:
 
 def _joint_forces(run: Run) -> Array:
     """Return all joint forces (*batch, T, nv) [N m or N] of a run, including those of slipping clutches and brakes."""
-    forces = run.once(_smooth_forces)
-    return forces + run.once(_friction) if run.facts.coulomb else forces
-
-
-def _smooth_forces(run: Run) -> Array:
-    """Return all joint forces (*batch, T, nv) [N m or N] of a run, as `_joint_forces`, but without Coulomb friction."""
-    forces = run.once(_smooth_passive) + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
+    forces = run.once(_passive) + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
     if "slip" not in run.recorded:
         return forces
     given, pushes, m = run.along_time(), run.once(_slip_forces), run.mechanism
@@ -207,7 +194,7 @@ DERIVED_SERIES: tuple[Series | Family, ...] = (
     Series("center_of_mass", "centre of mass", "m", (DIRECTION,), derive=_center_of_mass, needs=STATE),
     Series(
         "passive", "joint forces of springs, dampers and friction", by_velocity("N m", "N"), velocities,
-        derive=_passive, needs=lambda facts: _acting(facts) if facts.coulomb else STATE,
+        derive=_passive, needs=lambda facts: (*STATE, *_rubbing(facts)),
     ),
     Series(
         "drive.speed", "speeds of motors", "rad/s or m/s", drives,

@@ -19,7 +19,7 @@ from linkwork.algorithms.element_forces import element_power
 from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
-from linkwork.algorithms.passive_joint_forces import resistance, spring_energy
+from linkwork.algorithms.passive_joint_forces import dampers, spring_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.series_extremes import largest_magnitude, range_over_time
@@ -71,8 +71,7 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
 class Powers(NamedTuple):
     """Power [W] of all forces that store no energy, and of two groups of these forces.
 
-    `total` is the power of all these forces, `contacts` of compliant contacts, and `joints` of dampers and dry friction
-    of joints.
+    `total` is the power of all these forces, `contacts` of compliant contacts, and `joints` of dampers of joints.
     """
 
     total: Number
@@ -85,13 +84,12 @@ def working_powers(
 ) -> Powers:
     """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-    `forces` (nv,) [N m or N] are the joint forces of controllers and stops. `wrenches` of the user and `touching` of
-    contacts are wrenches (nbodies, 6) [N, N m] on the bodies, or None. The mechanism's dampers, friction and force
-    elements are included.
+    The forces are `forces` (nv,) [N m or N] of controllers, stops and dry friction, `wrenches` of the user and
+    `touching` of contacts on the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers and force elements.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
-    resisted = (resistance(m.tree, speed) * speed) @ speed
+    resisted = (dampers(m.tree) * speed) @ speed
     total = forces @ v - resisted
     total = total - frame_damper_power(m.tree, position, speed) + element_power(m.tree, position, speed)
     given = [None if one is None else external_forces(m, one) for one in (wrenches, touching)]

@@ -5,7 +5,6 @@ motion.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
 from linkwork.simulation.loop_constraint_rows import LoopRows
-from linkwork.simulation.methods.dry_friction import has_friction, without_friction
 from linkwork.simulation.methods.method_registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
@@ -76,16 +74,9 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
     if problem.compliant:
         return _for_contacts(problem, wanted)
-    if method == "auto" and has_friction(problem.mechanism, problem.parameters):
+    if method == "auto" and problem.mechanism.rubbing:
         reach = LONGEST["midpoint"]
-        return Choice(
-            "midpoint",
-            dt or _round_step(reach, problem, duration),
-            "dry friction, which 'midpoint' treats by Coulomb's law",
-        )
-    if method != "rk4" and has_friction(problem.mechanism, problem.parameters):
-        problem = _smooth(problem)  # implicit in friction: its regularization does not limit the step
-        derivative = StateDerivative(problem, derivative.target)
+        return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
     loops, start = LoopRows(problem), problem.member(problem.first)[0]
     rate = fastest_rate(problem, derivative, start, loops)
     first = _for_rate(problem, wanted, rate, "at the start")
@@ -97,13 +88,6 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
         return first
     rate = max(fastest_rate(problem, derivative, state, loops) for state in loops.regular([start, *states]))
     return _for_rate(problem, wanted, rate, "in a trial run")
-
-
-def _smooth(problem: Problem) -> Problem:
-    """Return the problem with the dry friction of all joints removed."""
-    names = {f"{joint.name}.friction" for joint in problem.mechanism.joints}
-    others = {name: values for name, values in problem.parameters.items() if name not in names}
-    return replace(problem, mechanism=without_friction(problem.mechanism), parameters=others)
 
 
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
@@ -175,11 +159,12 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     _, values = problem.member(problem.first)
     held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
+    rubs = np.ones(len(m.rubbing))  # constant friction does not change the rates of a motion that it does not stop
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         q = m.integrate(now.q, N @ x[:k])
         v = loops.consistent(q, now.v + N @ x[k:], tangent)
-        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values)[m.nq : -1]
+        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values, rubs)[m.nq : -1]
 
     turns = np.concatenate([joint.kind.turns for joint in m.leaders]).astype(bool)
     spin = float(np.abs(now.v[turns]).max(initial=0.0))

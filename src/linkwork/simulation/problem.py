@@ -50,7 +50,8 @@ class Problem:
     @property
     def has_events(self) -> bool:
         """True if an event, such as a guard or a slipping clutch, can occur within a step."""
-        return bool(self.mechanism.bounded or self.mechanism.self_switching or self.guards or self.commands)
+        m = self.mechanism
+        return bool(m.bounded or m.rubbing or m.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
         """Return all parameters, each (*batch, shape); the switchable parameters have the values `modes` (*batch,

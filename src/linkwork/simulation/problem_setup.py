@@ -19,7 +19,7 @@ from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.simulation.effort_limits import limits_that_act
-from linkwork.simulation.events.event_log import LINES
+from linkwork.simulation.events.event_log import LINES, LINES_PER_JOINT
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.schedule import (
     Switch,
@@ -32,6 +32,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -117,6 +118,9 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
+    for one in m.frictions:
+        raise LinkworkError(f"{one.label}: `simulate` does not support friction laws yet; use a number, friction=f")
+    m = with_rubbing(m, given)
     _refuse_many_members(m, setup, given)
     require_inertia(m, given)
     gains, wrenches = _gains(setup, given)
@@ -415,7 +419,8 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
         slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
-        begin = begin.moved(slip=_stacked(slip, batch))
+        rubs = directions_after(m, np.moveaxis(begin.v, -1, 0), np.zeros((len(m.rubbing), *batch)))
+        begin = begin.moved(slip=_stacked([*slip, *rubs], batch))
     return begin.moved(modes=_stacked([parameters[name] for name in switched], batch))
 
 
@@ -446,8 +451,9 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
     """Return the start state with an event log; in a `resumed` run, guards stay armed or not as they were."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
-    count = 2 * len(m.bounded) + own + guards + len(problem.commands)
-    lines = np.zeros((*batch, max(LINES, count) if count else 0, LOG_COLUMNS))
+    count = 2 * len(m.bounded) + len(m.rubbing) + own + guards + len(problem.commands)
+    length = max(LINES, count, LINES_PER_JOINT * len(m.rubbing)) if count else 0
+    lines = np.zeros((*batch, length, LOG_COLUMNS))
     armed = np.zeros((*batch, own + guards))
     if resumed and start.motion.armed.shape == armed.shape:
         armed = start.motion.armed

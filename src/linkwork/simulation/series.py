@@ -21,6 +21,7 @@ from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
+from linkwork.simulation.joint_friction_series import FRICTION_SERIES
 from linkwork.simulation.series_definition import Axis, Family, Label, RunFacts, Sample, Series
 from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
 from linkwork.simulation.work_ledger_series import LEDGER_SERIES
@@ -28,7 +29,8 @@ from linkwork.spatial.scalar import Array, own_copy
 
 __all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "label_of", "recordable", "register"]
 
-OWN = {one.name: one for one in (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *LEDGER_SERIES, *DERIVED_SERIES)}
+RECORDED = (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *LEDGER_SERIES, *FRICTION_SERIES)
+OWN = {one.name: one for one in (*RECORDED, *DERIVED_SERIES)}
 SERIES: dict[str, Series | Family] = dict(OWN)  # in the order of runs; user-defined series follow linkwork's own
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_. ]*")
 IN_FILES = re.compile(r"time|member|about|mechanism|outcome.*|(final|parameter|event|batch)[_.].*")

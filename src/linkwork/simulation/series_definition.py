@@ -66,7 +66,6 @@ class RunFacts(NamedTuple):
     stops: bool = False  # whether springs act at joint limits
     wrenches: bool = False  # whether wrenches act on bodies
     rigid: bool = False  # whether contacts are rigid
-    coulomb: bool = False  # whether dry friction of joints obeys Coulomb's law, without regularization
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
     ledger_entries: tuple[str, ...] = ()  # passive elements whose work is summed, see `work_ledger`
     clipped: bool = False  # whether forces of controllers are clipped to the effort limits of joints

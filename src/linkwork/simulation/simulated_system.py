@@ -31,7 +31,7 @@ from linkwork.algorithms.mimic_reduction import (
     for_mimic_joints,
     to_tree,
 )
-from linkwork.algorithms.passive_joint_forces import Stops, passive, resistance, stop_forces
+from linkwork.algorithms.passive_joint_forces import Stops, dampers, passive, stop_forces
 from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
 from linkwork.algorithms.tree_traversal import to_common_ancestor
@@ -39,6 +39,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
+from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, locked, still
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import ground_force
 from linkwork.spatial import Transform
@@ -110,6 +111,7 @@ class System:
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
+    rubs: Array | None = None  # slip directions of the joint friction that acts (`Mechanism.rubbing`); None: none acts
 
     def in_modes(self, modes: Array) -> System:
         """Return the system with its mode parameters (see `System.modes`) set to the values `modes` (m,)."""
@@ -127,16 +129,29 @@ class System:
         constraints.
         """
         control = held if self.control is None else held + self._clipped_control(t, q, v)
+        control = control if self.rubs is None else control + self.friction()
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), self._solid_loads(t, q, v))
 
+    def rubbing(self, slip: Array) -> System:
+        """Return the system while its joints slip as `slip` says: slip directions of clutches, then of joint friction.
+
+        Joints that hold by friction are locked, and the friction of slipping joints acts.
+        """
+        m = self.mechanism
+        return replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip)) if m.rubbing else self
+
+    def friction(self) -> Array:
+        """Return the joint forces (nv,) [N m or N] of the dry friction of all slipping joints; see `rubbing`."""
+        return friction_forces(self.mechanism, np.zeros(0) if self.rubs is None else self.rubs)
+
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
-        """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction.
+        """Return all joint forces (nv,) [N m or N]: controllers, dry friction, stops, and passive springs and dampers.
 
         `loads` are the external loads in this state.
         """
-        return loads.control + loads.stops + for_mimic_joints(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
+        return loads.control + loads.stops + for_mimic_joints(PASSIVE, _smooth, ("q", "v"))(self.mechanism, q, v)
 
     def clipped(self, forces: Array) -> Array:
         """Return a controller's joint forces (nv,) [N m or N], clipped to the effort limits if the run clips them.
@@ -257,15 +272,20 @@ class System:
     ) -> Array:
         """Return the accelerations (nv,) under the loads and the joints' springs, dampers and friction.
 
-        If `implicit` is a step h [s], dampers and friction act with the velocity v + h a at its end: the matrix of the
+        If `implicit` is a step h [s], dampers act with the velocity v + h a at its end: the matrix of the
         equations is M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix
         of contacts.
         """
+        a = self._acceleration(q, v, loads, implicit, viscous)
+        return a if self.rubs is None else still(self.mechanism, self.rubs, a)
+
+    def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
+        """Return the accelerations (nv,) as `acceleration`, with round-off in place of zero for locked joints."""
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
             stiffer = m
         else:
-            extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
+            extra = dampers(m.tree) * implicit
             damped = not m.constrained and any(may_be_nonzero(spring.damping) for spring in m.line_forces)
             if damped or loads.touching is not None:  # these couple joints, which armature cannot represent
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.line_forces])
@@ -276,8 +296,7 @@ class System:
             stiffer = with_armature(m, extra)
         if self.baumgarte is not None:
             return constrained_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
-        names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
-        return for_mimic_joints("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
+        return free_acceleration(stiffer, q, v, tau, loads.outside)
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,).
@@ -291,9 +310,7 @@ class System:
 
         The external wrenches of `loads` are included; the joint forces of `loads` are not.
         """
-        names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
-        needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
-        return needed(self.mechanism, q, v, a, *_given(loads.outside))
+        return needed_forces(self.mechanism, q, v, a, loads.outside)
 
     # --- energy ---
 
@@ -315,10 +332,14 @@ class System:
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 
-    def joint_power(self, v: Array) -> Number:
-        """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,)."""
+    def joint_powers(self, v: Array) -> tuple[Number, Array]:
+        """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
+
+        The second result (nf,) is the power of the dry friction of each velocity in `Mechanism.rubbing`.
+        """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
-        return -((resistance(self.mechanism.tree, speed) * speed) @ speed)
+        friction = self.friction_powers(v)
+        return sum(friction, -((dampers(self.mechanism.tree) * speed) @ speed)), friction
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
@@ -331,7 +352,36 @@ class System:
             return np.array([powers.total])
         contacts = loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
-        return np.array([powers.total, powers.contacts, 0.0, powers.joints, *ground])
+        friction = self.friction_powers(v)
+        joints = sum(friction, powers.joints)
+        return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
+
+    def friction_powers(self, v: Array) -> Array:
+        """Return the power [W] of the dry friction of each velocity in `Mechanism.rubbing`, at velocities v (nv,)."""
+        rubbing = self.mechanism.rubbing
+        forces = np.zeros(len(v)) if self.rubs is None else self.friction()
+        return np.array([forces[k] * v[k] for k in rubbing])
+
+
+def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
+    """Return the accelerations (nv,) under the joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) [N, N m]."""
+    names = ("q", "v", "tau", "wrenches")[: 3 if wrenches is None else 4]
+    return for_mimic_joints("forward_dynamics", forward_dynamics, names)(mechanism, q, v, tau, *_given(wrenches))
+
+
+def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None) -> Array:
+    """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
+
+    The external `wrenches` (nbodies, 6) [N, N m] act too.
+    """
+    names = ("q", "v", "a", "wrenches")[: 3 if wrenches is None else 4]
+    needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
+    return needed(mechanism, q, v, a, *_given(wrenches))
+
+
+def _smooth(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Return the passive joint forces (nv,) [N m or N] of a tree without dry friction."""
+    return passive(mechanism, q, v, dry=False)
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:

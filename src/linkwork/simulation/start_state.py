@@ -42,13 +42,13 @@ def state_at_start(
         all_of("v0"),
         zeros,
         contact_memory=_apart(m, batch, rigid),
-        slip=np.zeros((*batch, len(m.bounded))),
+        slip=np.zeros((*batch, len(m.bounded) + len(m.rubbing))),
         modes=none,
         armed=none,
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
-        ledger=np.zeros((*batch, SIZE if ledger_entries(m, parameters) else 0)),
+        ledger=np.zeros((*batch, SIZE + len(m.rubbing) if ledger_entries(m, parameters) else 0)),
         solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)

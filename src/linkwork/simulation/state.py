@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from linkwork.simulation.work_ledger import IMPULSE
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 # Status of a batch member: running, or the reason for its end
@@ -81,8 +82,9 @@ class StepState(NamedTuple):
 
     def pushed_by_ground(self, impulse: Array) -> StepState:
         """Return the state with the impulse of the ground and its moment (6,) added to the work ledger."""
-        begin = len(self.ledger) - len(impulse)
-        return self._replace(ledger=np.concatenate([self.ledger[:begin], self.ledger[begin:] + impulse]))
+        begin, end = IMPULSE.start, IMPULSE.stop
+        pushed = self.ledger[begin:end] + impulse
+        return self._replace(ledger=np.concatenate([self.ledger[:begin], pushed, self.ledger[end:]]))
 
     def with_work_of(self, number: int, work: Number) -> StepState:
         """Return the state with `work` [J] added to entry `number` of the work ledger, if the state has a ledger."""

@@ -28,6 +28,12 @@ def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
     return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
 
 
+def friction_names(mechanism: Mechanism) -> list[str]:
+    """Return the name of each velocity with friction: its joint's name, or "joint.wx" if the joint has several."""
+    names = velocity_names(mechanism)
+    return [names[k] for k in mechanism.rubbing]
+
+
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:
     return tuple(text for joint in mechanism.leaders for text in entries(joint))
 
@@ -76,6 +82,10 @@ def _slipping(facts: RunFacts) -> tuple[Axis, ...]:
     return (Axis("slipping", tuple(item.name for item in facts.mechanism.bounded)),)
 
 
+def _slip(now: Sample) -> Array:
+    return now.state.motion.slip[: len(now.mechanism.bounded)]
+
+
 def _can_slip(facts: RunFacts) -> bool:
     return bool(facts.mechanism.bounded)
 
@@ -120,7 +130,7 @@ STATE_SERIES: tuple[Series | Family, ...] = (
     Family("MODE", lambda facts: facts.modes, _mode, recorded=True),
     Series(
         "slip", "slip directions of clutches and brakes", "1", _slipping,
-        lambda now: now.state.motion.slip, exists=_can_slip, by_default=True, with_state=True,
+        _slip, exists=_can_slip, by_default=True, with_state=True,
     ),
 )  # fmt: skip
 

@@ -34,13 +34,15 @@ class Switching(NamedTuple):
     functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
     the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
     an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if
-    no function can be negative within a substep only.
+    this cannot happen. `begins(now)` returns the state at the start of the step with its event functions evaluated, if
+    that is only done for steps with events; else None.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
     functions: Callable[[StepState, StepState], Array]
     switched: Callable[[StepState, Number, list[Condition]], StepState]
     hidden: Callable[[StepState, StepState, Number], Number] | None = None
+    begins: Callable[[StepState], StepState] | None = None
 
 
 class Bracket(NamedTuple):
@@ -146,7 +148,10 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     functions = switching.functions(now.begin, moved)
     fine, least = where(solved, 1.0, 0.0), _least(functions)
     late = (fine == 0.0) | (least < 0.0)
-    bracket = now.bracket.after(to, functions, fine)
+    bracket = now.bracket
+    if switching.begins is not None:
+        bracket = _with_begin(switching, now, late & (now.tried == 0.0))
+    bracket = bracket.after(to, functions, fine)
     root = bracket.root()
 
     behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
@@ -161,7 +166,7 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
         late = late | (probe < 1.0)
     ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)
     moved = moved.solved_in(maximum(now.begin.solver.iterations, moved.solver.iterations))
-    after = switching.switched(moved, to * h, [value < 0.0 for value in functions])
+    after = _switched(switching, moved, to * h, functions, there)
     fresh = switching.functions(after, after)
     following = bracket.following(root, BEHIND)
     following = where(following > 1.0 - BEHIND, bracket.high, following)  # no substep is shorter
@@ -177,6 +182,32 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
         select(there, Bracket(to, fresh, 1.0, np.zeros(len(fresh)), 0.0), bracket),
         select(there, after, select(ended, moved, now.begin)),
     ), ended
+
+
+def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
+    """Return the bracket of `now` with the event functions at the start of the step, if they are `wanted`."""
+
+    def begin(over: Array) -> tuple[Leaves, Condition]:
+        assert switching.begins
+        here = switching.begins(now.begin)
+        return (switching.functions(here, here),), True
+
+    (over,), _, _ = iterate(1, begin, now.bracket.over, start=wanted)
+    return now.bracket._replace(over=over)
+
+
+def _switched(switching: Switching, end: StepState, elapsed: Number, functions: Array, there: Condition) -> StepState:
+    """Return the state `end` after its events if the condition `there` is true; without them, nothing is computed.
+
+    `functions` (k,) are the event functions at `end`, `elapsed` [s] after the start of the step.
+    """
+
+    def switch(*state: Value) -> tuple[Leaves, Condition]:
+        which = [value < 0.0 for value in functions]
+        return tuple(flatten(switching.switched(unflatten(end, state), elapsed, which))), True
+
+    leaves, _, _ = iterate(1, switch, *flatten(end), start=there)
+    return unflatten(end, leaves)
 
 
 def first_event(

@@ -11,6 +11,7 @@ from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
+LINES_PER_JOINT = 3  # lines per joint with friction: a piece of a run whose events do not fit is run twice
 LINES = 4  # smallest length of a log; a log holds all events of one instant
 SMALLEST_ENERGY = 1e-12  # [J] smaller energies are left out of an event's text
 SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an event's text

@@ -18,9 +18,12 @@ from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_log import SMALLEST_ENERGY, Line, write
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
+from linkwork.simulation.events.resting_joints import with_resting_joints
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
+from linkwork.simulation.joint_friction_rows import friction_functions, friction_part
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
+from linkwork.simulation.state_series import friction_names
 from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
@@ -33,10 +36,10 @@ class Source(NamedTuple):
 
 
 def sources(system: System) -> list[Source]:
-    """Return all event sources in the order of their event functions: two for each bounded constraint, then one for
-    each latch and guard.
+    """Return all event sources in the order of their event functions: slip, friction of joints, latches, guards.
 
-    If contacts are rigid, slip is not an event source, because the integration step determines and logs slip.
+    There are two per bounded constraint, and one per velocity with joint friction. With rigid contacts the integration
+    step determines and logs slip itself.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -45,6 +48,7 @@ def sources(system: System) -> list[Source]:
         forward = "overruns" if item.pushes_only else "slips"
         words = tuple(f"{item.name} {what}" for what in ("slips", "holds", forward))
         found += [Source(words, names.index(item.name, count))] * 2
+    found += [Source((f"{name} slips", f"{name} holds", f"{name} slips"), -1) for name in friction_names(m)]
     for one in m.self_switching:
         found.append(Source((f"{one.name} engages",) * 3, names.index(one.name, count)))
     for guard in system.guards:
@@ -55,7 +59,7 @@ def sources(system: System) -> list[Source]:
 def has_events(system: System) -> bool:
     """Return whether events can occur within a step (slip, latches or guards), so that they must be located."""
     m = system.mechanism
-    return bool(m.self_switching or system.guards or (m.bounded and not system.rigid))
+    return bool(m.self_switching or system.guards or ((m.bounded or m.rubbing) and not system.rigid))
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
@@ -88,13 +92,14 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
-    `watched` continues with the values and slopes of latches and guards, see `double_zero_crossings.Dips`. Its last
-    entry is 1 if the run can continue, and 0 if the last event was not `possible` or a guard is nan. The state is that
-    at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
+    The forces (nf,) of holding joints follow, and then the values and slopes of latches and guards; see
+    `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was
+    not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
+    controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    a, forces = constrained_motion(here, t, now, held)
+    a, forces, friction = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)
@@ -104,9 +109,13 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     carried = [forces[len(m.frame_constraints) + k] for k in numbers]
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
+    rubs = friction_part(m, now.slip)
+    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction)
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
-    return after._replace(watched=np.array([*functions, *forces, *dips_of(here, t, after, a, values), possible]))
+    return after._replace(
+        watched=np.array([*functions, *forces, *friction, *dips_of(here, t, after, a, values), possible])
+    )
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
@@ -115,9 +124,9 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
     """
     m = system.mechanism
-    bounded = len(m.bounded)
-    slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
-    slip = np.array(slip_after(end.slip, slips)) if bounded else end.slip
+    bounded, rubbing = len(m.bounded), len(m.rubbing)
+    slips, others = one_releases(end.slip[:bounded], which[: 2 * bounded]), which[2 * bounded + rubbing :]
+    slip = np.concatenate([np.array(slip_after(end.slip[:bounded], slips)), end.slip[bounded:]])
     modes = list(end.modes)
     for name, one, fires in zip(own_modes(m), m.self_switching, others, strict=False):
         k = system.modes.index(name)
@@ -133,8 +142,12 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
         q=found.q, v=found.v, work=end.work + found.energy, slip=found.slip, modes=np.array(modes), armed=armed
     )
     after = after.with_work_of(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
+    rubs = list(which[2 * bounded : 2 * bounded + rubbing])
+    if rubbing and not system.rigid:
+        after = with_resting_joints(here, t, after, held, rubs)
+        rubs = [new != old for new, old in zip(after.slip[bounded:], end.slip[bounded:], strict=True)]
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
-    return _logged(system, t, end, after, found, [*slips, *others]) if len(end.log.lines) else after
+    return _logged(system, t, end, after, found, [*slips, *rubs, *others]) if len(end.log.lines) else after
 
 
 def _logged(
@@ -145,13 +158,26 @@ def _logged(
     `end` is the state before the events. Round-off impulses of elements with a capacity are logged as 0. `found` is the
     impact that the events cause.
     """
-    known = sources(system)
-    count, bounded = len(known), len(end.slip)
-    pairs = enumerate(system.mechanism.velocity_constraints, len(system.mechanism.frame_constraints))
+    known, m = sources(system), system.mechanism
+    count, bounded, rubbing = len(known), len(m.bounded), len(m.rubbing)
+    loops = len(m.frame_constraints)
+    pairs = enumerate(m.velocity_constraints, loops)
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
-    lines, constraints = [], [source.constraint for source in known]
-    each = shares(constraints, which, found.energies, found.impulses, found.gaps)
-    for number, (source, share) in enumerate(zip(known, each, strict=True)):
+    rows = slice(2 * bounded, 2 * bounded + rubbing)  # joint friction, which belongs to no constraint
+    lines, of_joints = [], range(len(known))[rows]
+    left = [k for k in range(len(known)) if k not in of_joints]
+    each = iter(
+        shares(
+            [known[k].constraint for k in left], [which[k] for k in left], found.energies, found.impulses, found.gaps
+        )
+    )
+    for number, source in enumerate(known):
+        if number in of_joints:
+            k = number - rows.start
+            force = end.watched[count + len(m.constraints) + k]
+            lines.append(Line(float(number), after.slip[bounded + k], t, 0.0, 0.0, force, 0.0))
+            continue
+        share = next(each)
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
         k = source.constraint
         before, now = end.watched[count + k], after.watched[count + k]

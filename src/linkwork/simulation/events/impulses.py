@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import wrenches_from_forces
+from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import (
     active_constraints,
@@ -26,7 +27,8 @@ from linkwork.simulation.events.slip import (
     slip_of_speeds,
     slip_speeds,
 )
-from linkwork.simulation.simulated_system import System
+from linkwork.simulation.joint_friction_rows import directions_after, holding_forces, still
+from linkwork.simulation.simulated_system import System, free_acceleration
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 from linkwork.spatial.traceable_loops import iterate
@@ -85,6 +87,7 @@ def impact(
     the direction in `slip` (k,) remains.
     """
     m = system.mechanism
+    slip, rubs = slip[: len(m.bounded)], slip[len(m.bounded) :]
     gap, error, before = 0.0, 0.0, q
     if iterations:
         gap = largest(active_constraints(m, q).errors)
@@ -128,6 +131,7 @@ def impact(
         energies[k] = energies[k] + bridged * one.engaged * first
         first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
+    slip = np.concatenate([slip, directions_after(m, push.v, rubs)])
     return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 
@@ -167,10 +171,14 @@ def size_of(rows: Sequence[Number]) -> Number:
 
 
 class ConstrainedMotion(NamedTuple):
-    """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint."""
+    """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
+
+    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for those that slip.
+    """
 
     a: Array
     forces: Array
+    friction: Array
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
@@ -185,12 +193,12 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     `system` has the present modes. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
     controller.
     """
-    m = system.mechanism
-    loads = system.begun(t, now.contact_memory, now.solid_memory).loads(
+    acting = system.rubbing(now.slip)
+    m, stuck = system.mechanism, holding(acting.mechanism, now.slip)
+    loads = acting.begun(t, now.contact_memory, now.solid_memory).loads(
         t, now.q, now.v, held + slip_forces(m, now.slip)
     )
-    tau = system.joint_forces(now.q, now.v, loads)
-    stuck = holding(m, now.slip)
+    tau = acting.joint_forces(now.q, now.v, loads)
     outside = loads.outside
     if system.rigid:
         met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
@@ -198,8 +206,14 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         if m.solid_pairs:
             pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
         outside = pushed if outside is None else outside + pushed
-    found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
-    return ConstrainedMotion(found.a, by_constraint(stuck, found.multipliers, size_of))
+    if stuck.constrained:
+        found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
+    else:
+        found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
+    forces = by_constraint(stuck, found.multipliers, size_of)
+    if acting.rubs is None:
+        return ConstrainedMotion(found.a, forces, np.zeros(0))
+    return ConstrainedMotion(still(m, acting.rubs, found.a), forces, holding_forces(m, acting.rubs, found.a))
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:

@@ -27,8 +27,11 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions."""
-    pairs = zip(mechanism.bounded, slip, strict=True)
+    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions.
+
+    Joint friction is left out: see `joint_friction_rows.locked`.
+    """
+    pairs = zip(mechanism.bounded, slip, strict=False)  # slip directions of joint friction may follow
     engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
     return mechanism.varied(engaged) if engaged else mechanism
 
@@ -62,7 +65,7 @@ def slip_multipliers(
     name.
     """
     found = []
-    for item, s in zip(mechanism.bounded, slip, strict=True):
+    for item, s in zip(mechanism.bounded, slip, strict=False):
         own = {key: given[f"{item.name}.{key}"] for key in item.parameters if f"{item.name}.{key}" in given}
         item = item.varied(own)
         backward, forward = (most if is_finite(most) else 0.0 for most in item.capacities)
@@ -110,7 +113,8 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     forces [N m or N].
     """
     found: list[Number] = []
-    for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
+    rows = zip(mechanism.bounded, slip[: len(mechanism.bounded)], slip_speeds(mechanism, v), carried, strict=True)
+    for item, s, w, force in rows:
         backward, forward = (most + BOUND_SLACK if is_finite(most) else np.inf for most in item.capacities)
         less = forward - force if is_finite(forward) else 1.0
         more = force + backward if is_finite(backward) else 1.0

@@ -11,6 +11,7 @@ from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, 
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
+from linkwork.simulation.joint_friction_rows import at_rest, still
 from linkwork.simulation.methods.compliant_contact_steps import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
@@ -52,6 +53,7 @@ class _Events:
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
         self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
+        self.late = bool(self.count) and not count_of(system)  # evaluate event functions at the start only if needed
 
     def switching(self, t: Number) -> Switching:
         """Return the functions of the event search in a step from time t [s]: substep, event functions, effects."""
@@ -60,11 +62,18 @@ class _Events:
             self._functions,
             lambda end, elapsed, which: self._switched(t + elapsed, end, which),
             self._hidden if count_of(self.system) else None,
+            (lambda begin: watch(self.system, t, begin, self.held)) if self.late else None,
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """Return the state `now` at the start t [s] of the step, with the values of its event functions."""
+        """Return the state `now` at the start t [s] of the step, with the values of its event functions.
+
+        The values are ones if they are only needed in a step with events.
+        """
         now = self.touching.begin(now)
+        if self.late:
+            m = self.system.mechanism
+            return now._replace(watched=np.ones(self.count + len(m.constraints) + len(m.rubbing) + 1))
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
@@ -85,9 +94,14 @@ class _Events:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
+            here = here.rubbing(begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
-        if not here.rigid and len(begin.slip):
+        if here.rubs is not None:
+            m = self.system.mechanism
+            q, v = at_rest(m, here.rubs, begin.q, moved.q), still(m, here.rubs, moved.v)
+            moved = moved._replace(q=q, v=v)
+        if not here.rigid and here.mechanism.bounded:
             moved = moved.with_work_of(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved

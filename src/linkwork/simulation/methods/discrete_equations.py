@@ -24,7 +24,7 @@ from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
-from linkwork.algorithms.passive_joint_forces import resistance
+from linkwork.algorithms.passive_joint_forces import dampers
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.pose_increments import (
     EXPONENTIAL,
@@ -214,13 +214,13 @@ class Interval:
         return change
 
     def _joint_impulses(self, dv: Array) -> tuple[Array, Array]:
-        """Return the impulses (tree.nv,) of rotors, joint springs, dampers and friction for a motion dv (tree.nv,).
+        """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a motion dv (tree.nv,).
 
         The first result enters the momentum equation at the start of the step, the second result the equation at its
         end.
         """
         half, rate = 0.5 * self.h, dv / self.h
-        rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
+        rubbing, turning = dampers(self.tree) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
         for j in outward(self.tree):
             q, turn = self.q[j.q], dv[j.v]
@@ -322,7 +322,7 @@ class Interval:
     def joint_stiffness(self, dv: Array) -> Array:
         """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix at a joint motion dv."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
-        return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
+        return dampers(self.tree) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
         """Return the dense solver of Newton's equations, for mimic joints or for contacts that couple bodies.
@@ -333,7 +333,7 @@ class Interval:
         """
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
-        extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
+        extra = dampers(tree) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
         M = stiffened_matrix(m, self.now.q, extra, weights) + by_motion * h
         if touching is not None:

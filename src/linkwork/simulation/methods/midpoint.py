@@ -10,14 +10,11 @@ clutches and brakes zero. The derivatives of the closure errors are the rows at 
 contains both sets of rows: near a singular position of a loop they differ in direction and sign. J times the mean
 velocity cannot replace the closure errors: an overconstrained loop is not closed at mid-step, where its rows have a
 higher rank.
-
-Dry friction of joints obeys Coulomb's law with the velocity at the end (see `dry_friction`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,27 +23,17 @@ from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.mass_matrix import matrix_factors
-from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
-from linkwork.algorithms.passive_joint_forces import resistance
+from linkwork.algorithms.mimic_reduction import errors_and_rows
+from linkwork.algorithms.passive_joint_forces import dampers
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import force_rows
-from linkwork.simulation.methods.dry_friction import (
-    LOCKED,
-    TOGETHER,
-    Friction,
-    coulomb,
-    friction_limits,
-    has_friction,
-    without_friction,
-)
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.integration_step import IterationHistory, Solution
 from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.simulation.work_ledger import JOINTS
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
@@ -115,10 +102,6 @@ class Midpoint:
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
-        self.limits = None  # of friction impulses (nv,) [N m s or N s] that obey Coulomb's law
-        if has_friction(system.mechanism) and system.memory is None:
-            self.limits = friction_limits(system.mechanism) * h
-            system = replace(system, mechanism=without_friction(system.mechanism))
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
         self.errors, _ = errors_and_rows(self.mechanism, now.q)
@@ -179,7 +162,6 @@ class Midpoint:
         q, mean = self._middle(v)
         constraints = self._constraints(q, mean)
         left = self._imbalance(q, mean, v) - constraints.along.T @ impulses
-        left = left if self.limits is None else left + coulomb(v, -left, self.limits)
         return np.concatenate([left, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
@@ -189,13 +171,7 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         rates = self.system.rates(q, mean, loads, self.now)
         after = integrate(self.mechanism, self.now.q, mean * self.h)
-        moved = self.now._replace(q=after, v=v).with_work(rates * self.h)
-        if self.limits is None:
-            return moved
-        impulses = self._constraints(q, mean).along.T @ unknown[self.mechanism.nv :]
-        p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
-        rubbed = -(p @ mean)
-        return moved._replace(work=moved.work + rubbed).with_work_of(JOINTS, rubbed)
+        return self.now._replace(q=after, v=v).with_work(rates * self.h)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of a step for velocities and constraint impulses; return them with the state at its end.
@@ -205,7 +181,7 @@ class Midpoint:
         if self.system.memory is not None:
             unknown, iterations, solved = self._with_contacts()
         else:
-            unknown, iterations, solved = (self._smooth if self.limits is None else self._with_friction)(history)
+            unknown, iterations, solved = self._smooth(history)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _stiffness(self) -> tuple[Array, list[Number]]:
@@ -216,8 +192,7 @@ class Midpoint:
         """
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
-        (speed,) = to_tree(m, ("v",), (self.now.v,))
-        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
+        extra = dampers(m.tree) * (0.5 * h) + stiffness * (0.25 * h * h)
         return extra, [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
 
     def _matrix(self) -> Array:
@@ -241,8 +216,7 @@ class Midpoint:
         return solver
 
     def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve a step without contacts and dry friction; return unknowns, number of iterations, and whether it was
-        solved.
+        """Return unknowns, number of iterations, and whether a step without contacts was solved.
 
         Newton's method uses one matrix for the whole step. `history` receives the residual of each iteration.
         """
@@ -269,37 +243,6 @@ class Midpoint:
         more = (0.0, np.zeros(m.nh), 0.0) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:2]]), iterations, solved
-
-    def _with_friction(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve a step with dry friction; return unknowns, number of iterations, and whether it was solved.
-
-        See `dry_friction` for the method. Sticking joints get a large inertia. `history` receives the residual of each
-        iteration.
-        """
-        m, now, limits = self.mechanism, self.now, self.limits
-        assert limits is not None
-        solvers, by_velocity = self._solvers(), self._force_jacobian(now.v)
-        inertia = np.array([x * LOCKED for x in np.diag(self._matrix())])
-
-        def improve(
-            v: Array, p: Array, sticks: Array, count: Number, last: Number, impulses: Array
-        ) -> tuple[Leaves, Condition]:
-            v, slips = v * (1.0 - sticks), 1.0 - sticks
-            q, mean = self._middle(v)
-            solve = solvers(by_velocity + np.diag(inertia * sticks))
-            residual = self._imbalance(q, mean, v) + p * slips
-            change, less = self._constraints(q, mean).correction(solve, residual, impulses)
-            friction = Friction(p * slips - inertia * change * sticks, sticks)
-            v, size, scale = (v - change) * slips, largest(change * slips), largest(v) + 1.0
-            after, changes = friction.after(v, limits, CONVERGED * scale, count >= TOGETHER)
-            if history is not None:
-                history.record(size / scale, change, np.zeros(m.nh), True)
-            done = (changes == 0.0) & _converged(size, last, scale)
-            return (v, *after, count + 1.0, where(changes == 0.0, size, 0.0), impulses - less), done
-
-        begin = (now.v, *Friction.at(now.v, limits), 0.0, 0.0, np.zeros(m.nh))
-        (v, *_, impulses), iterations, solved = iterate(ITERATIONS, improve, *begin)
-        return np.concatenate([v, impulses]), iterations, solved
 
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
         """Return a function that makes a linear-time solver of Newton's equations, by recursion over the tree.

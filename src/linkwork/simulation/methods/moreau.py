@@ -28,6 +28,7 @@ from linkwork.algorithms.constraints.bounded_impulse_solver import SETTLED, Bloc
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rates, contact_rows
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mimic_reduction import reduced, to_tree
+from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.algorithms.rigid_contact import (
     ImpulseSolution,
     RigidContact,
@@ -45,6 +46,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.slip import slip_rows, unbounded
+from linkwork.simulation.joint_friction_rows import friction_part, friction_rows, holds
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
 from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground
 from linkwork.simulation.simulated_system import System
@@ -65,7 +67,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
-    bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
+    bounded, free = can_slip(system.mechanism), replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
     boxes = [bounded_rows(system.mechanism, middle)] if bounded else []
     there = mid_step_contacts(m, middle, now.contact_memory[:, 0], len(boxes))
@@ -93,7 +95,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     pushes = list(zip([one.facing for one in there], push_out_distances(m, there, p, found.v, h), strict=True))
     push_out = _push_out(
-        free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(bounded, box, found.v, h))]
+        free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(m.bounded, box, found.v, h))]
     )
     q, v = free_flight(m, push_out.q, found.v, 0.5 * h)
     done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
@@ -244,18 +246,20 @@ def remembered_point_impulses(there: list[MidStepContact], stored: Array, h: Num
 
 
 def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
-    """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step.
+    """Return the rows of clutches, brakes, ratchets and joint friction, with impulse bounds for one step.
 
     `middle` is the state at mid-step.
     """
-    K, bounds = slip_rows(mechanism), [item.capacities for item in mechanism.bounded]
+    limits = dry_friction_limits(mechanism)
+    K = np.concatenate([slip_rows(mechanism), friction_rows(mechanism)])
+    bounds = [item.capacities for item in mechanism.bounded] + [(limits[k], limits[k]) for k in mechanism.rubbing]
     free = [middle.solve(row) for row in K]
     return Box(
         K,
         np.column_stack([middle.project(response) for response in free]),
         [-most * middle.h for most, _ in bounds],
         [most * middle.h for _, most in bounds],
-        [item.engaged > 0.0 for item in mechanism.bounded],
+        [item.engaged > 0.0 for item in mechanism.bounded] + [limits[k] > 0.0 for k in mechanism.rubbing],
         [row @ response for row, response in zip(K, free, strict=True)],
     )
 
@@ -286,16 +290,35 @@ def with_slip(
         ahead = (impulse <= low * HELD) & (w > STICKING_SPEED)
         behind = (impulse >= high * HELD) & (w < -STICKING_SPEED)
         found.append(where(box.engaged[k], where(ahead, 1.0, where(behind, -1.0, 0.0)), 0.0))
-    after = moved._replace(slip=np.array(found))
+    after = stopped(m, moved._replace(slip=np.array(found)), moved.v)
     if not len(moved.log.lines):
         return after
     carried, names = constraint_forces(system, t + h, after, held), [item.name for item in m.constraints]
-    lines, changed = [], []
-    for k, (item, slip) in enumerate(zip(m.bounded, found, strict=True)):
-        force = where(slip == 0.0, carried[names.index(item.name, len(m.frame_constraints))], p[k] / h)
-        lines.append(Line(2.0 * k, slip, t + h, 0.0, 0.0, force, 0.0))
+    lines, changed, count = [], [], len(m.bounded)
+    for k, slip in enumerate(found):
         changed.append(slip != moved.slip[k])
+        if k >= count:
+            lines.append(Line(float(count + k), slip, t + h, 0.0, 0.0, p[k] / h, 0.0))
+            continue
+        force = where(slip == 0.0, carried[names.index(m.bounded[k].name, len(m.frame_constraints))], p[k] / h)
+        lines.append(Line(2.0 * k, slip, t + h, 0.0, 0.0, force, 0.0))
     return after._replace(log=write(moved.log, changed, lines))
+
+
+def can_slip(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism has clutches, brakes or ratchets that can slip, or joint friction."""
+    return bool(mechanism.bounded or mechanism.rubbing)
+
+
+def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
+    """Return the state `moved` after a step with velocities exactly zero where joint friction holds.
+
+    The solver leaves round-off there, in the velocities v (nv,).
+    """
+    held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
+    for k in mechanism.rubbing:
+        found[k] = where((held[k] == 1.0) & (abs(v[k]) <= STICKING_SPEED), 0.0, v[k])
+    return moved._replace(v=np.array(found))
 
 
 def may_bounce(contact: ContactLaw) -> bool:

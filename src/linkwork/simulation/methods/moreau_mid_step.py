@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.mass_matrix import matrix_factors
-from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
-from linkwork.algorithms.passive_joint_forces import resistance
+from linkwork.algorithms.mimic_reduction import constraint_row_matrix
+from linkwork.algorithms.passive_joint_forces import dampers
 from linkwork.algorithms.tangent_space import free_acceleration, free_flight
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix
@@ -66,8 +66,7 @@ def middle_of_step(system: System, t: Number, now: StepState, h: Number, held: A
     """
     m = system.mechanism
     q, v = free_flight(m, now.q, now.v, 0.5 * h)
-    (speed,) = to_tree(m, ("v",), (v,))
-    M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
+    M = stiffened_matrix(m, q, dampers(m.tree) * h, [spring.damping * h for spring in m.line_forces])
     solve = matrix_factors(m, M).solve
     project = DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
     return Middle(system, t, h, held, q, v, solve, project, M)

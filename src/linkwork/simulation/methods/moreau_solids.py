@@ -25,6 +25,7 @@ from linkwork.simulation.methods.moreau import (
     TERMS,
     MidStepContact,
     bounded_rows,
+    can_slip,
     contact_state,
     impulses_at_bound,
     may_bounce,
@@ -145,7 +146,7 @@ def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) ->
 
     `now` is the state at the beginning of the step.
     """
-    boxes = [bounded_rows(mechanism, middle)] if mechanism.bounded else []
+    boxes = [bounded_rows(mechanism, middle)] if can_slip(mechanism) else []
     points, guess = [], [np.zeros(0), *(impulses_at_bound(box, now.slip) for box in boxes)]
     if mechanism.contact_pairs:
         points = mid_step_contacts(middle.system.mechanism, middle, now.contact_memory[:, 0], len(boxes))

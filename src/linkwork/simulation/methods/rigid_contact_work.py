@@ -13,7 +13,7 @@ from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.state import StepState
-from linkwork.simulation.work_ledger import CLUTCHES, CONTACTS, ground_impulse
+from linkwork.simulation.work_ledger import CLUTCHES, CONTACTS, JOINTS, SIZE, ground_impulse
 from linkwork.spatial.scalar import Array, Number
 
 
@@ -32,16 +32,25 @@ def ledger_of_step(
     change the velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of
     penetration.
     """
-    works: list[Number] = [0.0, 0.0]
+    works: list[Number] = [0.0, 0.0, 0.0]
+    friction: list[Number] = []
+    count = 0 if not len(now.ledger) else len(now.ledger) - SIZE  # number of velocities with joint friction
     for block, impulse in zip(blocks, p, strict=True):
-        number = CLUTCHES if isinstance(block, Box) else CONTACTS
-        works[number] = works[number] + product(impulse, block.K @ (before + after)) * 0.5
-    total = done[0] + works[CONTACTS] + works[CLUTCHES] + push_out
+        if isinstance(block, Box):
+            each = [x * w * 0.5 for x, w in zip(impulse, block.K @ (before + after), strict=True)]
+            others, friction = each[: len(each) - count], each[len(each) - count :]
+            works[CLUTCHES], works[JOINTS] = sum(others, works[CLUTCHES]), sum(friction, 0.0)
+        else:
+            works[CONTACTS] = works[CONTACTS] + product(impulse, block.K @ (before + after)) * 0.5
+    total = sum(works, done[0] + push_out)
     if not len(now.ledger):
         return np.array([total])
     ledger = list(done[1:])
     ledger[CONTACTS] = ledger[CONTACTS] + works[CONTACTS] + push_out
     ledger[CLUTCHES] = ledger[CLUTCHES] + works[CLUTCHES]
+    ledger[JOINTS] = ledger[JOINTS] + works[JOINTS]
+    for k, work in enumerate(friction, SIZE):
+        ledger[k] = ledger[k] + work
     return np.array([total, *ledger])
 
 

@@ -191,15 +191,15 @@ class Variational:
         if not len(self.now.ledger):
             return moved._replace(work=self.now.work + balance.work)
         contacts, ground = (balance.touched[0], balance.touched[1:]) if self.has_contacts else (0.0, np.zeros(6))
-        joints = self.interval.system.joint_power(dv / self.h) * self.h
-        return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground]))
+        joints, friction = (part * self.h for part in self.interval.system.joint_powers(dv / self.h))
+        return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground, *friction]))
 
     def _touched(self, work: Array) -> Array:
         """Return work and ground impulse (7,) from changes of the work ledger; empty if there is no ledger.
 
         `work` has the work of the step and the changes of the ledger.
         """
-        return np.array([work[1], *work[4:]]) if len(work) > 1 and self.has_contacts else NO_KICK
+        return np.array([work[1], *work[4:10]]) if len(work) > 1 and self.has_contacts else NO_KICK
 
     def first_guess(self) -> Guess:
         """Return the first guess for Newton's method: the motion of `first_motion`, without impulses of constraints."""

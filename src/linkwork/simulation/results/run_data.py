@@ -15,7 +15,6 @@ from linkwork import evaluation
 from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.memory_limits import refuse_beyond_memory
-from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
@@ -138,7 +137,6 @@ class RunData:
             stops=self.settings.stops is not None,
             wrenches=self.settings.pushed,
             rigid=self.method == RIGID.name,
-            coulomb=self.method == "midpoint" and not m.touches and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
             ledger_entries=ledger_entries(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
             clipped=self.settings.clip_effort,

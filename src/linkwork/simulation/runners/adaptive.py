@@ -17,6 +17,7 @@ from linkwork.simulation.events.event_sources import apply_events, constraint_nu
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
+from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.problem import Problem
@@ -95,7 +96,8 @@ class Adaptive:
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         held = self.problem.system(values).clipped(now.control)
-        self.derivative.one(np.array([float(now.step) * self.dt]), x, held, *flat)
+        rubs = friction_part(self.problem.mechanism, np.asarray(now.motion.slip))
+        self.derivative.one(np.array([float(now.step) * self.dt]), x, held, rubs, *flat)
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return the reason why the method failed in the state `now` of the batch member at `index`."""
@@ -279,17 +281,18 @@ class Member:
         )
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
-    def _acting(self) -> tuple[Array, Values]:
+    def _acting(self) -> tuple[Array, Values, Array]:
         """Return the inputs of the state derivative: joint forces (nv,) of controller and slip, and parameters by name.
 
-        The parameters release the constraints that slip.
+        The parameters release the constraints that slip. The slip directions (nf,) of joint friction follow.
         """
         slip = self.now.motion.slip
         system = self.problem.system(self.values)
         m, held = system.in_modes(self.now.motion.modes).mechanism, system.clipped(self.now.control)
         engaged = {f"{item.name}.engaged" for item in m.bounded}
         stuck = holding(m, slip).parameters
-        return held + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
+        values = {**self.values, **{name: stuck[name] for name in engaged}}
+        return held + slip_forces(m, slip), values, friction_part(m, slip)
 
     def _integrate(self, begin: float, end: float, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached.

@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.event_sources import watch
 from linkwork.simulation.events.slip import holding
+from linkwork.simulation.joint_friction_rows import locked
 from linkwork.simulation.runners.compiled_run import MemberProgram, series_name
 from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
@@ -66,7 +67,8 @@ class MemberKernels:
         `values` are the parameters and gains of the batch member.
         """
         x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
-        results = armed + count + len(self.problem.mechanism.constraints) + 2 * armed + 1
+        m = self.problem.mechanism
+        results = armed + count + len(m.constraints) + len(m.rubbing) + 2 * armed + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
 
@@ -87,11 +89,11 @@ class MemberKernels:
     # --- the functions of flat arrays ---
 
     def _project(self, x: Array, fixed: Array) -> Array:
-        nq, slips = self.problem.mechanism.nq, len(self.problem.mechanism.bounded)
+        nq, slips = self.problem.mechanism.nq, len(self.problem.mechanism.bounded) + len(self.problem.mechanism.rubbing)
         cores = [(slips,), *map(self.problem.core, self.problem.values)]
         slip, *values = unpacked(fixed, cores)
         m = self.problem.system(dict(zip(self.problem.values, values, strict=True))).mechanism
-        found = project_state(holding(m, slip), x[:nq], x[nq:])
+        found = project_state(locked(holding(m, slip), slip), x[:nq], x[nq:])
         return np.concatenate([found.q, found.v, [found.error, found.moved]])
 
     def _watch(self, x: Array) -> Array:

@@ -53,28 +53,29 @@ class Tolerances(NamedTuple):
 # start(begin, x, end, step): a solver from the state x (n,) at `begin` [s] to `end` [s]; its first step is `step` [s],
 # or chosen by the solver if `step` is None
 Start = Callable[[float, Array, float, float | None], Solver]
-# solvers(held, values): `start` for joint forces `held` (nv,) of a sampled controller, and for parameters and gains
-Solvers = Callable[[Array, Values], Start]
+# solvers(held, values, rubs): `start` for joint forces `held` (nv,) of a sampled controller, for parameters and gains,
+# and for slip directions (nf,) of joint friction
+Solvers = Callable[[Array, Values, Array], Start]
 
 
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
     """Return a function that makes solvers of the adaptive method named `method`.
 
-    The arguments of this function are joint forces (nv,), and parameters and gains. `derivative` is the time derivative
-    of the state, and `tolerances` are the tolerances of the solvers.
+    Its arguments are joint forces (nv,), parameters and gains, and slip directions of friction (nf,). `derivative` is
+    the time derivative of the state, and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
-    def dop853(held: Array, values: Values) -> Start:
-        stages = kernel.bound(held, values)
+    def dop853(held: Array, values: Values, rubs: Array) -> Start:
+        stages = kernel.bound(held, values, rubs)
         return lambda begin, x, end, step: _solver(Dop853(stages, begin, x, end, first_step=step, **options))
 
-    def radau(held: Array, values: Values) -> Start:
-        rates = derivative.bound(held, values)
+    def radau(held: Array, values: Values, rubs: Array) -> Start:
+        rates = derivative.bound(held, values, rubs)
         return lambda begin, x, end, step: _solver(Radau(rates, begin, x, end, first_step=step, **options))
 
-    def lsoda(held: Array, values: Values) -> Start:
-        rates = derivative.bound(held, values)  # lsoda starts with order one, and so with short steps
+    def lsoda(held: Array, values: Values, rubs: Array) -> Start:
+        rates = derivative.bound(held, values, rubs)  # lsoda starts with order one, and so with short steps
         return lambda begin, x, end, step: _solver(LSODA(rates, begin, x, end, **options))
 
     return {"dop853": dop853, "radau": radau, "lsoda": lsoda}[method]
@@ -91,12 +92,12 @@ class StageKernel:
         self.derivative, self.problem = derivative, derivative.problem
         self._compiled: dict[int, Callable[..., Array]] = {}
 
-    def bound(self, held: Array, values: Values) -> StageFunction:
+    def bound(self, held: Array, values: Values, rubs: Array) -> StageFunction:
         """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) and `values`.
 
-        `values` are parameters and gains by name.
+        `values` are parameters and gains by name, and `rubs` (nf,) the slip directions of joint friction.
         """
-        fixed = packed([held, *values.values()])
+        fixed = packed([held, rubs, *values.values()])
 
         def in_python(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
             return np.asarray(self.one(at, y, f, window, fixed, count), dtype=float)
@@ -109,13 +110,14 @@ class StageKernel:
         return in_python if self.derivative.target == "numpy" else compiled
 
     def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
-        """Return the result of `dop853.stages` for this problem; `fixed` (m,) has joint forces, parameters and gains.
+        """Return the result of `dop853.stages`; `fixed` (m,) has joint forces, slip directions, parameters and gains.
 
         The other arguments, `count`, `at`, `y`, `f` and `window`, are those of `stages`.
         """
         problem = self.problem
-        held, *values = unpacked(fixed, [(problem.mechanism.nv,), *map(problem.core, problem.values)])
-        derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)))
+        m = problem.mechanism
+        held, rubs, *values = unpacked(fixed, [(m.nv,), (len(m.rubbing),), *map(problem.core, problem.values)])
+        derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)), rubs)
         return stages(derivative, count, at, y, f, window)
 
     def _compile(self, fixed: Array) -> None:

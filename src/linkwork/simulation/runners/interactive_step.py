@@ -34,7 +34,7 @@ def flat_state(now: StepState) -> Array:
 
 def state_of(m: Mechanism, x: Array) -> StepState:
     """Return the step state of the mechanism m from the array x that `flat_state` returned."""
-    count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
+    count, others = len(m.contact_pairs), [len(m.bounded) + len(m.rubbing), len(m.self_switching)]
     solid = POINTS * len(m.solid_pairs) * CONTACT_COLUMNS
     size = (len(x) - m.nq - m.nv - solid - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, solids, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, solid, *others]))

@@ -15,6 +15,7 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
+from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
@@ -195,7 +196,8 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     _, values = alone.member(())
     modes = dict(zip(alone.switched, now.motion.modes, strict=True))
     held = alone.system(values).clipped(now.control)
-    rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes})
+    rubs = friction_part(m, np.asarray(now.motion.slip))
+    rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes}, rubs)
     start = np.concatenate([now.q, now.v, [0.0]])
     rates(t, start)  # compiles the state derivative
     deadline = time.perf_counter() + RK4_SECONDS

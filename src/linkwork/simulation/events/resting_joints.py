@@ -1,0 +1,82 @@
+"""Joints at rest with dry friction: which hold and which begin to slip, decided for all of them together.
+
+At an event, the friction forces f_k of the joints at rest and the accelerations a satisfy, for every velocity k,
+
+    a_k = 0 and |f_k| <= static limit    or    f_k = -s_k dynamic limit with a_k s_k >= 0
+
+All accelerations change when one joint begins to slip, so that an active-set iteration finds the slip directions s_k.
+Where several sets of forces satisfy these conditions, as in a linkage with more resting joints than degrees of freedom,
+the motion is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from linkwork.algorithms.mimic_reduction import reduced, to_tree, velocities
+from linkwork.algorithms.passive_joint_forces import dry_friction_limits
+from linkwork.simulation.events.impulses import constrained_motion
+from linkwork.simulation.events.slip import holding
+from linkwork.simulation.joint_friction_rows import friction_part, locked
+from linkwork.simulation.methods.discrete_equations import momenta_of_joints
+from linkwork.simulation.simulated_system import System
+from linkwork.simulation.state import Leaves, StepState
+from linkwork.spatial.scalar import Array, Condition, Number, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
+
+TOGETHER = 12  # iterations in which all joints may change at once; then one at a time (Murty 1974), without cycles
+MOST = 100  # iterations, at most
+
+
+def with_resting_joints(
+    system: System, t: Number, now: StepState, held: Array, fired: Sequence[Condition]
+) -> StepState:
+    """Return the state `now` at t [s] with every joint at rest set to hold or to slip, and holding joints stopped.
+
+    `fired` (nf,) are the joints whose speed has just become zero or whose friction has reached its limit. `held` (nv,)
+    are the joint forces of a sampled controller. The modes of `system` are set.
+    """
+    m = system.mechanism
+    rubs, others = friction_part(m, now.slip), now.slip[: len(now.slip) - len(m.rubbing)]
+    rests = [
+        where(event, 1.0, where(abs(now.v[k]) <= STICKING_SPEED, 1.0, 0.0))
+        for k, event in zip(m.rubbing, fired, strict=True)
+    ]
+    begin = np.array([where(rest == 1.0, 0.0, s) for rest, s in zip(rests, rubs, strict=True)])
+    now = now._replace(v=_stopped(system, now, np.concatenate([others, begin]), rests))
+    limits = dry_friction_limits(m)
+
+    def improve(directions: Array, count: Number) -> tuple[Leaves, Condition]:
+        there = now._replace(slip=np.concatenate([others, directions]))
+        motion = constrained_motion(system, t, there, held)
+        found, allowed, changed = [], 1.0, 0.0
+        for k, rest, s, force in zip(m.rubbing, rests, directions, motion.friction, strict=True):
+            exceeds = (s == 0.0) & (abs(force) > limits[k] + BOUND_SLACK)
+            reverses = (s != 0.0) & (motion.a[k] * s < 0.0)
+            changes = where(exceeds | reverses, rest, 0.0) * where(limits[k] > 0.0, allowed, 0.0)
+            new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
+            found.append(where(changes == 1.0, new, s))
+            allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)
+            changed = where(changes == 1.0, 1.0, changed)
+        return (np.array(found), count + 1.0), changed == 0.0
+
+    (directions, _), _, _ = iterate(MOST, improve, begin, 0.0)
+    return now._replace(slip=np.concatenate([others, directions]))
+
+
+def _stopped(system: System, now: StepState, slip: Array, rests: Sequence[Number]) -> Array:
+    """Return the velocities (nv,) after impulses that stop the joints with `rests` = 1, whose speeds are tiny.
+
+    The momentum of all other joints is conserved. `slip` (n,) are the slip directions of all rows.
+    """
+    m = system.mechanism
+    position, speed = to_tree(m, ("q", "v"), (now.q, now.v))
+    p = reduced("bias", m, momenta_of_joints(m.tree, position, speed))
+    stopping = locked(holding(m, slip), slip)
+    v = list(velocities(stopping, now.q, p))
+    for k, rest in zip(m.rubbing, rests, strict=True):
+        v[k] = where(rest == 1.0, 0.0, v[k])
+    return np.array(v)

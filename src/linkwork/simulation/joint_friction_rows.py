@@ -1,0 +1,147 @@
+"""Dry friction of joints in runs: every velocity with friction either holds, locked exactly, or slips.
+
+The numbers of these velocities are in `Mechanism.rubbing`. Each has a slip direction in the state, after those of
+clutches and brakes: 0 while it holds, else -1 or 1. A slipping velocity has its dynamic friction against the slip. A
+holding velocity is locked by an inertia so large that its acceleration is only round-off, which is then set to zero.
+Constraint rows would do the same, but their cost grows with the number of joints; locks cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+
+import numpy as np
+
+from linkwork.algorithms.passive_joint_forces import dry_friction_limits
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Number, where
+from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
+
+# Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
+LOCKED = 1e24
+
+
+def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
+    """Return whether a joint may have dry friction: it is nonzero, or named in the `varied` parameters."""
+    return bool(rubbing_velocities(mechanism, varied))
+
+
+def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tuple[int, ...]:
+    """Return the numbers of the independent velocities whose joints, or mimics of these, may have dry friction.
+
+    The friction is nonzero, or named in the `varied` parameters.
+    """
+    tree = mechanism.tree
+    may = [np.full(j.kind.nv, f"{j.name}.friction" in varied) | (j.friction != 0.0) for j in tree.joints]
+    rubs = np.concatenate([np.zeros(0, dtype=bool), *may])
+    spread = np.abs(mechanism.spread)
+    return tuple(int(k) for k in np.flatnonzero(spread.T @ rubs))
+
+
+def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
+    """Return the mechanism with `Mechanism.rubbing` set, for a run in which the parameters `varied` vary."""
+    return replace(mechanism, rubbing=rubbing_velocities(mechanism, varied))
+
+
+def friction_part(mechanism: Mechanism, slip: Array) -> Array:
+    """Return the slip directions (nf,) of joint friction from those of all rows, `slip` (n,)."""
+    return slip[len(slip) - len(mechanism.rubbing) :]
+
+
+def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
+    """Return the joint forces (nv,) [N m or N] of slipping joints, which have the slip `directions` (nf,)."""
+    limits, forces = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    for k, s in zip(mechanism.rubbing, directions, strict=True):
+        forces[k] = -s * limits[k]
+    return np.array(forces)
+
+
+def friction_rows(mechanism: Mechanism) -> Array:
+    """Return the rows (nf, nv) of the velocities with friction: rows @ v are their slip speeds."""
+    rows = np.zeros((len(mechanism.rubbing), mechanism.nv))
+    rows[range(len(rows)), list(mechanism.rubbing)] = 1.0
+    return rows
+
+
+def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
+    """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
+    limits, found = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    for k, s in zip(mechanism.rubbing, directions, strict=True):
+        found[k] = where(s == 0.0, where(limits[k] > 0.0, 1.0, 0.0), 0.0)
+    return found
+
+
+def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
+    """Return the slip directions (nf,) after a change of the velocities to v (nv,); `before` (nf,) remain at rest."""
+    speeds = [v[k] for k in mechanism.rubbing]
+    signs = zip(speeds, before, strict=True)
+    return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
+
+
+def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
+    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) as in the state."""
+    if not mechanism.rubbing:
+        return mechanism
+    extra = np.array(holds(mechanism, friction_part(mechanism, slip))) * LOCKED
+    joints = [
+        replace(j, armature=j.armature + extra[j.v])
+        if j.mimic is None and set(range(j.v.start, j.v.stop)) & set(mechanism.rubbing)
+        else j
+        for j in mechanism.joints
+    ]
+    return replace(mechanism, joints=mechanism.joints.replaced(joints))
+
+
+def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
+    """Return `rates` (nv,), velocities or accelerations, with zeros where friction holds (`directions` (nf,))."""
+    held, found = holds(mechanism, directions), list(rates)
+    for k in mechanism.rubbing:
+        found[k] = where(held[k] == 1.0, 0.0, rates[k])
+    return np.array(found)
+
+
+def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
+    """Return the forces (nf,) [N m or N] with which friction holds joints, 0 for slipping joints.
+
+    `a` (nv,) are the accelerations of the locked mechanism, with the tiny ones of locked velocities. `directions` (nf,)
+    are the slip directions.
+    """
+    held = holds(mechanism, directions)
+    return np.array([-LOCKED * a[k] * held[k] for k in mechanism.rubbing])
+
+
+def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
+    """Return the coordinates `after` (nq,) a step, with those of holding joints as `before` (nq,) it.
+
+    `directions` (nf,) are the slip directions in the step.
+    """
+    held, found = holds(mechanism, directions), list(after)
+    for j in mechanism.leaders:
+        own = held[j.v]
+        if not set(range(j.v.start, j.v.stop)) & set(mechanism.rubbing):
+            continue
+        if j.kind.nq == j.kind.nv:
+            for d, h in enumerate(own):
+                k = j.q.start + d
+                found[k] = where(h == 1.0, before[k], after[k])
+            continue
+        all_held = 1.0
+        for h in own:
+            all_held = all_held * h
+        for k in range(j.q.start, j.q.stop):
+            found[k] = where(all_held == 1.0, before[k], after[k])
+    return np.array(found)
+
+
+def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array) -> list[Number]:
+    """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
+
+    `directions` (nf,) are the slip directions, v (nv,) the velocities, and `needed` (nf,) the forces [N m or N] that
+    hold the velocities.
+    """
+    limits, found = dry_friction_limits(mechanism), []
+    for k, s, force in zip(mechanism.rubbing, directions, needed, strict=True):
+        slack = limits[k] + BOUND_SLACK - abs(force)
+        found.append(where(limits[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
+    return found
