@@ -164,7 +164,7 @@ def test_public_functions_have_docstrings() -> None:
 def test_every_method_of_dynamics_documents_shape_and_unit() -> None:
     import linkwork as lw
 
-    groups = [f"{group}_methods.py" for group in ("kinematics", "dynamics", "constraint")]
+    groups = [f"{group}_methods.py" for group in ("kinematics", "dynamics", "friction", "constraint")]
     files = ["dynamics.py", "momentum_and_energy.py", *groups]
     functions = [found for file in files for found in public_functions(PACKAGE / "evaluation" / file)]
     methods = {name.split(".")[1]: function for name, function in functions if "." in name}

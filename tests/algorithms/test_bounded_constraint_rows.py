@@ -136,7 +136,7 @@ def test_ten_ton_load_on_a_light_foot_is_held_in_few_iterations() -> None:
     assert found.p[1] == pytest.approx(100.01, rel=1e-12)
 
 
-def test_residual_shows_when_no_solution_was_found() -> None:
+def test_residual_is_large_where_the_solver_finds_no_solution() -> None:
     """Rolling friction with an arm of 20 m can turn a contact so that its normal force grows without bound."""
     unsolved = 0
     for seed in (3, 4, 28):

@@ -72,7 +72,7 @@ def test_mimic_joints_with_friction_agree_with_force_propagation(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", [4, 6, 17, 21])
-def test_held_velocities_have_no_acceleration_and_the_friction_that_this_needs(seed: int) -> None:
+def test_held_velocities_have_no_acceleration_and_the_friction_that_holds_them(seed: int) -> None:
     """With the forces that hold them as motor forces instead of friction, all joints move in the same way."""
     m, s = looped_tree(*HOLDING[seed]) if seed < 10 else (tree(seed), state(tree(seed), seed))
     m = with_random_laws(m, seed, 0.1)

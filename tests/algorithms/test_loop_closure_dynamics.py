@@ -306,7 +306,7 @@ def test_kernels_of_different_loops_are_not_confused() -> None:
         assert relative(lw.compile(changed).forward_dynamics(s.q, s.v, s.tau), expected) < 1e-11
 
 
-def test_parameters_change_closed_loop_dynamics() -> None:
+def test_varying_parameters_change_closed_loop_dynamics_as_new_builds_do() -> None:
     m, s, _ = solve(CASES[0])
     name = f"{m.bodies[1].name}.mass"
     varied = lw.compile(m, [name], target="numpy")

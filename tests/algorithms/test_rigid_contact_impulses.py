@@ -248,7 +248,7 @@ def test_bounce_never_adds_energy() -> None:
     assert mended > 0
 
 
-def test_bounce_blocked_by_a_wall_is_dropped() -> None:
+def test_contact_that_an_opposite_contact_blocks_does_not_bounce() -> None:
     rng = np.random.default_rng(7)
     one = facing(rng, mass(rng, 1), 0.0)
     v = -one.K[0]  # onto it

@@ -35,19 +35,19 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_loops_at_the_world_leave_the_symmetries_of_their_kind(name: str) -> None:
+def test_loops_to_the_world_preserve_the_symmetries_of_their_kind(name: str) -> None:
     kind, gravity, expected = LOOPS[name]
     m = one_body(gravity).close("loop", kind, "world", "a", at=AT, to=TO).build()
     assert [symmetry.momentum for symmetry in m.symmetries()] == expected
 
 
-def test_loop_with_its_second_frame_at_the_world_leaves_the_rotation_about_its_point() -> None:
+def test_loop_with_its_second_frame_on_the_world_preserves_the_rotation_about_its_point() -> None:
     """The line is on the body, and its point in the world."""
     m = one_body(EARTH).close("loop", lw.PointOnLine((0, 0, 1)), "a", "world", at=TO, to=AT).build()
     assert [symmetry.momentum for symmetry in m.symmetries()] == [f"{ABOUT_Z} through (1, 0, 0)"]
 
 
-def test_springs_leave_rotations_about_their_anchor() -> None:
+def test_springs_preserve_rotations_about_their_anchor() -> None:
     far = one_body(SPACE).spring("spring", "world", "a", at=(2000.0, 0, 1), to=TO, stiffness=10.0).build()
     through = ["x through (0, 0, 1)", "y through (2e+03, 0, 1)", "z through (2e+03, 0, 0)"]
     assert [symmetry.momentum for symmetry in far.symmetries()] == [f"angular momentum about {one}" for one in through]
@@ -58,7 +58,7 @@ def test_springs_leave_rotations_about_their_anchor() -> None:
     assert beside.symmetries() == ()
 
 
-def test_joint_springs_leave_the_other_velocities() -> None:
+def test_joint_spring_breaks_only_the_symmetry_of_its_own_velocity() -> None:
     slide = one_body(EARTH, lw.Cylindrical((0, 0, 1)), stiffness=(3.0, 0.0)).build()
     assert [symmetry.momentum for symmetry in slide.symmetries()] == [ABOUT_Z]
     plane = one_body(EARTH, lw.Planar((0, 0, 1)), stiffness=(3.0, 0.0, 0.0)).build()

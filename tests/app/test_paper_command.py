@@ -15,9 +15,9 @@ import linkwork as lw
 from command_line_helper import command
 from linkwork.examples import biped_hit, biped_reach, walker
 from linkwork.examples import walker_gaits as gaits
-from linkwork.papers import muir_neuman_pendulum, nelson_quinn, walker_simulations, wendlandt_box
+from linkwork.papers import muir_neuman_pendulum, nelson_quinn, nelson_quinn_simulations, wendlandt_box
 from linkwork.papers import reproduction as papers
-from linkwork.papers.walker_simulations import Course
+from linkwork.papers.nelson_quinn_simulations import Course
 from linkwork.papers.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
 from linkwork.papers.wendlandt_integrators import Experiment, Measured, pendulum_experiment, rigid_body_experiment
 
@@ -154,7 +154,7 @@ def test_nelson_quinn_page_shows_matrices_and_walks(
     pytest.importorskip("matplotlib")
     turn = Course(lambda: gaits.turning(0.3, 1.0, 3.98), "a short turn", lambda run: run.q[-1, 0] > 1.0)
     monkeypatch.setattr(nelson_quinn, "COURSES", {"turning": turn})
-    monkeypatch.setattr(walker_simulations, "COURSES", {"turning": turn})
+    monkeypatch.setattr(nelson_quinn_simulations, "COURSES", {"turning": turn})
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path)
     assert code == 0, said
     assert "68 -> 26 -> 23 -> 11" in said
@@ -180,7 +180,7 @@ def test_nelson_quinn_page_shows_matrices_and_walks(
     monkeypatch.setattr(walker, "printed", lambda: wrong)
     monkeypatch.setattr(walker, "differences", lambda m, states: (1e-16, 1e-9))
     far = turn._replace(arrived=lambda run: run.q[-1, 0] > 100.0)
-    monkeypatch.setattr(walker_simulations, "COURSES", {"turning": far})
+    monkeypatch.setattr(nelson_quinn_simulations, "COURSES", {"turning": far})
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
     assert code == 1
     assert "checks failed: matrix D3, walk 'turning', accelerations with motors" in said

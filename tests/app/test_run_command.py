@@ -76,7 +76,7 @@ def test_closed_linkages_start_with_closed_loops(tmp_path: Path, capsys: pytest.
     assert np.ptp(run.q) > 0.0
 
 
-def test_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_a_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     b = lw.Builder("my/arm").body("link", 1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
     b.joint("pin", lw.Revolute((0, 1, 0)), "world", "link", limits=(0.5, 1.5))
     lw.save(b.build(), tmp_path / "arm.toml")

@@ -93,7 +93,7 @@ def test_folding_box_has_one_freedom_and_redundant_loops(angle: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_folding_box_matches_eksergian_with_least_norm_reactions(seed: int) -> None:
+def test_folding_box_matches_eksergians_equation_with_least_norm_reactions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     angle, speed, acceleration = rng.uniform(0.1, 1.1), rng.normal() * 3, rng.normal() * 10
     m = folding_box(angle)

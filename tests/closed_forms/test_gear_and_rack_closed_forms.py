@@ -86,7 +86,7 @@ def assembled(m: lw.Mechanism) -> tuple[lw.Dynamics, Array]:
     return d, d.assemble(np.array([0.3, 0.1, 0.0, 0.2, -0.1, 0.05])[: m.nv] * 0.3)
 
 
-def test_planetary_gear_satisfies_willis() -> None:
+def test_planetary_gear_satisfies_the_willis_equation() -> None:
     """(w_sun - w_carrier) / (w_ring - w_carrier) = -ring / sun: two of six freedoms remain."""
     d, q = assembled(planetary(held=None))
     check = d.mechanism.check_loops(q)

@@ -37,7 +37,7 @@ def free_velocity(d: lw.Dynamics, q: Array) -> Array:
 
 
 @pytest.mark.parametrize("crank", ANGLES)
-def test_four_bar_position_satisfies_freudenstein(crank: float) -> None:
+def test_four_bar_position_satisfies_freudensteins_equation(crank: float) -> None:
     """K1 cos(rocker) - K2 cos(crank) + K3 = cos(crank - rocker), from a nearby position."""
     m = four_bar.build(crank)
     d, (a, b, c, ground) = solve(m), four_bar.LENGTHS
@@ -58,7 +58,7 @@ def test_four_bar_velocities_match_closed_form(crank: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_four_bar_input_torque_matches_eksergian(seed: int) -> None:
+def test_four_bar_input_torque_matches_eksergians_equation(seed: int) -> None:
     """The virtual work of the tree's inverse dynamics along the one freedom is the work of the motor."""
     rng, d = np.random.default_rng(seed), solve(four_bar.build())
     crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 4, rng.normal() * 10
@@ -85,7 +85,7 @@ def test_slider_crank_position_and_velocity_match_closed_form(crank: float) -> N
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_slider_crank_input_torque_matches_eksergian(seed: int) -> None:
+def test_slider_crank_input_torque_matches_eksergians_equation(seed: int) -> None:
     rng, d = np.random.default_rng(seed), solve(slider_crank.build())
     crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 10, rng.normal() * 50
     (first, second), q = slider_crank.slopes(crank), slider_crank.coordinates(crank)

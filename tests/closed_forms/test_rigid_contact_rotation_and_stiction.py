@@ -113,7 +113,7 @@ def test_continued_run_and_members_match_a_run_from_rest_to_the_bit() -> None:
             assert np.array_equal(rest[series][-1], alone[series][-1])
 
 
-def test_block_sliding_on_a_curved_path_has_order_two() -> None:
+def test_motion_of_a_block_on_a_curved_path_has_order_two() -> None:
     m, q, v = block((0.3, 0.3)), laid(), [0, 2.0, 0, 0, 0, 0]
     finest = simulated(m, q, v, 0.24, 5e-5, 0.2).q[-1]
     errors = [np.abs(simulated(m, q, v, 0.24, dt, 0.2).q[-1] - finest).max() for dt in HALVED]

@@ -161,7 +161,7 @@ def test_errors_stay_within_a_few_ulps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_width_and_optimisation_level_gives_the_same_bits(name: str) -> None:
+def test_every_vector_width_and_optimisation_level_gives_the_same_bits(name: str) -> None:
     arguments = with_specials(name)
     expected = compiled(name, 1)(*arguments)
     for width in WIDTHS:
@@ -180,7 +180,7 @@ def test_lane_results_do_not_depend_on_position_or_neighbours(name: str, width: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_special_values_match_c(name: str) -> None:
+def test_special_values_match_the_c_library(name: str) -> None:
     """NaN where NumPy gives NaN, the same signed zeros and infinities, and close values elsewhere."""
     of_numpy: dict[str, Callable[..., Any]] = {
         "sincos": lambda x: (np.sin(x), np.cos(x)),

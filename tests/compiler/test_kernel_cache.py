@@ -83,7 +83,7 @@ def test_concurrent_processes_share_the_cache(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped bit", "other file", "not ours"])
-def test_damaged_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None:
+def test_damaged_cache_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None:
     bits = solve().tobytes()
     (path,) = stored(folder)
     data = path.read_bytes()
@@ -103,7 +103,7 @@ def test_damaged_file_is_reported_and_rebuilt(folder: Path, damage: str) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
-def test_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = solve().tobytes()
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
@@ -111,7 +111,7 @@ def test_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch
         assert solve().tobytes() == bits
 
 
-def test_unusable_folder_causes_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_cache_folder_causes_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("here is no folder")
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(blocked))
@@ -149,7 +149,7 @@ def test_least_recently_used_files_are_removed(folder: Path, monkeypatch: pytest
     assert sorted(path.name for path in stored(folder)) == ["aa newest", "cc oldest", "dd"]
 
 
-def test_cache_keys_do_not_collide_when_joined() -> None:
+def test_differently_divided_cache_keys_have_different_digests() -> None:
     assert kernel_cache.digest("ab", "c") != kernel_cache.digest("a", "bc")
     assert kernel_cache.digest("a") != kernel_cache.digest("a", "")
 

@@ -96,7 +96,7 @@ def test_derivative_of_nan_is_nan() -> None:
         assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
 
 
-def test_captured_results_have_zero_derivative() -> None:
+def test_results_of_other_traces_have_zero_derivative() -> None:
     """A function that returns captured values beside computed ones."""
 
     def function(x: Array, y: Array) -> Array:
@@ -105,7 +105,7 @@ def test_captured_results_have_zero_derivative() -> None:
     assert (compiled(function, (3, 2), X, Y) == [[0.0, 0.0], [Y[1], 0.0], [0.0, 0.0]]).all()
 
 
-def test_derivatives_of_long_functions_are_zero() -> None:
+def test_functions_longer_than_the_limit_get_zero_derivatives() -> None:
     """Functions that exceed the size limit, or contain loops, get zero derivatives."""
 
     def short(x: Array) -> Array:

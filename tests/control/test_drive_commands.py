@@ -136,7 +136,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_invalid_commands_are_rejected_by_name(name: str) -> None:
+def test_invalid_drive_commands_are_rejected(name: str) -> None:
     command, error, says = REFUSED[name]
     with pytest.raises(error, match=re.escape(says)):
         lw.feedback.drives(arm(), command)

@@ -28,7 +28,7 @@ def test_all_formulations_agree_on_every_example(name: str) -> None:
     ("module", "function"),
     [(newton_euler, "newton_euler"), (limb_dynamics, "system_equations"), (spacedyn, "equations_of_motion")],
 )
-def test_constraint_rows_do_not_repeat_the_equations_of_a_state(module: ModuleType, function: str) -> None:
+def test_cross_check_solves_for_all_constraint_rows_at_once(module: ModuleType, function: str) -> None:
     """The response of a formulation to all constraint rows comes from one factorization, not from a call per row."""
     m = four_bar_ladder.build(3)
     with mock.patch.object(module, function, wraps=getattr(module, function)) as counted:
@@ -37,7 +37,9 @@ def test_constraint_rows_do_not_repeat_the_equations_of_a_state(module: ModuleTy
 
 
 @pytest.mark.parametrize("case", SMALL[::4], ids=label)
-def test_added_accelerations_are_the_linear_part_of_forward_dynamics(case: tuple[int, tuple[str, ...], bool]) -> None:
+def test_accelerations_due_to_added_forces_equal_differences_of_forward_dynamics(
+    case: tuple[int, tuple[str, ...], bool],
+) -> None:
     m, s = looped_tree(*case)
     tree, rng = m.tree, np.random.default_rng(case[0])
     q, v, wrenches = m.tree_position(s.q), m.tree_velocity(s.v), np.zeros((m.nbodies, 6))

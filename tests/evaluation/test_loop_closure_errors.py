@@ -28,7 +28,8 @@ def solve(m: lw.Mechanism) -> lw.Dynamics:
 
 def test_unreachable_loop_lengths_are_reported() -> None:
     with pytest.raises(
-        lw.NotConverged, match=r"'arm' cannot be closed from this position: loop 'rod 0' keeps a closure error of 1\.5 "
+        lw.NotConverged,
+        match=r"'arm' cannot be closed from this position: loop 'rod 0' still has a closure error of 1\.5 ",
     ) as caught:
         solve(arm((1.0, (4, 0, 0)))).assemble([0.3, 0.4])  # at the nearest it is 2 m away: (2^2 - 1^2) / 2
     assert "check that the lengths of the links allow one" in str(caught.value)
@@ -37,7 +38,7 @@ def test_unreachable_loop_lengths_are_reported() -> None:
 def test_contradictory_loops_are_reported() -> None:
     """Two rods between the same points, of different lengths: both have an error, neither closes."""
     d = solve(arm((1.0, (1, 0, 0)), (1.2, (1, 0, 0))))
-    both = r"loop 'rod 1' keeps a closure error of 0\.1.*, loop 'rod 0' of 0\.09"
+    both = r"loop 'rod 1' still has a closure error of 0\.1.*, loop 'rod 0' of 0\.09"
     with pytest.raises(lw.NotConverged, match=both) as caught:
         d.assemble([0.3, 0.4])
     assert str(caught.value).endswith("this loop contradicts the others, or its frames are too far apart")

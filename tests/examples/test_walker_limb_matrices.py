@@ -28,11 +28,11 @@ def test_walker_has_17_joints_5_motors_and_8_limbs(system: LimbSystem) -> None:
 
 
 @pytest.mark.parametrize("name", walker.printed())
-def test_matrix_equals_the_printed_one(system: LimbSystem, name: str) -> None:
+def test_walker_matrix_equals_the_printed_matrix(system: LimbSystem, name: str) -> None:
     assert np.array_equal(walker.matrices(system)[name], walker.printed()[name])
 
 
-def test_coordinates_are_reduced_as_printed(system: LimbSystem) -> None:
+def test_numbers_of_coordinates_equal_the_printed_numbers(system: LimbSystem) -> None:
     assert sum(D.shape[1] for D in system.D0) == 68
     assert [D.shape for D in (system.D1, system.D2, system.D3)] == [(68, 26), (26, 23), (23, 11)]
     assert [D.shape for D in (walker.matrices(system)[name] for name in ("D top", "D bottom"))] == [(9, 5), (12, 6)]

@@ -199,7 +199,7 @@ def test_random_positions_respect_limits(limits: tuple[Any, Any]) -> None:
     assert len(np.unique(q)) == q.size
 
 
-def test_equal_limits_leave_one_position() -> None:
+def test_joint_with_equal_limits_has_one_random_position() -> None:
     b = lw.Builder("stuck").body("a", mass=1.0, inertia=(1, 1, 1))
     assert b.joint("j", lw.Universal(), "world", "a", limits=(2, 2)).build().random(0).tolist() == [2.0, 2.0]
 

@@ -144,7 +144,7 @@ def test_too_many_pairs_are_rejected() -> None:
         b.collide("all").build()
 
 
-def test_documents_restore_collisions(tmp_path: Path) -> None:
+def test_collisions_are_restored_from_saved_documents(tmp_path: Path) -> None:
     b = boxes("a", "b").collide("stack", "a", ["floor", "b"], exclude=[("a", "b")], friction=(0.5, 0.4), stiffness=1e5)
     m = b.collide("named", pairs=[("a", "b")], restitution=0.3).build()
     lw.save(m, tmp_path / "m.toml")

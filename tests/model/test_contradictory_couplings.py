@@ -168,7 +168,7 @@ def test_switched_elements_need_unique_names():
     assert "has the name of a clutch" in message
 
 
-def test_selected_gears_of_a_batch_are_checked():
+def test_invalid_gear_of_a_batch_member_is_rejected():
     m = shafts().transmission("gearbox", "a", "b", (2.0, 4.0)).build()
     with pytest.raises(lw.ModelError, match="selected must be a gear from 1 to 2, or 0 for neutral; got 5"):
         lw.simulate(m, np.zeros((2, 5)), duration=0.1, dt=0.01, parameters={"gearbox.selected": [1, 5]})

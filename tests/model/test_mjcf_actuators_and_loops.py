@@ -76,7 +76,7 @@ def test_drive_force_matches_mujoco(name: str, tmp_path: Path) -> None:
     assert max(forces) > 1.5 * min(forces)
 
 
-def test_drives_of_mimic_joints_do_mujocos_work(tmp_path: Path) -> None:
+def test_drives_of_mimic_joints_have_the_power_of_mujocos_actuators(tmp_path: Path) -> None:
     """A servo over an independent and a mimic joint: the forces on both, mapped to the independent joint."""
     couple = '<equality><joint joint1="a" joint2="d" polycoef="0.3 -2 0 0 0"/></equality>'
     text = model_text(f"{TENDON}<actuator>{ACTUATORS['servo of a tendon']}</actuator>{couple}")

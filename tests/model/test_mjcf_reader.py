@@ -214,7 +214,7 @@ FINGERS = (
 )
 
 
-def test_keyframes_are_states(tmp_path: Path) -> None:
+def test_keyframes_have_positions_and_velocities(tmp_path: Path) -> None:
     key = '<keyframe><key name="home" qpos="0.5 -0.5" ctrl="3"/><key qpos="1 2" qvel="3 4"/></keyframe>'
     motor = '<actuator><motor joint="a"/></actuator>'
     m, said = warned(

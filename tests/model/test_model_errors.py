@@ -412,7 +412,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_invalid_models_are_rejected_by_name(name: str) -> None:
+def test_invalid_models_are_rejected_and_the_culprit_is_named(name: str) -> None:
     act, culprit, says = CASES[name]
     with pytest.raises(lw.ModelError) as caught:
         act()

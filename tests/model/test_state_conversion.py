@@ -90,8 +90,8 @@ def test_invalid_conversions_are_rejected() -> None:
     assert_rejected(r"q has shape \(3,\), expected \(..., 2\)", lw.ShapeError, q=[0, 0, 0])
     assert_rejected(r"v has shape \(1,\), expected \(..., 2\)", lw.ShapeError, v=[0])
     assert_rejected("no joint 'prismatik'. Did you mean 'prismatic'", names=["revolute", "prismatik"])
-    assert_rejected("lacks joint 'prismatic'", names=["revolute"])
-    assert_rejected("has joint 'revolute' twice", names=["revolute", "revolute"])
+    assert_rejected("does not contain joint 'prismatic'", names=["revolute"])
+    assert_rejected("contains joint 'revolute' twice", names=["revolute", "revolute"])
     assert_rejected("no revolute joint 'prismatic'", target="pinocchio", continuous=["prismatic"])
     assert_rejected(r"q\[1\] is nan", lw.NonFinite, q=[0, np.nan])
 

@@ -144,7 +144,7 @@ def test_nul_at_the_end_does_not_matter(tmp_path: Path) -> None:
     assert content_of(m) == content_of(arm_by_builder())
 
 
-def test_crossed_limits_are_no_limits(tmp_path: Path) -> None:
+def test_lower_limit_above_the_upper_limit_means_no_limits(tmp_path: Path) -> None:
     path = written(tmp_path, ARM.replace('lower="-1"', 'lower="5"'))
     (message, *_) = [text for text in warned(path) if "exceeds" in text]
     assert "the lower limit exceeds the upper limit, 5 > 2; the joint is treated as unlimited" in message
@@ -167,7 +167,7 @@ def test_scale_of_one_or_four_numbers_is_accepted(tmp_path: Path, scale: str, nu
     assert mesh.scale == (number, number, number)
 
 
-def test_spherical_joint_is_a_ball(tmp_path: Path) -> None:
+def test_spherical_joint_becomes_a_ball_joint(tmp_path: Path) -> None:
     text = ARM.replace('name="elbow" type="continuous"', 'name="elbow" type="spherical"')
     assert load_without_warnings(written(tmp_path, text)).joints["elbow"].kind == lw.Ball()
 
@@ -326,7 +326,7 @@ def test_mimic_of_a_missing_joint_loads_with_independent_joints(tmp_path: Path) 
     path = written(
         tmp_path, ARM.replace('</joint>\n  <joint name="glue"', '<mimic joint="gone"/></joint>\n  <joint name="glue"')
     )
-    with pytest.raises(lw.ModelError, match=r"there is no joint 'gone'.*; a file loads with mimic=False"):
+    with pytest.raises(lw.ModelError, match=r"there is no joint 'gone'.*; load a file with mimic=False"):
         lw.load(path)
     assert content_of(load_without_warnings(path, mimic=False)) == content_of(arm_by_builder())
 
@@ -476,6 +476,6 @@ def test_xacro_finds_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = written(tmp_path, "<robot/>", "arm.xacro")
     (tmp_path / "ws" / "arm").mkdir(parents=True)
     assert lw.load(path, packages=tmp_path / "ws").name == str(tmp_path / "ws" / "arm")
-    with pytest.raises(lw.ModelError, match=r"packages of \$\(find \.\.\.\) are not found: arm; .* packages="):
+    with pytest.raises(lw.ModelError, match=r"packages of \$\(find \.\.\.\) were not found: arm; .* packages="):
         lw.load(path)
     assert resolver._eval_find is not_installed

@@ -66,7 +66,7 @@ def test_welded_links_count_as_one_body(tmp_path: Path) -> None:
     assert pairs(m) == {"a and c", "a and d", "b and d", "a and tip", "b and tip"}
 
 
-def test_pairs_that_overlap_in_the_neutral_position_are_excluded_by_name(tmp_path: Path) -> None:
+def test_pairs_that_overlap_in_the_neutral_position_are_excluded_and_named(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, CHAIN.replace("0 0 0.3", "0 0 0.09"))
     assert pairs(m) == {"a and d"}
     assert len(said) == 1
@@ -128,7 +128,7 @@ FLAT = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\n"
 
 
 @pytest.mark.parametrize(("file", "text"), [("missing.stl", None), ("flat.obj", FLAT)])
-def test_meshes_without_a_hull_are_left_out_by_name(file: str, text: str | None, tmp_path: Path) -> None:
+def test_meshes_without_a_hull_are_left_out_and_named(file: str, text: str | None, tmp_path: Path) -> None:
     if text:
         (tmp_path / file).write_text(text)
     m, said = loaded(tmp_path, CHAIN.replace(ball(), mesh(file), 1))

@@ -109,7 +109,7 @@ def test_parameters_of_user_elements_can_vary() -> None:
         m.with_parameters({"belt.inner": 0.0})
 
 
-def test_invalid_user_elements_are_rejected_by_key() -> None:
+def test_invalid_user_elements_are_rejected_and_the_key_is_named() -> None:
     with pytest.raises(lw.ModelError, match="belt 'belt': inner must be > 0"):
         pulleys(inner=-1.0)
     with pytest.raises(lw.ModelError, match="a belt with this name already exists"):

@@ -90,7 +90,7 @@ def test_methods_keep_their_order_through_the_switch(method):
     )
 
 
-def test_methods_agree_on_the_trajectory():
+def test_methods_agree_on_the_trajectory_after_the_switch():
     best = stepped("variational", 2)
     for method in STRUCTURED:
         assert abs(stepped(method, 2).q[-1] - best.q[-1]).max() < 4e-6

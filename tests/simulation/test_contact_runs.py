@@ -45,7 +45,7 @@ BAD = {  # a parameter of two members: what is said of it
 
 
 @pytest.mark.parametrize("key", BAD)
-def test_invalid_contact_parameters_are_rejected_by_name(key: str) -> None:
+def test_invalid_contact_parameters_are_rejected_and_named(key: str) -> None:
     values, says = BAD[key]
     with pytest.raises(lw.LinkworkError, match=says):
         lw.simulate(BOX, duration=0.01, dt=1e-3, parameters={f"corner 1.{key}": np.array(values)})

@@ -25,7 +25,7 @@ def after(t0: float):
 
 
 @BOTH
-def test_contradictory_guards_end_the_member(method):
+def test_guards_that_engage_contradictory_gears_end_the_member(method):
     schedule = [(after(0.203), "engage", "low"), (after(0.7), "engage", "high")]
     run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, schedule=schedule, **RUN)
     assert run.outcome.kind == "not converged"
@@ -37,7 +37,7 @@ def test_contradictory_guards_end_the_member(method):
 
 @pytest.mark.parametrize("kind", [lw.sampled, lw.host])
 @BOTH
-def test_contradictory_controllers_end_the_member(method, kind):
+def test_controllers_that_engage_contradictory_gears_end_the_member(method, kind):
     def controller(t, q, v):
         return {"tau": [0.0, 0.0], "low.engaged": t > 0.205, "high.engaged": t > 0.605}
 

@@ -112,7 +112,7 @@ def test_energy_momentum_rule_rejects_varying_masses() -> None:
             "with a chart it is not constant",
         ),
         (lambda: lw.discrete(lg.pendulum, clock=np.sum, method="energy-momentum"), "with a clock it is not constant"),
-        (lambda: lw.discrete(lg.pendulum, forces=lg.drag, clock=np.sum), "which forces change"),
+        (lambda: lw.discrete(lg.pendulum, forces=lg.drag, clock=np.sum), "whose energy is conserved"),
         (lambda: lw.discrete(lg.pendulum, order=4, method="shake"), "needs a symmetric method"),
         (lambda: lw.discrete(lg.pendulum, lg.rod, order=4, method="energy-momentum"), "without constraints"),
         (lambda: lw.discrete(lg.pendulum, order=3), "order must be one of 2, 4, 6; got 3"),

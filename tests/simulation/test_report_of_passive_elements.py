@@ -57,7 +57,7 @@ def fallen(m: lw.Mechanism, height: float = 0.6, duration: float = 1.5, **more: 
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_boxes_at_rest_sliding_and_thrown_pass(method: str) -> None:
+def test_boxes_at_rest_sliding_and_thrown_pass_the_report(method: str) -> None:
     m, how = box(), METHODS[method]
     starts: list[dict[str, Any]] = [{"q0": REST}, {"q0": REST, "v0": [1.0, 0, 0, 0, 0, 0]}, THROWN]
     for start in starts:
@@ -75,7 +75,7 @@ def test_boxes_at_rest_sliding_and_thrown_pass(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["midpoint", "variational", "rk4", "dop853"])
-def test_held_and_slipping_brakes_pass(method: str) -> None:
+def test_held_and_slipping_brakes_pass_the_report(method: str) -> None:
     for capacity in (20.0, 2.0):
         m = arm().brake("brake", "pin", capacity=capacity, engaged=True).build()
         run = lw.simulate(m, [0.3], duration=1.0, dt=1e-3, method=method)
@@ -89,7 +89,7 @@ def test_held_and_slipping_brakes_pass(method: str) -> None:
         np.testing.assert_allclose(run["work.clutches"], run["work"], rtol=0, atol=1e-12)
 
 
-def test_joint_friction_at_rest_and_moving_passes() -> None:
+def test_joint_friction_at_rest_and_in_motion_passes_the_report() -> None:
     for friction in (8.0, 0.5):
         run = lw.simulate(arm(friction=friction).build(), [0.3], duration=1.0, dt=1e-3, method="midpoint")
         assert run.report()[JOINTS].verdict == "ok"
@@ -144,7 +144,7 @@ def test_a_continued_run_is_checked_from_its_start() -> None:
 
 
 @pytest.mark.parametrize("dt", [0.008, 0.012])
-def test_contacts_that_add_energy_at_large_steps_fail(dt: float) -> None:
+def test_contacts_that_add_energy_at_large_steps_fail_the_report(dt: float) -> None:
     """The energy balance of "variational" is satisfied: only the work of contacts shows the energy."""
     with pytest.warns(UserWarning, match="too large for contact"):
         report = fallen(ball(), method="variational", dt=dt, duration=125 * dt)
@@ -152,7 +152,7 @@ def test_contacts_that_add_energy_at_large_steps_fail(dt: float) -> None:
     assert CONTACTS in report.failures, str(report)
 
 
-def test_contacts_that_start_deep_inside_a_surface_fail() -> None:
+def test_contacts_that_start_deep_inside_a_surface_fail_the_report() -> None:
     hows: list[dict[str, Any]] = [{"method": "variational", "dt": 1e-3}, {"contact": "rigid", "dt": 1e-3}]
     for how in hows:
         with pytest.warns(UserWarning, match="starts"):
@@ -161,7 +161,7 @@ def test_contacts_that_start_deep_inside_a_surface_fail() -> None:
         assert "'skin'" in report["penetration"].note
 
 
-def test_contacts_deeper_than_their_radius_fail() -> None:
+def test_contacts_deeper_than_their_radius_fail_the_report() -> None:
     report = fallen(ball(stiffness=50.0, damping=10.0), 0.1, method="variational", dt=1e-3)
     assert report.failures == ("penetration",)
     assert "may pass through" in report["penetration"].note
@@ -177,7 +177,7 @@ def test_points_that_pass_through_a_thin_plate_are_reported() -> None:
 
 
 @pytest.mark.parametrize("contact", ["compliant", "rigid"])
-def test_a_ball_that_rolls_off_an_edge_falls(contact: str) -> None:
+def test_report_warns_of_a_ball_that_rolls_off_an_edge_and_falls(contact: str) -> None:
     m = ball(lw.Box((1, 1, 0.1)), (0, 0, -0.05), damping=100.0)
     v0 = [2.0, 0, 0, 0, 20, 0]
     run = lw.simulate(m, [0, 0, 0.1, 1, 0, 0, 0], v0, duration=1.0, dt=1e-3, contact=contact)

@@ -113,7 +113,7 @@ def test_ball_on_a_turntable_moves_on_a_circle() -> None:
 
 
 @pytest.mark.slow
-def test_balls_as_solids_move_as_ball_contacts() -> None:
+def test_balls_move_equally_as_solids_and_as_ball_contacts() -> None:
     """Eccentric balls slide and roll on a plane and on a globe, in one mechanism.
 
     The contact points differ by half the depth of penetration, which is proportional to the square of the step.

@@ -58,7 +58,7 @@ def assert_same(found: lw.Run, expected: lw.Run) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_bit_is_restored(tmp_path: Path, form: str) -> None:
+def test_saved_runs_are_restored_to_the_bit(tmp_path: Path, form: str) -> None:
     run = pendulums(record=("q", "v", "tau", "work", "memory"), stop_when=lambda t, q, v: q[0] > 1.2)
     assert {outcome.kind for outcome in run.outcomes.flat} == {"finished", "event"}
     assert np.isnan(run.q).any()

@@ -39,7 +39,7 @@ def flown(m: lw.Mechanism, **more: Any) -> Report:
 @pytest.mark.parametrize(
     ("method", "dt"), [("rk4", 0.005), ("midpoint", 1e-3), ("semi-implicit", 5e-5), ("dop853", None)]
 )
-def test_good_runs_pass(method: str, dt: float | None) -> None:
+def test_good_runs_pass_the_report(method: str, dt: float | None) -> None:
     report = swing(method, dt, 1.0).report()
     assert report.passed, str(report)
     assert report["energy balance"].verdict == "ok"
@@ -47,7 +47,7 @@ def test_good_runs_pass(method: str, dt: float | None) -> None:
 
 
 @pytest.mark.parametrize(("method", "dt"), [("rk4", 0.2), ("midpoint", 0.1), ("semi-implicit", 0.05)])
-def test_runs_with_too_large_steps_fail(method: str, dt: float) -> None:
+def test_runs_with_too_large_steps_fail_the_report(method: str, dt: float) -> None:
     report = swing(method, dt, 10.0).report()
     assert not report.passed
     assert "energy balance" in report.failures
@@ -128,7 +128,7 @@ def test_the_summary_counts_failed_checks() -> None:
     assert report.summary == f"{count} check{'s' if count > 1 else ''} failed: {', '.join(report.failures)}"
 
 
-def test_mechanism_at_rest_passes() -> None:
+def test_mechanism_at_rest_passes_the_report() -> None:
     report = lw.simulate(PENDULUM, [0.0, 0.0], duration=1.0, dt=0.01).report()
     assert report.passed, str(report)
 

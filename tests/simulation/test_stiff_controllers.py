@@ -47,7 +47,7 @@ def midpoint_velocities(M: np.ndarray, K: np.ndarray, D: np.ndarray, q: np.ndarr
 @pytest.mark.parametrize("coupled", [False, True], ids=["each its own", "each on all"])
 @pytest.mark.parametrize("method", METHODS[:3])
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_steps_match_the_linear_system(target, method, coupled):
+def test_steps_with_stiff_servos_match_the_linear_system(target, method, coupled):
     """Half a step of the controller's damping is hundreds of times the masses."""
     m = slides().build()
     M = lw.compile(m, target="numpy").mass_matrix(np.zeros(3))

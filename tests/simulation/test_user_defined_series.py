@@ -135,7 +135,7 @@ def test_kernels_are_cached_by_the_series_formula(monkeypatch: pytest.MonkeyPatc
         scaled(5.0)
 
 
-def test_series_families_have_one_series_per_element() -> None:
+def test_family_of_series_has_one_series_per_element() -> None:
     def of(name: str) -> Series:
         joint = PENDULUM.joints[name.removeprefix("share.")]
         return Series(name, f"share of {joint.name}", sample=lambda now: now.v[joint.v.start] / (now.v @ now.v + 1.0))

@@ -212,7 +212,7 @@ def test_traced_density_of_zero_gives_no_noise() -> None:
 
 
 @pytest.mark.parametrize("rate", [20.0, 200.0])
-def test_variance_of_the_integral_grows_by_the_density_at_any_rate(rate: float) -> None:
+def test_variance_of_integrated_white_noise_grows_by_its_density_at_any_rate(rate: float) -> None:
     density, duration, members = np.array([0.5, 2.0]), 2.0, 4000
     count = int(duration * rate)
 

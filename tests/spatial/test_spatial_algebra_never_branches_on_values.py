@@ -157,7 +157,7 @@ def test_scalars_of_unknown_value_match_floats(function: Function, arguments: tu
     assert relative(from_opaque(found), expected) < 2e-15
 
 
-def test_cases_cover_both_sides_of_every_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_cover_both_branches_of_every_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: dict[int, set[bool]] = {}
 
     def recorded(condition: Any, yes: Any, no: Any) -> Any:
@@ -207,7 +207,7 @@ def test_where_handles_every_kind_of_condition(holds: bool) -> None:
         assert (from_opaque(scalar_module.where(condition, yes, no)) == (yes if holds else no)).all()
 
 
-def test_only_plain_zeros_are_known_to_be_zero() -> None:
+def test_only_zeros_of_known_value_count_as_zero() -> None:
     there = scalar_module.may_be_nonzero
     assert [there(0.0), there(np.float64(0.0)), there(2.0), there(lift(0.0)), there(lift(2.0))] == [False] * 2 + [
         True

@@ -146,7 +146,7 @@ def test_articulated_inertia_acts_as_its_matrix() -> None:
 
 
 @pytest.mark.parametrize("freedoms", [1, 2, 3, 6])
-def test_less_removes_a_joint_and_is_symmetric_to_the_bit(freedoms: int) -> None:
+def test_articulated_inertia_across_a_free_joint_is_symmetric_to_the_bit(freedoms: int) -> None:
     for rng in generators(10):
         P, S = articulated(rng), Motion.of(rng.normal(size=(6, freedoms)))
         U = P @ S

@@ -71,7 +71,7 @@ def test_transforms_match_homogeneous_matrices() -> None:
         assert relative(X.point(r), (X.matrix @ [*r, 1.0])[:3]) < EPS
 
 
-def test_place_is_a_position_with_rotations_about_fixed_axes() -> None:
+def test_transform_from_position_and_roll_pitch_yaw_rotates_about_fixed_axes() -> None:
     X = Transform.place(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, np.pi / 2]))
     assert relative(X.point(np.array([1.0, 0.0, 0.0])), np.array([1.0, 3.0, 3.0])) < EPS
     rolled_then_yawed = Transform.place(np.zeros(3), np.array([np.pi / 2, 0.0, np.pi / 2]))

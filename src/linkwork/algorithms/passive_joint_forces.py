@@ -1,9 +1,9 @@
 """Passive forces of a mechanism: springs, dampers, dry friction, and stops at joint limits.
 
-All are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
-opposes motion with its full force at speed and decreases to zero at rest, so that the equations of motion are smooth.
-Runs apply Coulomb's law without regularization instead (simulation/joint_friction_rows.py): they leave out this dry
-friction.
+All passive forces are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 +
+FADING_SPEED^2): it opposes motion with its full force at speed and decreases to zero at rest, so that the equations of
+motion are smooth. Runs leave out this dry friction and apply Coulomb's law without regularization
+(simulation/joint_friction_rows.py).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ NOTHING = np.zeros(0)
 
 
 def passive(mechanism: Mechanism, q: Array, v: Array, dry: bool = True) -> Array:
-    """Return the passive joint forces (nv,): of joint springs, dampers and dry friction, and of other force elements.
+    """Return the passive joint forces (nv,) [N m or N]: springs, dampers and dry friction of joints, and force
+    elements.
 
-    The forces of the joints are -stiffness (q - rest) - resistance v. The other elements are springs and dampers
-    between points of bodies, and elements with a force function. Without `dry`, dry friction is left out.
+    The forces of joints are -stiffness (q - rest) - resistance v. Force elements are springs and dampers between points
+    of bodies, and elements with a force function. If `dry` is false, dry friction is left out.
     """
     own = springs(mechanism, q) - (resistance(mechanism, v) if dry else dampers(mechanism)) * v
     return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)

@@ -9,9 +9,9 @@ import linkwork as lw
 from linkwork.app.check_command import BROKEN, refusal
 from linkwork.app.terminal_output import Terminal, exiting_after_interrupt
 from linkwork.examples import cable_arm, cockroach, differential_cart
+from linkwork.papers.nelson_quinn_figures import figures
+from linkwork.papers.nelson_quinn_simulations import walked
 from linkwork.papers.output_folder import ready_folder
-from linkwork.papers.walker_figures import figures
-from linkwork.papers.walker_simulations import walked
 from linkwork.simulation.results.figure_files import save_figure
 
 # Times [s] at which each example is drawn, in a run from its keyframe "start"

@@ -86,7 +86,7 @@ class TracedRows:
     def _current(self) -> Number:
         if self._tracer.latest[self.region.number] is not self:
             raise NotTraceable(
-                "a row array was used after a later version of it was written; pass it on in the state of the loop"
+                "a row array was used after a later version of it was written; pass the later one on in the loop state"
             )
         return self.version
 

@@ -80,7 +80,7 @@ def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
     if not names:
         raise LinkworkError(f"balance of {m.name} needs at least one foot; name a frame or body in feet=[...]")
     if len(set(names)) < len(names):
-        raise LinkworkError(f"feet must be different; {listed(names)} names a foot twice")
+        raise LinkworkError(f"feet must be different; {listed(names)} contains a foot twice")
     frames = tuple(m.frames[name] for name in names)  # the error for an unknown name lists the valid ones
     paths = [list(to_root(m, foot.body)) for foot in frames]
     base = _base(m, names, paths)

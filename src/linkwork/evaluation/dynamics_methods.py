@@ -12,9 +12,20 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried
 from linkwork.algorithms.passive_joint_forces import passive
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
+from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
+from linkwork.evaluation.friction_methods import (
+    FORWARD,
+    INVERSE,
+    REACTIONS,
+    WITH_FRICTION,
+    FrictionMethods,
+    checked_choice,
+    require_open_loops,
+    with_friction,
+)
 from linkwork.model.batch_broadcasting import Input
+from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 CONSTRAINED["forward_dynamics_derivatives"] = (
@@ -22,7 +33,7 @@ CONSTRAINED["forward_dynamics_derivatives"] = (
 )
 
 
-class DynamicsMethods(BatchEvaluation):
+class DynamicsMethods(FrictionMethods):
     """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix, reactions,
     derivatives.
 
@@ -30,7 +41,15 @@ class DynamicsMethods(BatchEvaluation):
     """
 
     def inverse_dynamics(
-        self, q: Any, v: Any, a: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        wrenches: Any = None,
+        *,
+        friction: bool = False,
+        parameters: Parameters = None,
+        out: Out = None,
     ) -> Array:
         """Return the joint forces that produce the accelerations a.
 
@@ -43,6 +62,9 @@ class DynamicsMethods(BatchEvaluation):
             Coordinates, velocities and accelerations.
         wrenches : array, shape (..., nbodies, 6), [N, N m], optional
             External wrench on each body, in the body's frame.
+        friction : bool, default False
+            Whether the joint forces overcome the dry friction of the joints too, see `friction`. A joint at rest that
+            stays at rest needs the smallest force that its static friction leaves. Loops must be absent.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -58,14 +80,16 @@ class DynamicsMethods(BatchEvaluation):
         array([356.353, 122.883])
 
         """
-        return self._evaluate(
-            "inverse_dynamics",
-            lambda m, *state: inverse_dynamics.inverse_dynamics(m, *state).tau,
-            self._state(q, v, wrenches, a=a),
-            (self.mechanism.nv,),
-            parameters,
-            out,
-        )
+        inputs, shape = self._state(q, v, wrenches, a=a), (self.mechanism.nv,)
+        if self._includes(friction):
+            require_open_loops(self.mechanism)
+            name, run = with_friction(INVERSE, self.check)
+            return self._evaluate(name, run, inputs, shape, parameters, out, WITH_FRICTION)
+
+        def run_without(m: Mechanism, *state: Array) -> Array:
+            return inverse_dynamics.inverse_dynamics(m, *state).tau
+
+        return self._evaluate("inverse_dynamics", run_without, inputs, shape, parameters, out)
 
     def bias(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces at zero acceleration: Coriolis, centrifugal and gravity terms.
@@ -121,7 +145,9 @@ class DynamicsMethods(BatchEvaluation):
             "gravity", inverse_dynamics.gravity, self._state(q), (self.mechanism.nv,), parameters, out
         )
 
-    def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+    def passive(
+        self, q: Any, v: Any, *, friction: bool = True, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """Return the forces of springs, dampers, dry friction and other force elements.
 
         These elements act at joints and between bodies. `forward_dynamics` and `inverse_dynamics` leave their forces
@@ -132,6 +158,10 @@ class DynamicsMethods(BatchEvaluation):
         ----------
         q, v : arrays, shapes (..., nq) and (..., nv), [rad, m] and [rad/s, m/s]
             Coordinates and velocities.
+        friction : bool, default True
+            Whether to include dry friction that is given by numbers (the argument `friction` of `Builder.joint`). It
+            fades to zero below a speed of about 1e-3 rad/s or m/s. Friction that depends on the load is never included:
+            see `friction`. Use False together with `forward_dynamics(..., friction=True)`.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -148,7 +178,14 @@ class DynamicsMethods(BatchEvaluation):
         array([-0.5, -0.5, -0.5])
 
         """
-        return self._evaluate("passive", passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
+        inputs, shape = self._state(q, v), (self.mechanism.nv,)
+        if checked_choice(friction):
+            return self._evaluate("passive", passive, inputs, shape, parameters, out)
+
+        def without_friction(m: Mechanism, q: Array, v: Array) -> Array:
+            return passive(m, q, v, dry=False)
+
+        return self._evaluate("passive", without_friction, inputs, shape, parameters, out, "without friction")
 
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the mass matrix M with armature: the kinetic energy is v^T M v / 2.
@@ -179,12 +216,21 @@ class DynamicsMethods(BatchEvaluation):
         return self._evaluate("mass_matrix", mass_matrix, self._state(q), shape, parameters, out)
 
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        wrenches: Any = None,
+        *,
+        friction: bool = False,
+        parameters: Parameters = None,
+        out: Out = None,
     ) -> Array:
         """Return the accelerations under joint forces, gravity and external wrenches.
 
-        Loops, engaged clutches and engaged brakes constrain the accelerations. Springs, damping and friction are left
-        out: add `passive(q, v)` to tau to include them. Joint limits and contacts act only in `simulate`.
+        Loops, engaged clutches and engaged brakes constrain the accelerations. Springs, damping and, by default,
+        friction are left out: add `passive(q, v)` to tau to include them. Joint limits and contacts act only in
+        `simulate`.
 
         Parameters
         ----------
@@ -192,6 +238,9 @@ class DynamicsMethods(BatchEvaluation):
             Coordinates, velocities and joint forces.
         wrenches : array, shape (..., nbodies, 6), [N, N m], optional
             External wrench on each body, in the body's frame.
+        friction : bool, default False
+            Whether to include the dry friction of joints and loops, see `friction`; then add
+            `passive(q, v, friction=False)` to tau for springs and damping.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -208,6 +257,9 @@ class DynamicsMethods(BatchEvaluation):
 
         """
         inputs = self._state(q, v, wrenches, tau=tau)
+        if self._includes(friction):
+            (name, run), shape = with_friction(FORWARD, self.check), (self.mechanism.nv,)
+            return self._evaluate(name, run, inputs, shape, parameters, out, WITH_FRICTION)
         return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
 
     def carried(
@@ -253,6 +305,7 @@ class DynamicsMethods(BatchEvaluation):
         wrenches: Any = None,
         frame: str | None = None,
         *,
+        friction: bool = False,
         parameters: Parameters = None,
         out: Out = None,
     ) -> Array:
@@ -270,6 +323,9 @@ class DynamicsMethods(BatchEvaluation):
         frame : str, optional
             Frame, body or "world" about whose origin and in whose axes all wrenches are expressed. By default each
             wrench is about the origin and in the axes of its child body.
+        friction : bool, default False
+            Whether to include the dry friction of joints and loops, see `friction`; then add
+            `passive(q, v, friction=False)` to tau for springs and damping.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -288,10 +344,14 @@ class DynamicsMethods(BatchEvaluation):
         """
         shape = len(self.mechanism.joints) + len(self.mechanism.frame_constraints), 6
         inputs = self._state(q, v, wrenches, tau=tau)
+        quantity, run = "reactions", reactions
+        fixed: tuple[str, ...] = ()
+        if self._includes(friction):
+            (quantity, run), fixed = with_friction(REACTIONS, self.check), (WITH_FRICTION,)
         if frame is None:
-            return self._evaluate("reactions", reactions, inputs, shape, parameters, out)
+            return self._evaluate(quantity, run, inputs, shape, parameters, out, *fixed)
         self._require_frame(frame)
-        through = Input(self._evaluate("reactions", reactions, inputs, shape, parameters, None), shape)
+        through = Input(self._evaluate(quantity, run, inputs, shape, parameters, None, *fixed), shape)
         return self._evaluate(
             "reactions_about",
             lambda m, q, through: reactions_about(m, q, through, frame),

@@ -70,7 +70,7 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
     worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
     fixed_text = f" with {listed(fixed)} fixed" if list(fixed) else ""
     message = f"the loops of {m.name!r} cannot be closed from this position{fixed_text}: "
-    message += f"loop {worst!r} keeps a closure error of {errors[worst]:.3g}"
+    message += f"loop {worst!r} still has a closure error of {errors[worst]:.3g}"
     message += "".join(f", loop {name!r} of {errors[name]:.3g}" for name in others[: MOST_LISTED - 1])
     message += " (m or rad). Start nearer to a closed position, or check that the lengths of the links allow one"
     if others:

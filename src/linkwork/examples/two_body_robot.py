@@ -1,4 +1,4 @@
-"""Schiehlen's two-body robot: a pinned arm and a body pinned to its end at its centre of mass (his section 5)."""
+"""Schiehlen's two-body robot: a pinned arm, and a body whose centre of mass is pinned to the arm's end (sec. 5)."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def discrete(
                 f'the method "energy-momentum" needs a constant mass matrix; with a {name} it is not constant'
             )
     if clock is not None and forces is not None:
-        raise LinkworkError("a clock needs conserved energy, which forces change: give either a clock or forces")
+        raise LinkworkError("a clock needs a system whose energy is conserved: give either a clock or forces")
     if composition(order).order > 2 and method in ONE_SIDED:
         raise LinkworkError(f"order={order} needs a symmetric method; {method!r} is not symmetric")
     if order > 2 and method == ENERGY_MOMENTUM and (constraints or nonholonomic):

@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint
 
-INDEPENDENT = "a file loads with mimic=False, which leaves all joints independent"  # remedy
+INDEPENDENT = "load a file with mimic=False to leave all joints independent"  # remedy
 
 
 @dataclass(frozen=True)

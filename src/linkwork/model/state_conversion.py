@@ -270,10 +270,10 @@ def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> l
     joints = [mechanism.joints[name] for name in order]  # raises an error for an unknown name
     twice = [name for name, count in Counter(order).items() if count > 1]
     if twice:
-        raise ModelError(f"names has joint {twice[0]!r} twice; it must have each joint of the mechanism once")
+        raise ModelError(f"`names` contains joint {twice[0]!r} twice; it must contain each joint once")
     missing = [name for name in mechanism.joints.names if name not in order]
     if missing:
-        raise ModelError(f"names lacks joint {missing[0]!r}; it must have each joint of the mechanism once")
+        raise ModelError(f"`names` does not contain joint {missing[0]!r}; it must contain each joint once")
     return joints
 
 

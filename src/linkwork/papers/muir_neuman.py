@@ -40,7 +40,7 @@ BIPED = (
 def muir_neuman(console: Console, out: Path, _: bool) -> int:
     """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs from print.
 
-    `out` is the folder for the page.
+    `out` is the folder for the HTML page.
     """
     sections = {PENDULUM: muir_neuman_pendulum.pendulum_results(), BIPED: muir_neuman_biped.biped_results()}
     text = ABOUT.format(version=html.escape(lw.__version__))

@@ -18,9 +18,9 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.examples import walker
 from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
+from linkwork.papers.nelson_quinn_figures import figures
+from linkwork.papers.nelson_quinn_simulations import COURSES, GAIT_COLUMNS, WALK_COLUMNS, Walked, walked
 from linkwork.papers.output_folder import FAILED, PASSED
-from linkwork.papers.walker_figures import figures
-from linkwork.papers.walker_simulations import COURSES, GAIT_COLUMNS, WALK_COLUMNS, Walked, walked
 from linkwork.spatial.scalar import Array
 
 AGREES = 1e-10  # relative difference of accelerations that counts as round-off

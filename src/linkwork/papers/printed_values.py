@@ -53,5 +53,7 @@ def position(X: Transform) -> Array:
 
 
 def position_in_plane(x: float, y: float, angle: float) -> Array:
-    """Return the position six-vector (6,) with the position x, y [m] and the yaw `angle` [rad] in (-pi, pi]."""
+    """Return the position six-vector (6,) with the position x, y [m] and the yaw angle `angle` [rad], reduced to (-pi,
+    pi].
+    """
     return np.array([x, y, 0.0, 0.0, 0.0, np.arctan2(np.sin(angle), np.cos(angle))])

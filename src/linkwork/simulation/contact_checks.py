@@ -162,7 +162,7 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = F
                 "locate=True works for point contacts only, not for contacts between solids: leave it out"
             )
     if adaptive and problem.mechanism.touches:
-        raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
+        raise LinkworkError(f"contacts need fixed steps; method {method!r} has adaptive steps: choose another method")
 
 
 def _refuse_solids(problem: Problem, method: str) -> None:

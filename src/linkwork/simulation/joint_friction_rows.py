@@ -15,11 +15,13 @@ import numpy as np
 
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.load_dependent_friction import law_coefficients
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
 # Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
 LOCKED = 1e24
+ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
@@ -32,8 +34,10 @@ def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tup
 
     The friction is nonzero, or named in the `varied` parameters.
     """
-    tree = mechanism.tree
-    may = [np.full(j.kind.nv, f"{j.name}.friction" in varied) | (j.friction != 0.0) for j in tree.joints]
+    tree, named = mechanism.tree, mechanism.frictions.names
+    may = [
+        np.full(j.kind.nv, f"{j.name}.friction" in varied or j.name in named) | (j.friction != 0.0) for j in tree.joints
+    ]
     rubs = np.concatenate([np.zeros(0, dtype=bool), *may])
     spread = np.abs(mechanism.spread)
     return tuple(int(k) for k in np.flatnonzero(spread.T @ rubs))
@@ -50,11 +54,41 @@ def friction_part(mechanism: Mechanism, slip: Array) -> Array:
 
 
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of slipping joints, which have the slip `directions` (nf,)."""
-    limits, forces = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    """Return the constant dry friction (tree.nv,) [N m or N] of slipping joints of the tree.
+
+    `directions` (nf,) are the slip directions.
+    """
+    tree, spread = mechanism.tree, mechanism.spread
+    own = np.concatenate([np.zeros(0), *(j.friction for j in tree.joints)])
+    forces: list[Number] = [0.0] * tree.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        forces[k] = -s * limits[k]
+        for t in np.flatnonzero(spread[:, k]):
+            forces[t] = -s * np.sign(spread[t, k]) * own[t]
     return np.array(forces)
+
+
+def rubbing_joints(mechanism: Mechanism) -> tuple[int, ...]:
+    """Return the numbers of the joints that move with the velocities in `Mechanism.rubbing`."""
+    moved = np.abs(mechanism.spread[:, list(mechanism.rubbing)]).sum(axis=1)
+    return tuple(number for number, j in enumerate(mechanism.tree.joints) if moved[j.v].any())
+
+
+def joint_powers(mechanism: Mechanism, forces: Array, v: Array) -> list[Number]:
+    """Return the power [W] of friction `forces` (tree.nv,) in each of the `rubbing_joints`, at velocities v (nv,)."""
+    tree, speeds = mechanism.tree, mechanism.tree_velocity(v)
+    return [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in rubbing_joints(mechanism)]
+
+
+def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
+    """Return the share (number of `rubbing_joints`, nf) of each joint in the constant friction of each velocity."""
+    limits, tree, found = dry_friction_limits(mechanism), mechanism.tree, []
+    for number in rubbing_joints(mechanism):
+        j, row = tree.joints[number], []
+        for k in mechanism.rubbing:
+            own = sum((abs(mechanism.spread[t, k]) * f for t, f in enumerate(j.friction, j.v.start)), 0.0)
+            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), 0.0))
+        found.append(row)
+    return found
 
 
 def friction_rows(mechanism: Mechanism) -> Array:
@@ -66,10 +100,16 @@ def friction_rows(mechanism: Mechanism) -> Array:
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
     """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
-    limits, found = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    rubs, found = may_rub(mechanism), [0.0] * mechanism.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        found[k] = where(s == 0.0, where(limits[k] > 0.0, 1.0, 0.0), 0.0)
+        found[k] = where(s == 0.0, rubs[k], 0.0)
     return found
+
+
+def may_rub(mechanism: Mechanism) -> list[Number]:
+    """Return 1 for each velocity (nv,) that may have dry friction with the present parameters, else 0."""
+    limits, coefficients = dry_friction_limits(mechanism), law_coefficients(mechanism)
+    return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
 
 
 def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
@@ -134,14 +174,19 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
     return np.array(found)
 
 
-def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array) -> list[Number]:
+def slack(limit: Number) -> Number:
+    """Return the force [N m or N] above a friction `limit` that counts as within the limit, because of round-off."""
+    return BOUND_SLACK + limit * ROUNDED
+
+
+def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
     """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
 
-    `directions` (nf,) are the slip directions, v (nv,) the velocities, and `needed` (nf,) the forces [N m or N] that
-    hold the velocities.
+    `directions` (nf,) are the slip directions, v (nv,) the velocities, `needed` (nf,) the forces [N m or N] that hold
+    the velocities, and `limits` (nf,) the largest friction forces.
     """
-    limits, found = dry_friction_limits(mechanism), []
-    for k, s, force in zip(mechanism.rubbing, directions, needed, strict=True):
-        slack = limits[k] + BOUND_SLACK - abs(force)
-        found.append(where(limits[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
+    rubs, found = may_rub(mechanism), []
+    for k, s, force, limit in zip(mechanism.rubbing, directions, needed, limits, strict=True):
+        left = limit + slack(limit) - abs(force)
+        found.append(where(rubs[k] > 0.0, where(s == 0.0, left, s * v[k] + STICKING_SPEED), 1.0))
     return found

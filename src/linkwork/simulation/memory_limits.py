@@ -38,4 +38,6 @@ def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> N
         members = math.prod(np.broadcast_shapes(*shapes))
     except ValueError:  # the check of the shapes names the arrays that do not fit
         members = max(math.prod(shape) for shape in shapes)
-    refuse_beyond_memory(f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer at a time")
+    refuse_beyond_memory(
+        f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer members at a time"
+    )

@@ -88,8 +88,7 @@ class Separation(NamedTuple):
 
 
 class _Corner(NamedTuple):
-    """Point of the Minkowski difference A - B of two solids: the difference w, and the point of A from which it
-    follows.
+    """Point w of the Minkowski difference A - B of two solids, with the point of A that gives w.
 
     w (3,) [m] is the point of A, after A was moved by the shift, minus the point of B. `on_a` (3,) [m] is the point of
     A before the shift.

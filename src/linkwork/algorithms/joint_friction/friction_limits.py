@@ -10,17 +10,18 @@ import numpy as np
 from linkwork.algorithms.joint_friction.friction_sites import sites, slip_velocities
 from linkwork.model.friction.friction_law import FrictionLimit
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import TINY_SIZE
 
 
 class ActiveLimit(NamedTuple):
-    """A friction limit in one state: of one friction force, or of the norm of several friction forces of a joint.
+    """One friction limit in one state: the limit of one friction force, or of the norm of several friction forces of a
+    joint.
 
-    `numbers` are the numbers of these forces among all nf, `site` is the number of the joint or loop among all sites.
-    The limit is the sum of `constant` [N m or N] and the terms (c, L, own), which are c |L F + own f| for the load F
-    (6,) and the friction force f. `scales` are those of the law: the friction forces are -scale limit times the
-    direction of slip.
+    `numbers` are the numbers of these forces among all nf friction forces, and `site` is the number of the joint or
+    loop among all sites. The limit [N m or N] is `constant` plus the sum of c |L F + own f| over the `terms` (c, L,
+    own), for the load F (6,) of the joint and its friction force f. `scales` has one factor for each force: a friction
+    force is -scale times limit times the direction of slip.
     """
 
     site: int
@@ -30,8 +31,27 @@ class ActiveLimit(NamedTuple):
     constant: Number
 
     def value(self, load: Array, f: Array) -> Number:
-        """Return the limit [N m or N] for the load (6,) of its joint and all friction forces f (nf,)."""
+        """Return the limit [N m or N] for the load (6,) of the joint and all friction forces f (nf,) of the
+        mechanism.
+        """
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
+
+    def linear(self, load: Array, f: Array) -> tuple[Array, Number, Number]:
+        """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
+
+        The result is a row (6,), a factor of the friction force and a constant: the limit is row F + factor f +
+        constant.
+        """
+        row: Array = np.zeros(6)
+        factor: Number = 0.0
+        for c, L, own in self.terms:
+            x = L @ load
+            if len(x) == 1:
+                whole = x[0] + own * f[self.numbers[0]]
+                row, factor = row + L[0] * (c * sign(whole)), factor + own * c * sign(whole)
+            else:
+                row = row + (x * (c / norm(x))) @ L
+        return row, factor, self.constant
 
     def _sizes(self, load: Array, f: Array) -> Iterator[tuple[Number, Number]]:
         for c, L, own in self.terms:
@@ -39,12 +59,16 @@ class ActiveLimit(NamedTuple):
             yield c, abs(x[0] + own * f[self.numbers[0]]) if len(x) == 1 else norm(x)
 
     def forces(self, limit: Number, directions: Array) -> list[Number]:
-        """Return the friction forces for the value of the limit and the directions of slip (nf,) of all forces."""
+        """Return the friction forces [N m or N] that belong to this limit.
+
+        `limit` [N m or N] is the value of the limit, and `directions` (nf,) are the directions of slip of all friction
+        forces.
+        """
         return [-(limit * scale * directions[n]) for n, scale in zip(self.numbers, self.scales, strict=True)]
 
 
 def active_limits(mechanism: Mechanism, q: Array, slip: Array, at_rest: Array) -> tuple[ActiveLimit, ...]:
-    """Return all friction limits of a mechanism at the position q (nq,), site after site.
+    """Return all friction limits of a mechanism at the position q (nq,), in the order of the sites.
 
     `slip` (nf,) are the slip velocities. `at_rest` (nf,) is 1 for friction forces with static friction, 0 for others.
     """
@@ -60,7 +84,7 @@ def active_limits(mechanism: Mechanism, q: Array, slip: Array, at_rest: Array) -
 
 
 def _static_part(limit: FrictionLimit, slip: Array, at_rest: Number) -> Number:
-    """Return the fraction of static friction: 1 at rest, and during slip what the Stribeck curve leaves of it.
+    """Return the fraction of static friction: 1 at rest, and the value of the Stribeck curve, below 1, during slip.
 
     `slip` (k,) are the slip velocities of the limit.
     """
@@ -75,11 +99,17 @@ def friction_limits(mechanism: Mechanism, q: Array, v: Array, loads: Array, f: A
     """Return the value of each friction limit (n,) [N m or N], in the order of `active_limits`.
 
     `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each site, in the child's frame;
-    for a loop, of its first on its second body, in the loop frame of the second one. They contain the friction f (nf,)
-    itself. `at_rest` (nf,) is 1 for friction forces with static friction, and 0 for slip with the velocities v (nv,).
+    for a loop, of its first body on its second body, in the loop frame of the second body. These wrenches include the
+    friction forces f (nf,). `at_rest` (nf,) is 1 for friction forces with static friction, and 0 for slip with the
+    velocities v (nv,).
     """
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), at_rest)
     return np.array([one.value(loads[one.site], f) for one in limits])
+
+
+def sign(x: Number) -> Number:
+    """Return 1 for numbers > 0, -1 for numbers < 0, and 0 for 0."""
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
 
 
 def norm(x: Array) -> Number:

@@ -4,13 +4,13 @@ Friction forces f are opposite to the slip, and their magnitudes are the limits 
 
     f = -direction limit(loads(f), f)
 
-The loads depend on f in turn. The equations are solved by fixed-point iteration, whose contraction rate is the change
-of friction by friction: 0.01 to 0.1 for the bearings of usual mechanisms.
+The loads depend on f. The solver uses fixed-point iteration; its contraction rate, the derivative of the limits with
+respect to f, is 0.01 to 0.1 for usual bearings.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,16 +23,16 @@ from linkwork.spatial.traceable_loops import iterate
 
 CONVERGED = 1e-13  # change of a friction force, relative to its limit, at which the iteration ends
 FLOOR = 1e-15  # as CONVERGED, relative to the largest limit of all: round-off of the loads
-MOST_ITERATIONS = 60
+MOST_ITERATIONS = 40
 
 
 class FrictionSolution(NamedTuple):
     """Accelerations, friction forces and loads of a mechanism with dry friction.
 
-    a (nv,) [rad/s^2, m/s^2]. `friction` (nf,) [N m, N] are the friction forces, and `limits` (n,) their limits, in the
-    order of `active_limits`. `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each
-    joint with friction, in the child's frame. `multipliers` (nh,) are those of the mechanism's constraints. `converged`
-    is 1 if the friction forces agree with the loads, else 0.
+    a (nv,) [rad/s^2, m/s^2] are the accelerations. `friction` (nf,) [N m, N] are the friction forces, and `limits` (n,)
+    their limits, in the order of `active_limits`. `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the
+    child through each joint with friction, in the child's frame. `multipliers` (nh,) are the multipliers of the
+    mechanism's constraint rows. `converged` is 1 if the friction forces agree with the loads, else 0.
     """
 
     a: Array
@@ -50,11 +50,31 @@ def solve_directions(
 
     tau (nv,) are joint forces and `wrenches` (nbodies, 6) external wrenches or None. `directions` (nf,) are -1 or 1 for
     the friction forces of velocities that slip, and 0 for velocities that friction holds; for several velocities with
-    one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero acceleration, and its
-    friction force is what this needs, also above its limit.
+    one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero acceleration; the
+    friction force that keeps it at zero may exceed its limit here.
     """
     moves = slipping(mechanism, q, v, directions)
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
+    return iterate_friction(mechanism, q, v, tau, wrenches, directions, limits, moves=moves)
+
+
+def iterate_friction(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array | None,
+    directions: Array,
+    limits: tuple[ActiveLimit, ...],
+    start: Any = True,
+    moves: Array | None = None,
+) -> FrictionSolution:
+    """Return the solution for given directions and limits by fixed-point iteration.
+
+    See `solve_directions` for the arguments; velocities with moves[n] = 0 (nf,) are held, by default none. If the
+    condition `start` is false, no iteration is made.
+    """
+    moves = np.ones(len(directions)) if moves is None else moves
     response = load_response(mechanism, q, v, tau, wrenches, moves)
 
     def body(f: Array, *_: Array) -> tuple[tuple[Array, ...], Condition]:
@@ -66,16 +86,15 @@ def solve_directions(
         return (new, np.array(found), *change), _agree(new, f, found)
 
     nothing = (np.zeros(np.shape(part)) for part in response.free)
-    start = (np.zeros(len(directions)), np.zeros(len(limits)), *nothing)
-    (f, found, *change), _, converged = iterate(MOST_ITERATIONS, body, *start)
+    initial = (np.zeros(len(directions)), np.zeros(len(limits)), *nothing)
+    (f, found, *change), _, converged = iterate(MOST_ITERATIONS, body, *initial, start=start)
     answer = response.free + Answer(*change)
-    return FrictionSolution(
-        answer.a, f + answer.held, found, answer.loads, answer.multipliers, where(converged, 1.0, 0.0)
-    )
+    known = where(converged & start, 1.0, 0.0)
+    return FrictionSolution(answer.a, f + answer.held, found, answer.loads, answer.multipliers, known)
 
 
 def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Array:
-    """Return 1 for each friction force (nf,) whose limit has a direction of slip, and 0 for held velocities."""
+    """Return an array (nf,): 1 for each friction force that has a direction of slip, 0 for held velocities."""
     numbers = [one.numbers for one in active_limits(mechanism, q, np.zeros(len(directions)), np.zeros(len(directions)))]
     found = np.zeros(len(directions), dtype=np.asarray(directions).dtype)
     for group in numbers:
@@ -86,7 +105,9 @@ def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Arr
 
 
 def forces(limits: tuple[ActiveLimit, ...], values: list[Number], directions: Array, count: int) -> Array:
-    """Return the friction forces (count,) of slip in the directions (count,), for the values of all limits."""
+    """Return the friction forces (count,) for slip in the `directions` (count,); `values` are the values of all
+    `limits`.
+    """
     f: list[Number] = [0.0] * count
     for one, value in zip(limits, values, strict=True):
         for n, force in zip(one.numbers, one.forces(value, directions), strict=True):
@@ -95,7 +116,7 @@ def forces(limits: tuple[ActiveLimit, ...], values: list[Number], directions: Ar
 
 
 def _agree(new: Array, old: Array, limits: list[Number]) -> Condition:
-    """Return whether the friction forces of two iterations (nf,) agree."""
+    """Return whether the friction forces `new` and `old` (nf,) of two iterations agree within round-off."""
     floor = largest(np.array(limits)) * FLOOR
     excess = [abs(x - y) - abs(x) * CONVERGED - floor for x, y in zip(new, old, strict=True)]
     return sum((where(x <= 0.0, 0.0, 1.0) for x in excess), 0.0) < 0.5

@@ -30,6 +30,7 @@ from linkwork.algorithms.joint_friction.friction_sites import (
     friction_directions,
     friction_wrenches,
     sites,
+    slip_bias,
     tree_slip_rows,
 )
 from linkwork.algorithms.joint_friction.locked_tree import TreeMotion, factored_tree, held_forces
@@ -45,14 +46,16 @@ from linkwork.spatial.scalar import Array
 class Answer(NamedTuple):
     """Accelerations a (nv,), loads (nsites, 6) of the joints and loops with friction, multipliers (nh,), `held` (nf,).
 
-    A load is the wrench of the parent on the child in the child's frame; for a loop, of its first on its second body in
-    the loop frame of the second one. `held` are the friction forces of the velocities that are held.
+    `slip` (nf,) are the accelerations of the slip velocities. A load is the wrench of the parent on the child in the
+    child's frame; for a loop, of its first on its second body in the loop frame of the second one. `held` are the
+    friction forces of the velocities that are held.
     """
 
     a: Array
     loads: Array
     multipliers: Array
     held: Array
+    slip: Array
 
     def __add__(self, other: Answer) -> Answer:  # type: ignore[override]
         return Answer(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
@@ -72,9 +75,13 @@ def load_response(
 
     Velocities with moves[n] = 0 are held by friction; `moves` is (nf,).
     """
-    loose = not (mechanism.constrained or mechanism.mimics or mechanism.rotors)
-    of = _of_loose_tree if loose else _of_constrained_mechanism
+    of = _of_loose_tree if is_loose(mechanism) else _of_constrained_mechanism
     return of(mechanism, q, v, tau, wrenches, moves)
+
+
+def is_loose(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is a tree without constraints, mimic joints and rotors that couple several joints."""
+    return not (mechanism.constrained or mechanism.mimics or mechanism.rotors)
 
 
 def _of_loose_tree(
@@ -83,25 +90,26 @@ def _of_loose_tree(
     """Return the response of a tree without constraints, mimic joints and rotors; see `load_response`."""
     motion, own = kinematics(mechanism, q, v), sites(mechanism)
     joints = [site.joint for site in own if site.joint]
-    tree = factored_tree(mechanism, motion, _scattered(mechanism, own, moves - 1.0) + 1.0)
+    tree = factored_tree(mechanism, motion, scattered(mechanism, own, moves - 1.0) + 1.0)
     none = np.zeros(0)
 
     def answer(forces: Array, found: TreeMotion) -> Answer:
         parts = [held_forces(j, mechanism.armature[j.v], motion.S[j.o], found, forces[j.v]) for j in joints]
         loads = np.array([found.through[j.o].array for j in joints]).reshape(-1, 6)
-        return Answer(found.a, loads, none, np.concatenate([none, *parts]) * (1.0 - moves))
+        slip = np.concatenate([none, *(found.a[j.v] for j in joints)])
+        return Answer(found.a, loads, none, np.concatenate([none, *parts]) * (1.0 - moves), slip)
 
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     free = answer(tau, tree.solve(tau, z, motion.bias, base))
 
     def change(f: Array) -> Answer:
-        forces = _scattered(mechanism, own, f)
+        forces = scattered(mechanism, own, f)
         return answer(forces, tree.change(forces))
 
     return Response(free, change)
 
 
-def _scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
+def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
     """Return the joint forces (nv,) of friction forces f (nf,) of joints of a tree."""
     forces = {site.joint.name: f[site.forces] for site in own if site.joint}
     parts = [forces.get(j.name, np.zeros(j.kind.nv)) for j in mechanism.joints]
@@ -123,6 +131,7 @@ def _of_constrained_mechanism(
     solve = _dense_solver if mechanism.mimics else _tree_solver
     solution, further = solve(held, motion, loops, q, v, tau, wrenches)
     slip = tree_slip_rows(mechanism, motion)
+    bias = slip_bias(mechanism, motion)
     frictions = {site.name: friction_wrenches(site, one) for site, one in _loops_of(own, loops)}
 
     def answer(found: Constrained, f: Array, at_rest: bool) -> Answer:
@@ -144,7 +153,8 @@ def _of_constrained_mechanism(
         acceleration = mechanism.tree_velocity(found.a)
         through = _transmitted(tree, position, speed, acceleration, outside, at_rest)
         loads = [through[site.joint.o] if site.joint else at_loops[site.name] for site in own]
-        return Answer(found.a, np.array(loads).reshape(-1, 6), multipliers, forces * (1.0 - moves))
+        slips = slip @ acceleration + (0.0 * bias if at_rest else bias)
+        return Answer(found.a, np.array(loads).reshape(-1, 6), multipliers, forces * (1.0 - moves), slips)
 
     def change(f: Array) -> Answer:
         return answer(further(mechanism.spread.T @ (slip.T @ f)), f, True)
@@ -279,3 +289,31 @@ def _transmitted(tree: Mechanism, q: Array, v: Array, a: Array, wrenches: Array,
     if at_rest:
         tree, v = replace(tree, gravity=np.zeros(3)), np.zeros(tree.nv)
     return [F.array for F in inverse_dynamics(tree, q, v, a, wrenches).force]
+
+
+def reactions_of(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, multipliers: Array, friction: Array, wrenches: Array | None
+) -> Array:
+    """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops in a known motion.
+
+    a (nv,) are the accelerations, `multipliers` (nh,) those of the constraints, `friction` (nf,) the friction forces
+    and `wrenches` (nbodies, 6) the external wrenches. The wrenches are in the frames of the children, those of loops in
+    the frame of body b.
+    """
+    tree = mechanism.tree
+    position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)
+    motion = kinematics(tree, position, speed)
+    outside = np.zeros((tree.nbodies, 6)) if wrenches is None else wrenches
+    rubbing = {site.name: site for site in sites(mechanism) if site.loop is not None}
+    through, start = [], 0
+    for one in loop_states(tree, motion.X):
+        stop = start + len(one.errors)
+        wrench = one.wrenches @ multipliers[start:stop]
+        site = rubbing.get(one.constraint.name)
+        if site is not None:
+            wrench = wrench + friction_directions(site) @ friction[site.forces]
+        outside = outside + _on_bodies(tree, one, wrench)
+        through.append(one.constraint.to.offset.up(wrench).array)
+        start = stop
+    joints = _transmitted(tree, position, speed, mechanism.tree_velocity(a), outside, False)
+    return np.array([*joints[1:], *through]).reshape(-1, 6)

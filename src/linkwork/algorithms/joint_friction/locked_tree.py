@@ -1,8 +1,8 @@
 """Articulated-body algorithm for trees in which some joint velocities are locked, and for changes of joint forces.
 
-A locked velocity has no acceleration; its joint transmits whatever force this needs. The tree is factored once. Each
-further solution for other joint forces needs two sweeps. Besides the accelerations, the sweeps return the wrench
-through every joint, F_k = P_k A_k + z_k (S4 equation (3.36)).
+A locked velocity has no acceleration; its joint transmits the force that this requires. The tree is factored once; each
+solution for other joint forces needs two sweeps. Besides the accelerations, the sweeps return the wrench through every
+joint, F_k = P_k A_k + z_k (S4 equation (3.36)).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
 class LockedJoint(NamedTuple):
     """Factors of one joint: outboard articulated inertia P, inverse pivot D, gain G (6, d), and P - U G^T inward.
 
-    `moves` (d,) is 1 for velocities that move and 0 for locked ones, whose columns of G are zero.
+    `moves` (d,) is 1 for velocities that move and 0 for locked velocities, whose columns of G are zero.
     """
 
     P: ArticulatedInertia
@@ -32,7 +32,7 @@ class LockedJoint(NamedTuple):
     moves: Array
 
     def freed(self, forces: Array) -> Array:
-        """Return D^-1 forces (d,) of the velocities that move, and zero for locked ones."""
+        """Return D^-1 forces (d,) of the velocities that move, and zero for locked velocities."""
         return self.D.solve(forces * self.moves) * self.moves
 
 
@@ -97,7 +97,7 @@ def factored_tree(mechanism: Mechanism, motion: Kinematics, moves: Array) -> Loc
 
 
 def _moving_part(A: Array, moves: Array) -> Array:
-    """Return A (d, d) with the rows and columns of locked velocities replaced by those of the unit matrix."""
+    """Return A (d, d) with the rows and columns of locked velocities replaced by those of the identity matrix."""
 
     def entry(i: int, k: int) -> Number:
         return A[i, k] * (moves[i] * moves[k]) + (1.0 - moves[i] if i == k else 0.0)
@@ -106,5 +106,5 @@ def _moving_part(A: Array, moves: Array) -> Array:
 
 
 def held_forces(joint: Joint, armature: Array, S: Motion, found: TreeMotion, tau: Array) -> Array:
-    """Return the forces (d,) that a joint needs besides its joint forces tau (d,) for the accelerations `found`."""
+    """Return the forces (d,) that a joint needs, in addition to tau (d,), to have the accelerations in `found`."""
     return S.pair(found.through[joint.o]) + armature * found.a[joint.v] - tau

@@ -111,8 +111,9 @@ class BodyEquations:
     def with_pair(self, rows: tuple[Number, Number], S: Array, offset: Array, blocks: RowArray) -> RowArray:
         """Return the blocks of the equations after adding the matrix S (6, 6) of a pair of bodies.
 
-        `rows` are those of the bodies A and B. S times a change of the relative velocity at the origin of A is the
-        change of the wrench on A there. `offset` (3,) [m] is the position of the origin of A relative to that of B.
+        `rows` are the rows of the bodies A and B. S maps a change of the relative velocity at the origin of A to the
+        change of the wrench on A about this origin. `offset` (3,) [m] is the position of the origin of A relative to
+        the origin of B.
         """
         count, (a, b) = self.count, rows
 
@@ -170,7 +171,8 @@ class BodyEquations:
 
 
 def moved_right(S: Array, offset: Array) -> Array:
-    """Return the matrix S (n, 6), which is multiplied by velocities at a point, for velocities at another point.
+    """Return the matrix S (n, 6), which multiplies the velocity of a body at one point, for the velocity at another
+    point.
 
     `offset` (3,) [m] is the position of the old point relative to the new one.
     """

@@ -61,7 +61,7 @@ def solve_pairs(
 
 
 class _Speeds(NamedTuple):
-    """Largest speeds [m/s] before impulses: in contact conditions, of bodies at contact points, and of drifts."""
+    """Largest speeds [m/s] without impulses: in contact conditions, of bodies at contact points, and of drifts."""
 
     conditions: Number
     bodies: Number
@@ -69,7 +69,9 @@ class _Speeds(NamedTuple):
 
 
 def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, Violation, _Speeds]:
-    """Return the wrenches of guessed impulses, and violation of pairs and largest speeds if all impulses are zero."""
+    """Return three results: the wrenches of guessed impulses; and, for zero impulses, the violation and the largest
+    speeds.
+    """
     pairs = problem.pairs
 
     def look(k: Number, wrenches: RowArray, *state: Number) -> tuple[Any, ...]:
@@ -89,7 +91,7 @@ def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, 
 
 
 def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Guess:
-    """Return a guess, or zero impulses, whose violation is `none`, if this is smaller."""
+    """Return the better first guess: `guess`, or zero impulses, if their violation `none` is smaller."""
     pairs, bodies = problem.pairs, problem.pairs.responses.active
 
     def reset(p: RowArray, others: Array, v: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:

@@ -20,7 +20,9 @@ from linkwork.spatial.scalar import Array
 RIM_POINTS = 12  # around each end of a cylinder: the prism is at most 1 - cos(pi / 12) = 3.4 % of the radius smaller
 HULL_POINTS = 32  # the most vertices of a convex hull that become contacts
 MOST_PAIRS = 1000  # of a contact point and a surface: compiling a simulation takes about 0.1 s for each of them
-TOO_MANY = f"its contacts would be more than {MOST_PAIRS} pairs of a contact point and a surface, which is the limit"
+TOO_MANY = (
+    f"its contacts would need more than {MOST_PAIRS} pairs of a contact point and a surface; {MOST_PAIRS} is the limit"
+)
 APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the list of what is left out
 
 

@@ -147,7 +147,7 @@ def _expanded(path: Path, packages: Sequence[str]) -> bytes:
             return xacro.process_file(str(path)).toxml().encode()
     except Exception as error:  # xacro has no common base class of errors
         if paths.missing:
-            reason = f"packages of $(find ...) are not found: {listed(map(shown, paths.missing))}"
+            reason = f"packages of $(find ...) were not found: {listed(map(shown, paths.missing))}"
             remedy = "list the folders that contain them in packages=(...)"
             raise ModelError(f"{reason}; {remedy}", file=str(path)) from None
         raise ModelError(f"xacro cannot expand it: {shown(str(error))}", file=str(path)) from error

@@ -27,7 +27,7 @@ def mesh_vertices(path: Path) -> Array:
     elif suffix == ".obj":
         vertices = _written_vertices(data, b"v")
     else:
-        raise ModelError(f"meshes of type {suffix!r} are not read; expected .stl or .obj", file=str(path))
+        raise ModelError(f"unsupported mesh type {suffix!r}; expected .stl or .obj", file=str(path))
     if not len(vertices) or not (np.abs(vertices) < LARGEST).all():
         raise ModelError("the mesh has no vertices, or vertices that are not finite numbers", file=str(path))
     return vertices

@@ -24,10 +24,10 @@ LOOKS_OF_OTHERS = (("material", "texture"), ("light", "texture"))
 REFUSED = {  # element: why, and what to do
     "flexcomp": ("flexible bodies are not supported", "model it with rigid bodies"),
     "flex": ("flexible bodies are not supported", "model it with rigid bodies"),
-    "model": ("nested models are not supported", "save the whole as one file with MuJoCo (MjSpec.to_xml)"),
+    "model": ("nested models are not supported", "save the whole model as one file with MuJoCo (MjSpec.to_xml)"),
     "attach": (
         "nested models are not supported",
-        "save the whole as one file with MuJoCo (MjSpec.to_xml)",
+        "save the whole model as one file with MuJoCo (MjSpec.to_xml)",
     ),
 }
 COPIES = ("replicate", "composite")  # elements whose attribute `count` multiplies their content

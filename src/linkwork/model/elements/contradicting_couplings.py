@@ -68,7 +68,7 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return the coupling `one` after setting its modes to the values in `modes`, a dict from mode name to value."""
+    """Return the coupling `one` with the modes set to the values in `modes`, a dict from mode name to value."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 

@@ -44,7 +44,7 @@ def _laws() -> Mapping[str, type]:
 class JointFriction(Element, section="frictions", what="friction"):
     """Add dry friction to the joint or the loop of the same name, by a friction law.
 
-    The argument `friction` of `Builder.joint` does the same for joints.
+    The argument `friction` of `Builder.joint` adds the same friction to joints.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault(f"it has the name of its joint: {reason}", self.label)
             return
         if joint is not None and loop is not None:
-            reason = "both a joint and a loop have this name, so it is not clear which of them it belongs to"
+            reason = "both a joint and a loop have this name, so it is not clear which of them has the friction"
             yield Fault(reason, self.label, "rename the loop")
             return
         kind = joint if loop is None else getattr(loop, "kind", None)
@@ -95,7 +95,7 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault("viscous: a loop has no damping", self.label, "set it on a joint of the tree")
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the friction without its viscous part, which is damping of its joint, and with its place."""
+        """Return the friction without its viscous part, which the joint's damping contains, and with `in_tree` set."""
         return replace(self, law=self.law.without_damping(), in_tree=self.name in joints)
 
     def added_damping(self, joint: str) -> float:
@@ -108,7 +108,7 @@ class JointFriction(Element, section="frictions", what="friction"):
         return self.law.parameters
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """Return the friction with new numbers of its law; `new` maps their keys to values."""
+        """Return the friction with new numbers of its law; `new` is a dict from key to value."""
         return replace(self, law=replace(self.law, **new))
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
@@ -130,9 +130,9 @@ class JointFriction(Element, section="frictions", what="friction"):
         return {name: value for name, value in table.items() if name not in usual or value != usual[name]}, notes
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if the joint has friction by numbers too."""
+        """Yield a fault if the joint also has friction that is given as a number."""
         if self.in_tree and np.any(mechanism.joints[self.name].friction):
-            yield Fault("its joint has friction by numbers too", self.label, "use one of them")
+            yield Fault("its joint also has friction that is given as a number", self.label, "use only one of the two")
 
 
 # --- joints that friction holds ---
@@ -158,7 +158,7 @@ class HeldFreedom(Row):
     wrench_: Force
 
     def error(self, X: Transform) -> Number:
-        """Return zero: the row constrains velocities only."""
+        """Return zero, because the row constrains velocities only."""
         return 0.0
 
     def wrench(self, X: Transform) -> Force:
@@ -172,15 +172,15 @@ class HeldFreedom(Row):
 
 @dataclass(frozen=True, eq=False)
 class HeldKind:
-    """The kind of a loop some of whose freedoms friction holds: the rows of its kind, then rows of these freedoms.
+    """The kind of a loop with friction that can hold some of its freedoms: rows of `kind`, then rows of these freedoms.
 
-    It is no subclass of ClosingKind, because users cannot choose it.
+    The class is not a subclass of ClosingKind, because users cannot choose this kind.
     """
 
-    kind: ClosingKind
+    kind: ClosingKind | None
     holds: tuple[HeldFreedom, ...]
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
         """The rows of the loop's kind, then those of the freedoms that friction can hold."""
-        return (*self.kind.closing, *self.holds)
+        return (*(self.kind.closing if self.kind else ()), *self.holds)

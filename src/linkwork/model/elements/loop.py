@@ -45,7 +45,7 @@ class Loop(FrameConstraint, section="loops"):
         ClassKind(
             object, python="joint kind, Rod, PointOnLine, Gear or Rack", check=closing_kind, choices=_closing_kinds
         ),
-        "Kind of the joint: any joint kind but Free, or a kind that closes loops only",
+        "Kind of the joint: any joint kind except Free, or a kind for loops only, such as Gear",
     )
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
     b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')

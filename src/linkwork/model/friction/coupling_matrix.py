@@ -46,15 +46,15 @@ class Coupling(FrictionLaw):
     """Friction law by a coupling matrix C (6, 6), which Muir and Neuman introduced.
 
     The frame of C has the origin of the child's frame, and the joint axis as its z axis, as in the notation of Sheth
-    and Uicker. If the joint axis is z, it is the child's frame; for the axis x, its axes are (y, z, x), and for y, (z,
-    x, y). Rows and columns of C belong to (Fx, Fy, Fz, Mx, My, Mz). The diagonal has ones for the components that the
-    joint transmits and zeros for its freedoms. In the row of a freedom, the entry of column k is the friction along the
-    freedom per magnitude of component k.
+    and Uicker. For the joint axis z, the frame of C is the child's frame; for the joint axis x, the frame of C has the
+    axes (y, z, x) of the child's frame, and for y, the axes (z, x, y). Rows and columns of C belong to (Fx, Fy, Fz, Mx,
+    My, Mz). The diagonal has ones for the components that the joint transmits and zeros for its freedoms. In the row of
+    a freedom, the entry of column k is the friction along the freedom per magnitude of component k.
 
     Parameters
     ----------
     C : array_like, shape (6, 6)
-        Coupling matrix. Coefficients of friction are >= 0, because negative ones would create energy.
+        Coupling matrix. Coefficients of friction are >= 0, because negative coefficients would create energy.
     static : float, default 1
         Ratio >= 1 of the friction at rest to the friction during slip.
     viscous : float, [N m s/rad or N s/m], default 0
@@ -75,7 +75,7 @@ class Coupling(FrictionLaw):
 
     def require_consistent(self) -> None:
         if self.static < 1.0:
-            raise self.error(f"static must be >= 1; got {self.static:g}")
+            raise self.error(f"static (friction at rest over friction during slip) must be >= 1; got {self.static:g}")
         C = np.array(self.C)
         free = [k for k in range(6) if C[k, k] == 0.0]
         for k in range(6):
@@ -109,7 +109,9 @@ class Coupling(FrictionLaw):
 
     @staticmethod
     def _components(S: Motion, frame: Array) -> list[int] | None:
-        """Return the component of the load that belongs to each velocity; None if a freedom is along no axis."""
+        """Return the component of the load that belongs to each velocity; None if a freedom is not along an axis of the
+        frame.
+        """
         turned = np.concatenate([frame.T @ S.linear, frame.T @ S.angular])
         found: list[int] = []
         for column in turned.T:
@@ -139,7 +141,8 @@ class Coupling(FrictionLaw):
 def joint_frame(S: Motion) -> Array:
     """Return the axes (3, 3), as columns, of the frame of the coupling matrix, whose z axis is the joint axis.
 
-    S is the motion subspace of the joint. Without an axis, as for ball joints, the frame is the child's.
+    S is the motion subspace of the joint. For joints without an axis, such as ball joints, the frame is the child's
+    frame.
     """
     columns = S.angular if np.any(S.angular) else S.linear
     if np.linalg.matrix_rank(columns) != 1:

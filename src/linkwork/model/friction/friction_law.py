@@ -5,9 +5,10 @@ A law gives friction limits. The limit of one velocity, or of the norm of the fr
     limit(F, f) = constant + sum_i c_i |L_i F + k_i f|
 
 F (6,) [N, N m] is the wrench of the parent on the child, at the origin and in the axes of the child's frame; f is the
-friction force itself. The matrices L_i do not see the part of F along the freedoms of the joint, such as motor forces.
-Each coefficient has a dynamic and a static value. Static values hold at rest. In motion, the difference to the dynamic
-values decays with the slip speed u as exp(-(u / stribeck)^2); without a Stribeck speed it acts at rest only.
+friction force itself. The matrices L_i ignore the part of F along the freedoms of the joint, such as motor forces. Each
+coefficient has a dynamic and a static value. Static values apply at rest. During slip, the difference between static
+and dynamic values decays with the slip speed u as exp(-(u / stribeck)^2); without a Stribeck speed, static values apply
+at rest only.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Coefficient(NamedTuple):
 class LoadTerm(NamedTuple):
     """A term c |L F + own f| of a friction limit: c times the norm of a linear function of the load F (6,).
 
-    L is (k, 6). `own` is the factor of the friction force f, for laws with k = 1 whose friction changes the load.
+    L is (k, 6). `own` is the factor of the friction force f; it is nonzero only for friction laws with k = 1 whose
+    friction changes the load.
     """
 
     coefficient: Coefficient
@@ -58,8 +60,9 @@ class FrictionLimit(NamedTuple):
 
     `velocities` are the numbers of the velocities within the joint. `scales` turns each velocity into a slip velocity:
     [m/rad] for a rotation whose slip is a length. The friction force along velocity d is -scale_d limit u_d / |u| with
-    the slip velocities u; for a single velocity with scale 1 it is -limit sign(v). `terms` are the parts that depend on
-    the load, `constant` the part that does not. `stribeck` is the speed at which static friction has decayed to 37 %.
+    the slip velocities u; for a single velocity with scale 1, the force is -limit sign(v). `terms` are the parts that
+    depend on the load, `constant` the part that does not. `stribeck` is the slip speed at which the excess of static
+    over dynamic friction has decayed to 37 %.
     """
 
     velocities: tuple[int, ...]
@@ -93,7 +96,7 @@ class FrictionLaw(ABC):
     def require_consistent(self) -> None:
         """Raise a ModelError if the numbers of the law contradict each other; the base class compares mu_static to mu.
 
-        It is called for plain numbers only.
+        The method is called for plain numbers only, not for traced numbers.
         """
         mu, static = getattr(self, "mu", 0.0), getattr(self, "mu_static", None)
         if static is not None and static < mu:
@@ -105,9 +108,9 @@ class FrictionLaw(ABC):
 
     @abstractmethod
     def misfit(self, kind: ClosingKind, in_tree: bool) -> str | None:
-        """Return the kinds of joints that the law is for if it does not fit `kind`, else None.
+        """Return a text with the joint kinds that the law fits, if it does not fit `kind`; else None.
 
-        `in_tree` says whether the joint is in the tree; if not, it closes a loop.
+        `in_tree` is true for a joint of the tree, and false for a joint that closes a loop.
         """
 
     @abstractmethod
@@ -140,7 +143,9 @@ class FrictionLaw(ABC):
 
     @property
     def sliding(self) -> Coefficient:
-        """The friction coefficients `mu` and `mu_static`; the static one is not below the dynamic one."""
+        """The friction coefficients `mu` and `mu_static`; the static coefficient is not below the dynamic
+        coefficient.
+        """
         mu, static = getattr(self, "mu", 0.0), getattr(self, "mu_static", None)
         return Coefficient(mu, mu if static is None else maximum(static, mu))
 
@@ -177,8 +182,13 @@ def viscous_key() -> Any:
 
 
 def stribeck_key() -> Any:
-    """Define the field `stribeck` of a law: the speed at which static friction has decayed to 37 %."""
-    return key(positive("rad/s or m/s"), "Speed at which static friction has decayed", default=None, parameter=True)
+    """Define the field `stribeck` of a law: the slip speed at which the static excess has decayed to 37 %."""
+    return key(
+        positive("rad/s or m/s"),
+        "Slip speed at which the excess of static over dynamic friction has decayed to 37 %",
+        default=None,
+        parameter=True,
+    )
 
 
 def length_key(about: str, **more: Any) -> Any:
@@ -192,7 +202,7 @@ def required_length_key(about: str) -> Any:
 
 
 def optional_length_key(about: str) -> Any:
-    """Define a field of a law that is a length [m] > 0, or 0 if the law does without it; then it cannot vary."""
+    """Define a field of a law that is a length [m] > 0, or 0 if the law does not use it; a length of 0 cannot vary."""
     return key(not_negative("m").with_rules(POSITIVE), about, default=0.0, parameter=True)
 
 

@@ -31,13 +31,13 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True)
 class Guide(FrictionLaw):
-    """Friction law of a guide on a prismatic joint: the normal forces at its two ends rub.
+    """Friction law of a guide on a prismatic joint, by the normal forces at its two ends.
 
     The carriage, whose middle is the origin of the child's frame, touches the rail at two ends at the distance
     `length`. A moment M across the axis acts as a couple, so that the normal forces at the ends are |F / 2 + axis x M /
-    length| and |F / 2 - axis x M / length| with the force F across the axis. The friction is mu times their sum. If it
-    grows faster than the force that pulls, the guide jams: a drawer jams if it is pulled more than length / (2 mu) off
-    its centre line.
+    length| and |F / 2 - axis x M / length| with the force F across the axis. The friction is mu times the sum of the
+    normal forces. If the friction grows faster than the pulling force, the guide jams: a drawer jams if it is pulled
+    more than length / (2 mu) off its centre line.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ class Guide(FrictionLaw):
     preload : float, [N], default 0
         Normal force that is always present.
     stribeck : float, [m/s], optional
-        Speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------
@@ -87,5 +88,8 @@ class Guide(FrictionLaw):
 
 
 def _couple(axis: Array, width: float) -> Array:
-    """Return L (1, 6): the sum of the two normal forces at the distance `width` of the moment about the axis (3,)."""
+    """Return L (1, 6), which maps the load to the sum of the two normal forces of the moment about an axis.
+
+    The forces are at the distance `width` [m] from each other, and the moment is about the `axis` (3,).
+    """
     return of_wrench(np.zeros((1, 3)), axis[None] * (2.0 / width))

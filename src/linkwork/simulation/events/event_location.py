@@ -185,7 +185,7 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
 
 
 def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
-    """Return the bracket of `now` with the event functions at the start of the step, if they are `wanted`."""
+    """Return the bracket of `now`; if `wanted` is true, with the event functions at the start of the step."""
 
     def begin(over: Array) -> tuple[Leaves, Condition]:
         assert switching.begins
@@ -197,7 +197,7 @@ def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket
 
 
 def _switched(switching: Switching, end: StepState, elapsed: Number, functions: Array, there: Condition) -> StepState:
-    """Return the state `end` after its events if the condition `there` is true; without them, nothing is computed.
+    """Return the state `end` after its events if the condition `there` is true; else return `end` unchanged.
 
     `functions` (k,) are the event functions at `end`, `elapsed` [s] after the start of the step.
     """

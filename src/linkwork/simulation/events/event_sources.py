@@ -38,8 +38,8 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """Return all event sources in the order of their event functions: slip, friction of joints, latches, guards.
 
-    There are two per bounded constraint, and one per velocity with joint friction. With rigid contacts the integration
-    step determines and logs slip itself.
+    There are two event functions per bounded constraint, and one per velocity with joint friction. With rigid contacts
+    the integration step determines and logs slip itself.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -92,14 +92,14 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
 
-    The forces (nf,) of holding joints follow, and then the values and slopes of latches and guards; see
-    `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was
-    not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
-    controller.
+    `watched` also contains the friction forces (nf,) of holding joints, and the values and slopes of latches and
+    guards; see `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the
+    last event was not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces
+    of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    a, forces, friction = constrained_motion(here, t, now, held)
+    a, forces, friction, limits, _ = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)
@@ -110,7 +110,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     rubs = friction_part(m, now.slip)
-    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction)
+    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction, limits)
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
     return after._replace(

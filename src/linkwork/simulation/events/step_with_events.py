@@ -94,8 +94,7 @@ class _Events:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
-            here = here.rubbing(begin.slip)
-            here = replace(here, mechanism=holding(here.mechanism, begin.slip))
+            here = replace(here, mechanism=holding(here.mechanism, begin.slip)).rubbing(begin.slip)
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
         if here.rubs is not None:
             m = self.system.mechanism

@@ -1,4 +1,4 @@
-"""The implicit midpoint rule: the equations of motion hold at the middle of the step. It suits stiff springs and
+"""The implicit midpoint rule: the equations of motion hold at the middle of the step. The rule suits stiff springs and
 dampers.
 
 The method is symmetric and has order 2. Newton's method finds the velocities at the end of the step with the matrix M +

@@ -98,7 +98,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
         free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(m.bounded, box, found.v, h))]
     )
     q, v = free_flight(m, push_out.q, found.v, 0.5 * h)
-    done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
+    done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work, m)
     touch = [
         contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
@@ -311,9 +311,9 @@ def can_slip(mechanism: Mechanism) -> bool:
 
 
 def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
-    """Return the state `moved` after a step with velocities exactly zero where joint friction holds.
+    """Return the state `moved` after a step, with the velocities set to exactly zero where joint friction holds.
 
-    The solver leaves round-off there, in the velocities v (nv,).
+    v (nv,) are the velocities from the solver, in which velocities that friction holds are round-off.
     """
     held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
     for k in mechanism.rubbing:

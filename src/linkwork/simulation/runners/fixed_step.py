@@ -319,7 +319,7 @@ class FixedSteps:
     def trial(self, problem: Problem, dt: float, duration: float) -> FixedSteps:
         """Return a runner for a trial run of another problem, for `duration` [s] with the step dt [s].
 
-        It uses the kernels of this runner and compiles none, and runs in short pieces.
+        The new runner uses the kernels of this runner, compiles no kernel, and runs in short pieces.
         """
         choice = self.choice._replace(dt=dt)
         storage = Storage(problem, choice, self.storage.series, self.storage.every, duration)

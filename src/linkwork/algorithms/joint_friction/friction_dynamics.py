@@ -1,0 +1,160 @@
+"""Forward dynamics, inverse dynamics and reactions with the dry friction of all joints.
+
+Forward dynamics first assumes that all joints slip, and iterates friction and loads (`friction_solver`). If a joint is
+at rest, or if this iteration does not converge quickly because the friction is strongly coupled, Newton's method with
+sticking joints follows (`stick_and_slip`). If neither method finds a unique solution, the result is NaN, and
+`jammed_joints` names the joints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics as without_friction
+from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
+from linkwork.algorithms.joint_friction.friction_sites import sites, slip_rows, slip_velocities
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, iterate_friction
+from linkwork.algorithms.joint_friction.load_response import reactions_of
+from linkwork.algorithms.joint_friction.stick_and_slip import StickSlip, first_slip, stick_and_slip
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import STICKING_SPEED, TINY_SIZE
+
+OWN_ITERATIONS = 3  # of the friction of a joint that changes its own load, as in threads: linear for a known sign
+
+
+def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> FrictionSolution:
+    """Return the motion of a mechanism with the friction of all its joints, which slip or stick.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. `converged` is 0 if there is no unique
+    solution; then the other results are NaN.
+    """
+    speeds = slip_velocities(mechanism, q, v)
+    count = len(speeds)
+    limits = active_limits(mechanism, q, speeds, np.zeros(count))
+    resting, slip = first_slip(limits, speeds)
+    all_slip = sum(resting, 0.0) < 0.5
+    first = iterate_friction(mechanism, q, v, tau, wrenches, slip.directions, limits, all_slip)
+
+    def strictly(*_: Array) -> tuple[tuple[Array, ...], bool]:
+        return tuple(_of_stick_slip(stick_and_slip(mechanism, q, v, tau, wrenches))), True
+
+    last, _, _ = iterate(1, strictly, *first, start=first.converged < 0.5)
+    return _or_nan(FrictionSolution(*last))
+
+
+def _of_stick_slip(found: StickSlip) -> FrictionSolution:
+    step, answer = found.step, found.step.answer
+    return FrictionSolution(answer.a, step.friction, found.limits, answer.loads, answer.multipliers, found.valid)
+
+
+def _or_nan(found: FrictionSolution) -> FrictionSolution:
+    """Return the solution, with NaN in place of all numbers if it did not converge."""
+    valid = found.converged > 0.5
+
+    def checked(part: Array) -> Array:
+        return where(valid, part, np.full(np.shape(part), np.nan)) if np.size(part) else part
+
+    arrays = (found.a, found.friction, found.limits, found.loads, found.multipliers)
+    return FrictionSolution(*map(checked, arrays), converged=found.converged)
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the accelerations (nv,) [rad/s^2, m/s^2] with the friction of all joints."""
+    return solve(mechanism, q, v, tau, wrenches).a
+
+
+def friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the joint forces (nv,) [N m, N] of the friction of all joints and loops."""
+    return slip_rows(mechanism, q).T @ solve(mechanism, q, v, tau, wrenches).friction
+
+
+def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops, with friction.
+
+    The wrench of a joint acts from the parent on the child, in the child's frame; the wrench of a loop acts from body a
+    on body b, in b's frame.
+    """
+    found = solve(mechanism, q, v, tau, wrenches)
+    return reactions_of(mechanism, q, v, found.a, found.multipliers, found.friction, wrenches)
+
+
+def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
+    """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,) against the friction of all joints.
+
+    The friction of a joint at rest that begins to move is opposite to its acceleration. A joint that stays at rest
+    needs the smallest joint force that its static friction leaves. Loops must be absent.
+    """
+    tree = mechanism.tree
+    position, speed, acceleration = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
+    found = without_friction(tree, position, speed, acceleration, wrenches)
+    own = sites(mechanism)
+    speeds = slip_velocities(mechanism, q, v)
+    count = len(speeds)
+    starts = np.concatenate([np.zeros(0), *(acceleration[site.joint.v] for site in own if site.joint)])
+    loads = np.array([found.force[site.joint.o].array for site in own if site.joint]).reshape(-1, 6)
+    needed = np.concatenate([np.zeros(0), *(found.tau[site.joint.v] for site in own if site.joint)])
+    dynamic = active_limits(mechanism, q, speeds, np.zeros(count))
+    static = active_limits(mechanism, q, speeds, np.ones(count))
+    f: list[Number] = [0.0] * count
+    for fast, slow in zip(dynamic, static, strict=True):
+        for n, force in zip(fast.numbers, _friction_of(fast, slow, loads, speeds, starts, needed), strict=True):
+            f[n] = force
+    total = np.zeros(tree.nv) + found.tau
+    for site in own:
+        assert site.joint
+        total[site.joint.v] = total[site.joint.v] - np.array(f[site.forces])
+    return mechanism.spread.T @ total
+
+
+def _friction_of(
+    fast: ActiveLimit, slow: ActiveLimit, loads: Array, speeds: Array, starts: Array, needed: Array
+) -> list[Number]:
+    """Return the friction forces of one limit for known loads (nsites, 6), velocities and accelerations (nf,).
+
+    `fast` is the dynamic and `slow` the static limit. `needed` (nf,) are the forces along the velocities that the
+    motion requires: joint force plus friction force.
+    """
+    load, pairs = loads[fast.site], list(zip(fast.numbers, fast.scales, strict=True))
+    moved = np.array([speeds[n] * scale for n, scale in pairs])
+    begun = np.array([starts[n] * scale for n, scale in pairs])
+    slips, begins = norm(moved) > STICKING_SPEED, norm(begun) > STICKING_SPEED
+    motion = [where(slips, x, y) for x, y in zip(moved, begun, strict=True)]
+    along = [x / maximum(norm(np.array(motion)), TINY_SIZE) for x in motion]
+    limit = _limit_against(fast, load, along[0])
+    sliding = [-(limit * scale * e) for (_, scale), e in zip(pairs, along, strict=True)]
+    force = [needed[n] / scale for n, scale in pairs]
+    size = norm(np.array(force))
+    holding = _limit_against(slow, load, -force[0] / maximum(size, TINY_SIZE))
+    share = where(size > holding, holding / maximum(size, TINY_SIZE), 1.0)
+    held = [x * scale * share for x, (_, scale) in zip(force, pairs, strict=True)]
+    return [where(slips | begins, x, y) for x, y in zip(sliding, held, strict=True)]
+
+
+def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
+    """Return the friction limit for a load (6,), with friction against the direction `along` of the first velocity."""
+    if all(isinstance(own, float) and own == 0.0 for _, _, own in one.terms):
+        return one.value(load, np.zeros(one.numbers[0] + 1))
+    f = np.zeros(one.numbers[0] + 1, dtype=object)
+    limit: Number = 0.0
+    for _ in range(OWN_ITERATIONS):
+        row, factor, constant = one.linear(load, f)
+        limit = (row @ load + constant) / (1.0 + along * one.scales[0] * factor)
+        f[one.numbers[0]] = -along * one.scales[0] * limit
+    return limit
+
+
+def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
+    """Return the names of the joints whose friction has no unique solution; empty if the solution is unique."""
+    found = stick_and_slip(mechanism, q, v, tau, wrenches)
+    if found.valid > 0.5:
+        return []
+    names = {n: site.name for site in sites(mechanism) for n in range(site.start, site.start + site.size)}
+    numbers = [n for n, pivot in enumerate(found.step.pivots) if not pivot > 0.0]
+    if not numbers:
+        none = np.zeros(len(found.step.friction))
+        limits = active_limits(mechanism, q, none, none)
+        numbers = [one.numbers[0] for one, changed in zip(limits, found.changed, strict=True) if changed]
+    return list(dict.fromkeys(names[n] for n in numbers))

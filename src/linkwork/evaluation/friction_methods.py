@@ -1,0 +1,140 @@
+"""Methods of `Dynamics` for joint friction, and the diagnosis of joints that jam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.joint_friction import friction_dynamics
+from linkwork.algorithms.joint_friction.friction_sites import has_friction
+from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
+from linkwork.errors import LinkworkError, listed
+from linkwork.evaluation.batch_evaluation import SOLVING, BatchEvaluation, Out, Parameters
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+Algorithm = Callable[..., Array]
+
+
+def diagnosed(algorithm: Algorithm) -> Algorithm:
+    """Return the algorithm with an error that names the joints where, for floats, friction has no unique solution."""
+
+    def run(mechanism: Mechanism, *state: Array) -> Array:
+        found = algorithm(mechanism, *state)
+        if found.dtype != object and not np.isfinite(found).all():
+            require_unique_friction(mechanism, *state)
+        return found
+
+    return run
+
+
+def require_unique_friction(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+) -> None:
+    """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
+    with np.errstate(all="ignore"):
+        names = friction_dynamics.jammed_joints(mechanism, q, v, tau, wrenches)
+    if names:
+        many = len(names) > 1
+        raise LinkworkError(
+            f"the motion with friction has no unique solution: the friction of "
+            f"joint{'s' if many else ''} {listed(map(repr, names))} grows as fast as the force that moves "
+            f"{'them' if many else 'it'} (jamming or self-locking); reduce the friction coefficients or the levers of "
+            "the load"
+        )
+
+
+FORWARD, INVERSE, REACTIONS, FORCES = (
+    "forward_dynamics with friction",
+    "inverse_dynamics with friction",
+    "reactions with friction",
+    "friction",
+)
+ALGORITHMS: dict[str, Algorithm] = {
+    FORWARD: friction_dynamics.forward_dynamics,
+    INVERSE: friction_dynamics.inverse_dynamics,
+    REACTIONS: friction_dynamics.reactions,
+    FORCES: friction_dynamics.friction,
+}
+UNCHECKED = ", unchecked"  # appended to the name of a quantity whose failures are not diagnosed
+WITH_FRICTION = "with friction"  # distinguishes kernels with friction
+for _name, _one in ALGORITHMS.items():  # mimic joints and loops are part of these algorithms
+    for _quantity, _run in ((_name, _one if _name == INVERSE else diagnosed(_one)), (_name + UNCHECKED, _one)):
+        CONSTRAINED[_quantity] = WITH_MIMIC_JOINTS[_quantity] = _run
+        SOLVING.add(_quantity)
+
+
+def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
+    """Return the name of a quantity with friction, and its algorithm, which explains failures if `check` is true."""
+    name = quantity if check else quantity + UNCHECKED
+    return name, CONSTRAINED[name]
+
+
+def checked_choice(friction: object) -> bool:
+    """Return the argument `friction` of a method; raise a LinkworkError unless it is True or False."""
+    if not isinstance(friction, bool | np.bool_):
+        raise LinkworkError(f"friction must be True or False; got {friction!r:.80}")
+    return bool(friction)
+
+
+class FrictionMethods(BatchEvaluation):
+    """Methods of `Dynamics` for the dry friction of joints."""
+
+    def _includes(self, friction: object) -> bool:
+        """Return whether a method has to include friction: the user wants it, and the mechanism has any."""
+        return checked_choice(friction) and (
+            has_friction(self.mechanism) or any(name.endswith(".friction") for name in self.varying)
+        )
+
+    def friction(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
+        """Return the forces of the dry friction of all joints and loops.
+
+        The friction depends on the loads of the joints, and so on the joint forces and wrenches. A joint at rest, with
+        a speed below 1e-9 rad/s or m/s, has the friction that holds it, if this is within its static limit. Viscous
+        friction is damping, a part of `passive`.
+
+        Parameters
+        ----------
+        q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
+            Coordinates, velocities and joint forces.
+        wrenches : array, shape (..., nbodies, 6), [N, N m], optional
+            External wrench on each body, in the body's frame.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [N m, N]
+            Joint forces of the friction.
+
+        Raises
+        ------
+        LinkworkError
+            If the motion with friction has no unique solution, because a joint jams. The message names the joints.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("disc", 2.0, inertia=(0.1, 0.1, 0.1))
+        >>> b = b.joint("axle", lw.Revolute((1, 0, 0)), "world", "disc", friction=lw.Bearing(mu=0.1, radius=0.02))
+        >>> d = lw.compile(b.build())
+        >>> d.friction([0.0], [[3.0], [-3.0], [0.0]], [0.01]).round(5).ravel()  # 0.1 times 0.02 m times 19.62 N
+        array([-0.03924,  0.03924, -0.01   ])
+
+        """
+        inputs = self._state(q, v, wrenches, tau=tau)
+        name, run = with_friction(FORCES, self.check)
+        return self._evaluate(name, run, inputs, (self.mechanism.nv,), parameters, out, WITH_FRICTION)
+
+
+def require_open_loops(mechanism: Mechanism) -> None:
+    """Raise a LinkworkError if a mechanism has loops, whose loads inverse dynamics does not know."""
+    if mechanism.constrained:
+        names = [one.label for one in mechanism.constraints]
+        raise LinkworkError(
+            f"inverse dynamics with friction needs a tree, because the loads of {listed(names)} are unknown; use "
+            "forward_dynamics(..., friction=True), or omit friction"
+        )
