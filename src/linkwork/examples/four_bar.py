@@ -22,7 +22,7 @@ PINS = ("crank pin", "coupler pin", "rocker pin", "closing pin")
 def build(
     crank: float = 0.8, speed: float = 3.0, name: str = "four_bar", friction: FrictionLaw | None = None
 ) -> Mechanism:
-    """Build the linkage in the plane x, y, with gravity along -y, and the law `friction` in all pins.
+    """Build the linkage in the plane x, y, with gravity along -y and the friction law `friction` in all pins.
 
     In the keyframe "start" the crank has the angle `crank` [rad] and the speed `speed` [rad/s]. The linkage is planar,
     so that three of the five constraint rows of the closing joint are redundant.
@@ -37,8 +37,9 @@ def build(
     build.close("closing pin", Revolute(Z), "coupler", "rocker", at=(b, 0, 0), to=(c, 0, 0))
     build.frame("joint", body="coupler", at=(b, 0, 0))
     build.drive("motor", {"crank pin": 1.0})
-    for pin in PINS if friction else ():
-        build.friction(pin, friction)
+    if friction is not None:
+        for pin in PINS:
+            build.friction(pin, friction)
     q, v = coordinates(crank), speed * slopes(crank)
     names = ("crank pin", "coupler pin", "rocker pin")
     return build.keyframe("start", dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True))).build()
