@@ -106,7 +106,7 @@ def moreau_with_solids(
     found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
     after = SolidsAfterImpulses(solids.with_conditions(conditions), equations, found, h)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
-    budget = where((now.solver.iterations == 0.0) & solids.starts_inside(h), HUGE, -worked)
+    budget = where(solids.starts_inside(h, now.solver.iterations == 0.0), HUGE, -worked)
     out = energy_limited_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
