@@ -17,7 +17,8 @@ PARTS = (0.0, 0.5, 1.0)  # instants of the failed step at which friction is exam
 def jam_text(system: System, t: float, now: StepState, h: float, held: Array) -> str:
     """Return why friction has no unique solution in a failed step; empty if it has one.
 
-    The step of h [s] begins in the state `now` at t [s]. The modes of `system` are set. `held` (nv,) are the joint forces of a sampled controller.
+    The step of h [s] begins in the state `now` at t [s]. The modes of `system` are set. `held` (nv,) are the joint
+    forces of a sampled controller.
     """
     m = holding(system.mechanism, now.slip)
     if not m.frictions or not np.isfinite(now.q).all():
