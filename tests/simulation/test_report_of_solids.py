@@ -114,6 +114,21 @@ def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
     assert "their size: they may pass through" in hard[DEPTH].note
 
 
+def test_a_box_that_lands_on_dampers_is_not_accused_at_the_automatic_step() -> None:
+    """Its damping force begins suddenly within a step; a step that is ten times as large is seen."""
+    b = lw.Builder("landing", gravity=(0, 0, -9.81)).surface("floor", lw.Plane())
+    b.body("box", 1.0, inertia=(1 / 6, 1 / 6, 1 / 6)).joint("free", lw.Free(), "world", "box")
+    b.geometry("box", lw.Box((1, 1, 1)), role="collision")
+    m = b.collide("all", friction=0.5, stiffness=1e4, damping=100.0).build()
+    run = lw.simulate(m, at((0, 0, 0.55)), duration=0.3)
+    report, h = run.report(), run.settings.dt or 0.0
+    assert report.passed
+    assert float(report["energy balance"].value) > 1e-4
+    with pytest.warns(UserWarning, match="too large for contact"):
+        coarse = lw.simulate(m, at((0, 0, 0.55)), duration=0.3, dt=10 * h, method="rk4")
+    assert not coarse.report().passed
+
+
 def test_reports_without_states_leave_the_check_out() -> None:
     run = lw.simulate(scene(CUBE, floor=lw.Plane()), at((0, 0, 1.0)), duration=0.01, dt=1e-4, method="rk4")
     del (recorded := dict(run.recorded))["q"]

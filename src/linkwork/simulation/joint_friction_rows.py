@@ -1,9 +1,10 @@
 """Dry friction of joints in runs: every velocity with friction either holds, locked exactly, or slips.
 
-The numbers of these velocities are in `Mechanism.rubbing`. Each has a slip direction in the state, after those of
-clutches and brakes: 0 while it holds, else -1 or 1. A slipping velocity has its dynamic friction against the slip. A
-holding velocity is locked by an inertia so large that its acceleration is only round-off, which is then set to zero.
-Constraint rows would do the same, but their cost grows with the number of joints; locks cost nothing.
+The numbers of these velocities are in `Mechanism.rubbing`. The state contains the slip direction of each of these
+velocities, after the slip directions of clutches and brakes: 0 while the velocity holds, else -1 or 1. Dynamic friction
+acts against a slipping velocity. A holding velocity is locked by an inertia so large that its acceleration is only
+round-off, which is then set to zero. Constraint rows would give the same result, but their cost grows with the number
+of joints; locks cost no computing time.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
 
 
 def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tuple[int, ...]:
-    """Return the numbers of the independent velocities whose joints, or mimics of these, may have dry friction.
+    """Return the numbers of the independent velocities whose joints, or the mimic joints of these joints, may have dry
+    friction.
 
-    The friction is nonzero, or named in the `varied` parameters.
+    A joint may have dry friction if its friction is nonzero, or named in the `varied` parameters.
     """
     tree, named = mechanism.tree, mechanism.frictions.names
     may = [
@@ -49,7 +51,7 @@ def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
 
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the slip directions (nf,) of joint friction from those of all rows, `slip` (n,)."""
+    """Return the slip directions (nf,) of joint friction, a part of the slip directions `slip` (n,) of all rows."""
     return slip[len(slip) - len(mechanism.rubbing) :]
 
 
@@ -80,7 +82,9 @@ def joint_powers(mechanism: Mechanism, forces: Array, v: Array) -> list[Number]:
 
 
 def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
-    """Return the share (number of `rubbing_joints`, nf) of each joint in the constant friction of each velocity."""
+    """Return the shares (number of `rubbing_joints`, nf): the part of each joint in the constant friction of each
+    velocity.
+    """
     limits, tree, found = dry_friction_limits(mechanism), mechanism.tree, []
     for number in rubbing_joints(mechanism):
         j, row = tree.joints[number], []
@@ -113,14 +117,19 @@ def may_rub(mechanism: Mechanism) -> list[Number]:
 
 
 def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
-    """Return the slip directions (nf,) after a change of the velocities to v (nv,); `before` (nf,) remain at rest."""
+    """Return the slip directions (nf,) after a change of the velocities to v (nv,): the signs of the velocities in v.
+
+    Where v is zero, the direction remains that of `before` (nf,).
+    """
     speeds = [v[k] for k in mechanism.rubbing]
     signs = zip(speeds, before, strict=True)
     return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
 
 
 def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) as in the state."""
+    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) are the slip
+    directions of all rows.
+    """
     if not mechanism.rubbing:
         return mechanism
     extra = np.array(holds(mechanism, friction_part(mechanism, slip))) * LOCKED
@@ -144,15 +153,15 @@ def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
 def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
     """Return the forces (nf,) [N m or N] with which friction holds joints, 0 for slipping joints.
 
-    `a` (nv,) are the accelerations of the locked mechanism, with the tiny ones of locked velocities. `directions` (nf,)
-    are the slip directions.
+    `a` (nv,) are the accelerations of the locked mechanism, in which locked velocities have tiny accelerations.
+    `directions` (nf,) are the slip directions.
     """
     held = holds(mechanism, directions)
     return np.array([-LOCKED * a[k] * held[k] for k in mechanism.rubbing])
 
 
 def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
-    """Return the coordinates `after` (nq,) a step, with those of holding joints as `before` (nq,) it.
+    """Return the coordinates (nq,) after a step: `after`, but for holding joints `before`, those at its start.
 
     `directions` (nf,) are the slip directions in the step.
     """
@@ -180,7 +189,8 @@ def slack(limit: Number) -> Number:
 
 
 def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
-    """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
+    """Return the event function of each velocity with friction (nf,): not negative while the velocity holds or
+    continues to slip.
 
     `directions` (nf,) are the slip directions, v (nv,) the velocities, `needed` (nf,) the forces [N m or N] that hold
     the velocities, and `limits` (nf,) the largest friction forces.

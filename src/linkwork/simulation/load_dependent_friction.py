@@ -1,8 +1,8 @@
 """Dry friction of joints that depends on the load, in one state of a run.
 
-The friction laws of a mechanism (`Mechanism.frictions`) give limits that depend on what the joints transmit, and so on
-the accelerations and on the friction itself. `joint_friction.friction_solver` solves these equations for given slip
-directions; here they are given for the independent velocities in `Mechanism.rubbing`.
+The friction laws of a mechanism (`Mechanism.frictions`) give limits that depend on the loads of the joints, and
+therefore on the accelerations and on the friction itself. `joint_friction.friction_solver` solves these equations for
+given slip directions; here, the directions are given for the independent velocities in `Mechanism.rubbing`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from linkwork.spatial.scalar import Array, Number, where
 class JointFrictionState(NamedTuple):
     """Accelerations a (nv,), and friction in one state, in which joints slip in given directions or hold.
 
-    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) those that hold
-    the independent velocities at rest. `limits` (nf,) are the largest friction forces: the static ones of holding
-    joints. `multipliers` (nh,) are those of all constraint rows.
+    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) the forces that
+    hold the independent velocities at rest. `limits` (nf,) are the largest friction forces: static limits for holding
+    joints. `multipliers` (nh,) are the multipliers of all constraint rows.
     """
 
     a: Array
@@ -70,7 +70,9 @@ def solved_friction(
 
 
 def law_coefficients(mechanism: Mechanism) -> list[Number]:
-    """Return a number (nv,) per velocity that is zero if the friction laws give it no friction under any load."""
+    """Return one number for each velocity (nv,); it is zero if the friction laws give the velocity no friction under
+    any load.
+    """
     total: list[Number] = [0.0] * mechanism.nv
     for site in sites(mechanism):
         if site.joint is None or site.friction is None:
@@ -84,9 +86,9 @@ def law_coefficients(mechanism: Mechanism) -> list[Number]:
 
 
 def unsupported(mechanism: Mechanism, rigid: bool) -> str:
-    """Return why a run cannot have one of the friction laws of the mechanism; empty if it can have all of them.
+    """Return the reason why a run does not support one of the friction laws of the mechanism; "" if it supports all.
 
-    `rigid` says whether contacts are rigid.
+    `rigid` is true if contacts are rigid.
     """
     for site in sites(mechanism):
         if site.friction is None:
@@ -103,14 +105,16 @@ def unsupported(mechanism: Mechanism, rigid: bool) -> str:
 
 
 def _numbered(site: Site) -> list[tuple[int, int]]:
-    """Return the number of each friction force of a site among all, and that of its velocity within the joint."""
+    """Return, for each friction force of a site, its number among all friction forces and its velocity's number in the
+    joint.
+    """
     return [(site.start + d, d) for d in range(site.size)]
 
 
 def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
-    """Return the number of a velocity of a joint in the tree, the independent velocity it depends on, and the factor.
+    """Return the number of a joint's velocity in the tree, the number of its independent velocity, and the factor.
 
-    `number` is that of the velocity within the joint.
+    `number` is the number of the velocity within the joint.
     """
     assert joint
     row = mechanism.spread[joint.v.start + number]

@@ -146,7 +146,7 @@ class System:
     def with_friction(self, q: Array, v: Array, loads: Loads) -> tuple[Loads, JointFrictionState | None]:
         """Return the external loads with the dry friction of slipping joints, which may depend on all loads.
 
-        Friction that depends on the load is returned too, with the accelerations that it causes; else None.
+        The second result is the friction that depends on the load, with the accelerations that it causes, or None.
         """
         if self.rubs is None:
             return loads, None
@@ -162,7 +162,8 @@ class System:
         return loads._replace(control=control, friction=found.slipping, a=a), found
 
     def rubbing(self, slip: Array) -> System:
-        """Return the system while its joints slip as `slip` says: slip directions of clutches, then of joint friction.
+        """Return the system with its joints slipping in the directions `slip`: first those of clutches, then of joint
+        friction.
 
         Joints that hold by friction are locked, and the friction of slipping joints acts.
         """
@@ -306,7 +307,9 @@ class System:
         return a if self.rubs is None else still(self.mechanism, self.rubs, a)
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
-        """Return the accelerations (nv,) as `acceleration`, with round-off in place of zero for locked joints."""
+        """Return the accelerations (nv,) as `acceleration`, except that the accelerations of locked joints are
+        round-off instead of zero.
+        """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
             stiffer = m
@@ -401,7 +404,7 @@ def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wren
 def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None) -> Array:
     """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
 
-    The external `wrenches` (nbodies, 6) [N, N m] act too.
+    `wrenches` (nbodies, 6) [N, N m] are external wrenches.
     """
     names = ("q", "v", "a", "wrenches")[: 3 if wrenches is None else 4]
     needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)

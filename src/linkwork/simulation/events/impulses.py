@@ -175,9 +175,9 @@ def size_of(rows: Sequence[Number]) -> Number:
 class ConstrainedMotion(NamedTuple):
     """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
 
-    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for those that slip.
-    `limits` (nf,) are the largest friction forces of these velocities: static ones of velocities that are held.
-    `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
+    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for velocities that
+    slip. `limits` (nf,) are the largest friction forces of these velocities: static limits for velocities that are
+    held. `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
     """
 
     a: Array
@@ -227,7 +227,9 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
 
 
 def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -> Array:
-    """Return wrenches (nbodies, 6) [N, N m] on bodies with those of the rigid contacts added, from their memory."""
+    """Return wrenches (nbodies, 6) [N, N m] on bodies with the wrenches of the rigid contacts added, from the contact
+    memory.
+    """
     met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
     pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
     if m.solid_pairs:

@@ -68,7 +68,7 @@ class _Events:
     def begin(self, t: Number, now: StepState) -> StepState:
         """Return the state `now` at the start t [s] of the step, with the values of its event functions.
 
-        The values are ones if they are only needed in a step with events.
+        All values are 1 if the functions are needed only in a step with events.
         """
         now = self.touching.begin(now)
         if self.late:

@@ -274,7 +274,7 @@ class Interval:
     def joint_powers(self, dv: Array) -> tuple[Number, Array]:
         """Return the mean power [W] of dampers and dry friction in a step with the motion dv (nv,).
 
-        The second result is that of dry friction in each of the `rubbing_joints`.
+        The second result is the mean power of dry friction in each of the `rubbing_joints`.
         """
         middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
         if self.system.rubs is None:
