@@ -103,6 +103,21 @@ def test_depth_under_hills_comes_from_contact_points() -> None:
     assert report[DEPTH].value == pytest.approx(nearest + 0.1, abs=1e-8)
 
 
+@pytest.mark.parametrize("ridge", ["height field", "function"])
+def test_a_ridge_between_the_contact_points_of_a_solid_is_reported(ridge: str) -> None:
+    """A bar of 0.6 m lies across a roof; its ends touch 0.03 m below the ridge, which is then inside the bar."""
+    roof = lw.HeightField((2.0, 2.0), [[0.0, 0.0], [0.1, 0.1], [0.0, 0.0]])
+    ground = roof if ridge == "height field" else lw.Ground(lambda x, y: 0.1 - 0.1 * np.sqrt(x * x + 1e-12))
+    m = scene(lw.Box((0.6, 0.1, 0.1)), floor=ground)
+    report = lw.simulate(m, at((0, 0, 0.13)), duration=0.2, dt=1e-3, contact="rigid").report()
+    assert DEPTH in report.failures
+    assert report[DEPTH].value == pytest.approx(0.03, abs=1e-3)
+    assert "the ground rises between their contact points" in report[DEPTH].note
+    flat = lw.HeightField((2.0, 2.0), np.zeros((4, 4)))
+    good = lw.simulate(scene(lw.Box((0.6, 0.1, 0.1)), floor=flat), at((0, 0, 0.06)), duration=0.1, contact="rigid")
+    assert good.report()[DEPTH].verdict == "ok"
+
+
 def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
     m = scene(CUBE, floor=lw.Plane())
     run = lw.simulate(m, at((0, 0, 1.0)), duration=0.6, dt=1e-4, method="rk4")
@@ -112,6 +127,21 @@ def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
     hard = lw.simulate(m, at((0, 0, 1.0)), [0, 0, -500, 0, 0, 0], duration=0.01, dt=1e-4, method="rk4").report()
     assert DEPTH in hard.failures
     assert "their size: they may pass through" in hard[DEPTH].note
+
+
+def test_a_box_that_lands_on_dampers_is_not_accused_at_the_automatic_step() -> None:
+    """Its damping force begins suddenly within a step; a step that is ten times as large is seen."""
+    b = lw.Builder("landing", gravity=(0, 0, -9.81)).surface("floor", lw.Plane())
+    b.body("box", 1.0, inertia=(1 / 6, 1 / 6, 1 / 6)).joint("free", lw.Free(), "world", "box")
+    b.geometry("box", lw.Box((1, 1, 1)), role="collision")
+    m = b.collide("all", friction=0.5, stiffness=1e4, damping=100.0).build()
+    run = lw.simulate(m, at((0, 0, 0.55)), duration=0.3)
+    report, h = run.report(), run.settings.dt or 0.0
+    assert report.passed
+    assert float(report["energy balance"].value) > 1e-4
+    with pytest.warns(UserWarning, match="too large for contact"):
+        coarse = lw.simulate(m, at((0, 0, 0.55)), duration=0.3, dt=10 * h, method="rk4")
+    assert not coarse.report().passed
 
 
 def test_reports_without_states_leave_the_check_out() -> None:

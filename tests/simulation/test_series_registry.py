@@ -13,6 +13,7 @@ from linkwork.simulation.series import OWN, Family, Series, derivable, find, lab
 
 ALWAYS = ("q", "v", "work", "iterations")
 UNITS = {
+    "W",
     "rad",
     "m",
     "1",
@@ -84,7 +85,7 @@ def damped() -> dict[str, Any]:
 
 
 KINDS = {
-    "friction": (damped, ("work.joints", "friction")),
+    "friction": (damped, ("work.joints", "friction", "friction.power", "friction.heat")),
     "drives, stops and wrenches": (driven, ("tau", "drive.force", "stops", "wrenches")),
     "memory": (remembering, ("tau", "memory")),
     "effort limits": (clipped, ("tau", "tau.commanded")),

@@ -84,7 +84,9 @@ def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """Return the loop Jacobian (nc, nv) for the independent velocities, from that of all joints J (nc, tree.nv)."""
+    """Return the loop Jacobian (nc, nv) for the independent velocities, from the loop Jacobian J (nc, tree.nv) for the
+    velocities of all joints.
+    """
     return reduced("constraint_jacobian", mechanism, J)
 
 

@@ -63,7 +63,9 @@ def dampers(mechanism: Mechanism) -> Array:
 
 
 def dry_friction_limits(mechanism: Mechanism) -> Array:
-    """Return the largest dry friction force (nv,) [N m or N] of each velocity, with that of its mimic joints."""
+    """Return the largest dry friction force (nv,) [N m or N] of each velocity, including the friction of its mimic
+    joints.
+    """
     own = np.concatenate([NOTHING, *(j.friction for j in outward(mechanism.tree))])
     return np.abs(mechanism.spread).T @ own
 

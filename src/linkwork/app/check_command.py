@@ -38,7 +38,7 @@ def check(
     errors = sum(fault.severity == "error" for fault in faults)
     if not errors:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # they are printed as faults
+            warnings.simplefilter("ignore", ModelWarning)  # warnings are printed as faults
             m = load(file, floating=floating, mimic=mimic, packages=packages, contacts=contacts)
         console.print(description(m))
     for fault in faults:

@@ -21,7 +21,7 @@ def aligned(count: int) -> Array:
 
 
 class Results:
-    """Allocator of the arrays that kernels return, which reuses the memory of large ones.
+    """Allocator of the arrays that kernels return, which reuses the memory of large arrays.
 
     Without reuse, the time for 10,000 mass matrices (38 dof, 115 MB) doubles, because the operating system clears new
     pages.

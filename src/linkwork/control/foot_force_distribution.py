@@ -12,7 +12,7 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY
 
-LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could make the matrix singular
+LOOSE = 1e-9  # fraction of the mean diagonal, added where feet in the air could make the matrix singular
 NEAR = 1e-4  # weight of the proximal term, which makes every matrix positive definite
 OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about NEAR
 INNER = 40  # Newton iterations in each, at most; all three take 7 to 10 if the wrench is reachable, else 12 to 40

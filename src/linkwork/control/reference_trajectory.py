@@ -25,8 +25,8 @@ class Reference:
     """Reference trajectory: a function of time that interpolates given values.
 
     Call a reference with a time [s], or an array of times (k,), to get the value. Before the first given time, the
-    value is the first value; from the last time on, it is the last value, with zero rates. At a discontinuity, the
-    value or rate is the one after the discontinuity. Controllers accept a reference as their target.
+    value is the first value; from the last time on, it is the last value, with zero rates. At a discontinuity, a
+    reference returns the value or rate after the discontinuity. Controllers accept a reference as their target.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwork.spatial.scalar import Array, Number, ldlt, where
 
 BIG = 1e6  # inertia of the ground at a foot in stance, as a multiple of the base's inertia
-LOOSE = 1e-13  # of the mean diagonal, added because the matrix of a straight leg is singular
+LOOSE = 1e-13  # fraction of the mean diagonal, added because the matrix of a straight leg is singular
 
 
 class Workspace(NamedTuple):

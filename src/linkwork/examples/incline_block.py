@@ -13,7 +13,7 @@ from linkwork.spatial.scalar import Array
 SIZE = (0.2, 0.2, 0.02)  # [m]
 MASS = 2.0  # [kg]
 STIFFNESS, DAMPING = 2e4, 200.0  # [N/m], [N s/m] of each corner of the lower face
-# Overdamped along the incline: a corner that begins to stick hardly overshoots its anchor
+# Overdamped along the incline: a corner that begins to stick hardly moves beyond its anchor
 TANGENTIAL_DAMPING = 2000.0
 FRICTION = 0.5
 GRAVITY = 9.81

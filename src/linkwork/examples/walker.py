@@ -102,7 +102,7 @@ def arguments(duration: float = 10.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Check the walker's matrices against the printed ones, and compare two formulations of its dynamics.
+    """Check the walker's matrices against the printed matrices, and compare two formulations of its dynamics.
 
     Accelerations computed in limb coordinates must equal those of the articulated-body algorithm. Return the measured
     error and its tolerance as a `Claim`.

@@ -313,7 +313,7 @@ class Hull:
         Returns
         -------
         Hull
-            Hull of some of the points, each chosen as the one farthest outside the hull of those before.
+            Hull of some of the points; each chosen point is farthest outside the hull of the points chosen before.
         float
             Largest distance [m] of a point outside the planes of the hull's faces.
 

@@ -98,7 +98,7 @@ class Mechanism(ElementViews, ParameterViews):
         freeze(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
-        return self  # it is immutable
+        return self  # a mechanism is immutable
 
     # --- sizes ---
 
@@ -413,7 +413,7 @@ class Mechanism(ElementViews, ParameterViews):
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
-        """Return the velocities or accelerations of all joints, from those of the independent joints.
+        """Return the velocities or accelerations of all joints, from the values of the independent joints.
 
         A mimic joint has `multiplier` times the velocity of the joint that it mimics.
 

@@ -1,4 +1,6 @@
-"""`linkwork paper nelson-quinn`: compares the matrices of the K2T Walker with the printed ones, and simulates walks."""
+"""`linkwork paper nelson-quinn`: compares the matrices of the K2T Walker with the printed matrices, and simulates
+walks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed ones."""
+"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed tables and
+figures.
+"""
 
 from __future__ import annotations
 

@@ -165,8 +165,8 @@ def _energy(now: Sample) -> Number:
 def _wrenches(now: Sample) -> Array:
     """Return the sum (nbodies, 6) [N, N m] of all contact wrenches on each body in the sample `now`.
 
-    The wrenches are about the origin of the body's frame, in its axes. For rigid contacts they are those of the last
-    step.
+    The wrenches are about the origin of the body's frame, in its axes. For rigid contacts, the wrenches are those of
+    the last step.
     """
     m, places = now.system.mechanism, now.once(_places)
     if now.system.rigid:

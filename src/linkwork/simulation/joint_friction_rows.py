@@ -1,9 +1,10 @@
 """Dry friction of joints in runs: every velocity with friction either holds, locked exactly, or slips.
 
-The numbers of these velocities are in `Mechanism.rubbing`. Each has a slip direction in the state, after those of
-clutches and brakes: 0 while it holds, else -1 or 1. A slipping velocity has its dynamic friction against the slip. A
-holding velocity is locked by an inertia so large that its acceleration is only round-off, which is then set to zero.
-Constraint rows would do the same, but their cost grows with the number of joints; locks cost nothing.
+The numbers of these velocities are in `Mechanism.rubbing`. The state contains the slip direction of each of these
+velocities, after the slip directions of clutches and brakes: 0 while the velocity holds, else -1 or 1. Dynamic friction
+acts against a slipping velocity. A holding velocity is locked by an inertia so large that its acceleration is only
+round-off, which is then set to zero. Constraint rows would give the same result, but their cost grows with the number
+of joints; locks cost no computing time.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.load_dependent_friction import law_coefficients
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
 # Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
 LOCKED = 1e24
+ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
@@ -28,12 +31,15 @@ def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
 
 
 def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tuple[int, ...]:
-    """Return the numbers of the independent velocities whose joints, or mimics of these, may have dry friction.
+    """Return the numbers of the independent velocities whose joints, or the mimic joints of these joints, may have dry
+    friction.
 
-    The friction is nonzero, or named in the `varied` parameters.
+    A joint may have dry friction if its friction is nonzero, or named in the `varied` parameters.
     """
-    tree = mechanism.tree
-    may = [np.full(j.kind.nv, f"{j.name}.friction" in varied) | (j.friction != 0.0) for j in tree.joints]
+    tree, named = mechanism.tree, mechanism.frictions.names
+    may = [
+        np.full(j.kind.nv, f"{j.name}.friction" in varied or j.name in named) | (j.friction != 0.0) for j in tree.joints
+    ]
     rubs = np.concatenate([np.zeros(0, dtype=bool), *may])
     spread = np.abs(mechanism.spread)
     return tuple(int(k) for k in np.flatnonzero(spread.T @ rubs))
@@ -45,16 +51,48 @@ def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
 
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the slip directions (nf,) of joint friction from those of all rows, `slip` (n,)."""
+    """Return the slip directions (nf,) of joint friction, a part of the slip directions `slip` (n,) of all rows."""
     return slip[len(slip) - len(mechanism.rubbing) :]
 
 
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of slipping joints, which have the slip `directions` (nf,)."""
-    limits, forces = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    """Return the constant dry friction (tree.nv,) [N m or N] of slipping joints of the tree.
+
+    `directions` (nf,) are the slip directions.
+    """
+    tree, spread = mechanism.tree, mechanism.spread
+    own = np.concatenate([np.zeros(0), *(j.friction for j in tree.joints)])
+    forces: list[Number] = [0.0] * tree.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        forces[k] = -s * limits[k]
+        for t in np.flatnonzero(spread[:, k]):
+            forces[t] = -s * np.sign(spread[t, k]) * own[t]
     return np.array(forces)
+
+
+def rubbing_joints(mechanism: Mechanism) -> tuple[int, ...]:
+    """Return the numbers of the joints that move with the velocities in `Mechanism.rubbing`."""
+    moved = np.abs(mechanism.spread[:, list(mechanism.rubbing)]).sum(axis=1)
+    return tuple(number for number, j in enumerate(mechanism.tree.joints) if moved[j.v].any())
+
+
+def joint_powers(mechanism: Mechanism, forces: Array, v: Array) -> list[Number]:
+    """Return the power [W] of friction `forces` (tree.nv,) in each of the `rubbing_joints`, at velocities v (nv,)."""
+    tree, speeds = mechanism.tree, mechanism.tree_velocity(v)
+    return [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in rubbing_joints(mechanism)]
+
+
+def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
+    """Return the shares (number of `rubbing_joints`, nf): the part of each joint in the constant friction of each
+    velocity.
+    """
+    limits, tree, found = dry_friction_limits(mechanism), mechanism.tree, []
+    for number in rubbing_joints(mechanism):
+        j, row = tree.joints[number], []
+        for k in mechanism.rubbing:
+            own = sum((abs(mechanism.spread[t, k]) * f for t, f in enumerate(j.friction, j.v.start)), 0.0)
+            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), 0.0))
+        found.append(row)
+    return found
 
 
 def friction_rows(mechanism: Mechanism) -> Array:
@@ -66,21 +104,32 @@ def friction_rows(mechanism: Mechanism) -> Array:
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
     """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
-    limits, found = dry_friction_limits(mechanism), [0.0] * mechanism.nv
+    rubs, found = may_rub(mechanism), [0.0] * mechanism.nv
     for k, s in zip(mechanism.rubbing, directions, strict=True):
-        found[k] = where(s == 0.0, where(limits[k] > 0.0, 1.0, 0.0), 0.0)
+        found[k] = where(s == 0.0, rubs[k], 0.0)
     return found
 
 
+def may_rub(mechanism: Mechanism) -> list[Number]:
+    """Return 1 for each velocity (nv,) that may have dry friction with the present parameters, else 0."""
+    limits, coefficients = dry_friction_limits(mechanism), law_coefficients(mechanism)
+    return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
+
+
 def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
-    """Return the slip directions (nf,) after a change of the velocities to v (nv,); `before` (nf,) remain at rest."""
+    """Return the slip directions (nf,) after a change of the velocities to v (nv,): the signs of the velocities in v.
+
+    Where v is zero, the direction remains that of `before` (nf,).
+    """
     speeds = [v[k] for k in mechanism.rubbing]
     signs = zip(speeds, before, strict=True)
     return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
 
 
 def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) as in the state."""
+    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) are the slip
+    directions of all rows.
+    """
     if not mechanism.rubbing:
         return mechanism
     extra = np.array(holds(mechanism, friction_part(mechanism, slip))) * LOCKED
@@ -104,15 +153,15 @@ def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
 def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
     """Return the forces (nf,) [N m or N] with which friction holds joints, 0 for slipping joints.
 
-    `a` (nv,) are the accelerations of the locked mechanism, with the tiny ones of locked velocities. `directions` (nf,)
-    are the slip directions.
+    `a` (nv,) are the accelerations of the locked mechanism, in which locked velocities have tiny accelerations.
+    `directions` (nf,) are the slip directions.
     """
     held = holds(mechanism, directions)
     return np.array([-LOCKED * a[k] * held[k] for k in mechanism.rubbing])
 
 
 def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
-    """Return the coordinates `after` (nq,) a step, with those of holding joints as `before` (nq,) it.
+    """Return the coordinates (nq,) after a step: `after`, but for holding joints `before`, those at its start.
 
     `directions` (nf,) are the slip directions in the step.
     """
@@ -134,14 +183,20 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
     return np.array(found)
 
 
-def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array) -> list[Number]:
-    """Return the event function of each velocity with friction (nf,): not negative while it holds or slips on.
+def slack(limit: Number) -> Number:
+    """Return the force [N m or N] above a friction `limit` that counts as within the limit, because of round-off."""
+    return BOUND_SLACK + limit * ROUNDED
 
-    `directions` (nf,) are the slip directions, v (nv,) the velocities, and `needed` (nf,) the forces [N m or N] that
-    hold the velocities.
+
+def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
+    """Return the event function of each velocity with friction (nf,): not negative while the velocity holds or
+    continues to slip.
+
+    `directions` (nf,) are the slip directions, v (nv,) the velocities, `needed` (nf,) the forces [N m or N] that hold
+    the velocities, and `limits` (nf,) the largest friction forces.
     """
-    limits, found = dry_friction_limits(mechanism), []
-    for k, s, force in zip(mechanism.rubbing, directions, needed, strict=True):
-        slack = limits[k] + BOUND_SLACK - abs(force)
-        found.append(where(limits[k] > 0.0, where(s == 0.0, slack, s * v[k] + STICKING_SPEED), 1.0))
+    rubs, found = may_rub(mechanism), []
+    for k, s, force, limit in zip(mechanism.rubbing, directions, needed, limits, strict=True):
+        left = limit + slack(limit) - abs(force)
+        found.append(where(rubs[k] > 0.0, where(s == 0.0, left, s * v[k] + STICKING_SPEED), 1.0))
     return found

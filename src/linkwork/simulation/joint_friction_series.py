@@ -8,9 +8,11 @@ import numpy as np
 
 from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.parameter_value_checks import FADING_SPEED
-from linkwork.simulation.events.impulses import constrained_motion
-from linkwork.simulation.series_definition import RunFacts, Sample, Series
+from linkwork.simulation.events.impulses import ConstrainedMotion, constrained_motion
+from linkwork.simulation.joint_friction_rows import joint_powers, rubbing_joints
+from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state_series import by_velocity, velocities
+from linkwork.simulation.work_ledger import SIZE
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -23,17 +25,45 @@ def _rubs(facts: RunFacts) -> bool:
     return bool(facts.mechanism.rubbing)
 
 
+def _motion(now: Sample) -> ConstrainedMotion:
+    """Return the accelerations, constraint forces and friction in one state."""
+    motion, system = now.state.motion, now.system.in_modes(now.state.motion.modes)
+    return constrained_motion(system, now.t, motion, system.clipped(now.state.control))
+
+
 def _friction(now: Sample) -> Array:
     """Return the dry friction forces (nv,) [N m or N] of all joints in one state, including the forces that hold joints
     at rest.
     """
-    motion, m = now.state.motion, now.mechanism
-    system = now.system.in_modes(motion.modes)
-    forces = list(system.rubbing(motion.slip).friction())
-    held = constrained_motion(system, now.t, motion, system.clipped(now.state.control)).friction
-    for k, force in zip(m.rubbing, held, strict=True):
-        forces[k] = forces[k] + force
+    found, m = now.once(_motion), now.mechanism
+    forces = list(m.spread.T @ found.slipping)
+    for k, holding in zip(m.rubbing, found.friction, strict=True):
+        forces[k] = forces[k] + holding
     return np.array(forces)
+
+
+def _power(now: Sample) -> Array:
+    """Return the power (njoints,) [W] of the dry friction of each joint in one state."""
+    m, found = now.mechanism, [0.0] * len(now.mechanism.joints)
+    for k, power in zip(rubbing_joints(m), joint_powers(m, now.once(_motion).slipping, now.v), strict=True):
+        found[k] = power
+    return np.array(found)
+
+
+def _heat(now: Sample) -> Array:
+    """Return the heat (njoints,) [J] of the dry friction of each joint since the start of the run."""
+    m, found = now.mechanism, [0.0] * len(now.mechanism.joints)
+    for k, work in zip(rubbing_joints(m), now.state.motion.ledger[SIZE:], strict=True):
+        found[k] = -work
+    return np.array(found)
+
+
+def _joints(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("joint", facts.mechanism.joints.names),)
+
+
+def _summed(facts: RunFacts) -> bool:
+    return _rubs(facts) and "joints" in facts.ledger_entries
 
 
 def regularized_friction(run: RunData) -> Array:
@@ -51,4 +81,6 @@ FRICTION_SERIES: tuple[Series, ...] = (
         FRICTION, "dry friction of joints", by_velocity("N m", "N"), velocities,
         _friction, exists=_rubs, by_default=True, with_state=True,
     ),
+    Series("friction.power", "power of dry friction", "W", _joints, _power, exists=_rubs, by_default=True),
+    Series("friction.heat", "heat of dry friction", "J", _joints, _heat, exists=_summed, by_default=True),
 )  # fmt: skip

@@ -33,6 +33,7 @@ from linkwork.simulation.events.schedule import (
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
 from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
+from linkwork.simulation.load_dependent_friction import unsupported
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -118,8 +119,8 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
-    for one in m.frictions:
-        raise LinkworkError(f"{one.label}: `simulate` does not support friction laws yet; use a number, friction=f")
+    if reason := unsupported(m, setup.rigid):
+        raise LinkworkError(reason)
     m = with_rubbing(m, given)
     _refuse_many_members(m, setup, given)
     require_inertia(m, given)

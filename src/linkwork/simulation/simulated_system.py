@@ -39,7 +39,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
-from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, locked, still
+from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, joint_powers, locked, still
+from linkwork.simulation.load_dependent_friction import JointFrictionState, depends_on_load, solved_friction
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import ground_force
 from linkwork.spatial import Transform
@@ -71,7 +72,9 @@ class Loads(NamedTuple):
     """External loads in one state: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
     `wrenches` (nbodies, 6) [N, N m] are the user's wrenches, `touching` the loads of compliant point contacts, and
-    `solids` the loads of compliant solids; each is None if there are none.
+    `solids` the loads of compliant solids; each is None if there are none. `friction` (tree.nv,) is the dry friction of
+    slipping joints, which `control` contains, or None. `a` (nv,) are the accelerations if friction depends on the load,
+    else None.
     """
 
     control: Array
@@ -79,6 +82,8 @@ class Loads(NamedTuple):
     wrenches: Array | None
     touching: ContactLoads | None = None
     solids: SolidLoads | None = None
+    friction: Array | None = None
+    a: Array | None = None
 
     @property
     def contacts(self) -> ContactLoads | SolidLoads | None:
@@ -112,6 +117,7 @@ class System:
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
     rubs: Array | None = None  # slip directions of the joint friction that acts (`Mechanism.rubbing`); None: none acts
+    unlocked: Mechanism | None = None  # the mechanism without the locks of joints that hold by friction; see `rubbing`
 
     def in_modes(self, modes: Array) -> System:
         """Return the system with its mode parameters (see `System.modes`) set to the values `modes` (m,)."""
@@ -128,23 +134,41 @@ class System:
         `held` (nv,) [N m or N] are the clipped joint forces of a sampled controller, plus the forces of slipping
         constraints.
         """
+        return self.with_friction(q, v, self.external_loads(t, q, v, held))[0]
+
+    def external_loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
+        """Return the external loads as `loads`, without the dry friction of joints."""
         control = held if self.control is None else held + self._clipped_control(t, q, v)
-        control = control if self.rubs is None else control + self.friction()
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), self._solid_loads(t, q, v))
 
+    def with_friction(self, q: Array, v: Array, loads: Loads) -> tuple[Loads, JointFrictionState | None]:
+        """Return the external loads with the dry friction of slipping joints, which may depend on all loads.
+
+        The second result is the friction that depends on the load, with the accelerations that it causes, or None.
+        """
+        if self.rubs is None:
+            return loads, None
+        spread = self.mechanism.spread
+        if not depends_on_load(self.mechanism):
+            forces = friction_forces(self.mechanism, self.rubs)
+            return loads._replace(control=loads.control + spread.T @ forces, friction=forces), None
+        assert self.unlocked
+        tau = self.joint_forces(q, v, loads)
+        found = solved_friction(self.unlocked, q, v, tau, loads.outside, self.rubs)
+        a = still(self.mechanism, self.rubs, found.a)
+        control = loads.control + spread.T @ found.slipping
+        return loads._replace(control=control, friction=found.slipping, a=a), found
+
     def rubbing(self, slip: Array) -> System:
-        """Return the system while its joints slip as `slip` says: slip directions of clutches, then of joint friction.
+        """Return the system with its joints slipping in the directions `slip`: first those of clutches, then of joint
+        friction.
 
         Joints that hold by friction are locked, and the friction of slipping joints acts.
         """
         m = self.mechanism
-        return replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip)) if m.rubbing else self
-
-    def friction(self) -> Array:
-        """Return the joint forces (nv,) [N m or N] of the dry friction of all slipping joints; see `rubbing`."""
-        return friction_forces(self.mechanism, np.zeros(0) if self.rubs is None else self.rubs)
+        return replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip), unlocked=m) if m.rubbing else self
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, dry friction, stops, and passive springs and dampers.
@@ -276,11 +300,16 @@ class System:
         equations is M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix
         of contacts.
         """
+        explicit = isinstance(implicit, float) and implicit == 0.0 and self.baumgarte is None
+        if loads.a is not None and explicit:
+            return loads.a
         a = self._acceleration(q, v, loads, implicit, viscous)
         return a if self.rubs is None else still(self.mechanism, self.rubs, a)
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
-        """Return the accelerations (nv,) as `acceleration`, with round-off in place of zero for locked joints."""
+        """Return the accelerations (nv,) as `acceleration`, except that the accelerations of locked joints are
+        round-off instead of zero.
+        """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
             stiffer = m
@@ -332,14 +361,15 @@ class System:
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 
-    def joint_powers(self, v: Array) -> tuple[Number, Array]:
+    def joint_powers(self, v: Array, friction: Array | None) -> tuple[Number, Array]:
         """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
 
-        The second result (nf,) is the power of the dry friction of each velocity in `Mechanism.rubbing`.
+        The second result is the power of dry friction in each of the `rubbing_joints`, for the friction forces
+        `friction` (tree.nv,) or None.
         """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
-        friction = self.friction_powers(v)
-        return sum(friction, -((dampers(self.mechanism.tree) * speed) @ speed)), friction
+        powers = self.friction_powers(v, friction)
+        return sum(powers, -((dampers(self.mechanism.tree) * speed) @ speed)), powers
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
         """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
@@ -352,15 +382,17 @@ class System:
             return np.array([powers.total])
         contacts = loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
-        friction = self.friction_powers(v)
+        friction = self.friction_powers(v, loads.friction)
         joints = sum(friction, powers.joints)
         return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
 
-    def friction_powers(self, v: Array) -> Array:
-        """Return the power [W] of the dry friction of each velocity in `Mechanism.rubbing`, at velocities v (nv,)."""
-        rubbing = self.mechanism.rubbing
-        forces = np.zeros(len(v)) if self.rubs is None else self.friction()
-        return np.array([forces[k] * v[k] for k in rubbing])
+    def friction_powers(self, v: Array, friction: Array | None) -> Array:
+        """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `rubbing_joints`.
+
+        v (nv,) are the velocities.
+        """
+        m = self.mechanism
+        return np.array(joint_powers(m, np.zeros(m.tree.nv) if friction is None else friction, v))
 
 
 def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
@@ -372,7 +404,7 @@ def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wren
 def needed_forces(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None) -> Array:
     """Return the joint forces (nv,) [N m or N] that produce the acceleration a (nv,), from inverse dynamics.
 
-    The external `wrenches` (nbodies, 6) [N, N m] act too.
+    `wrenches` (nbodies, 6) [N, N m] are external wrenches.
     """
     names = ("q", "v", "a", "wrenches")[: 3 if wrenches is None else 4]
     needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)

@@ -219,7 +219,7 @@ def _top(solid: Solid) -> float:
 
 
 def with_world(poses: Array) -> Array:
-    """Return poses (..., nbodies + 1, 4, 4) of the world and the bodies, from those of the bodies."""
+    """Return poses (..., nbodies + 1, 4, 4) of the world and the bodies, from the poses of the bodies."""
     world = np.broadcast_to(np.eye(4), (*poses.shape[:-3], 1, 4, 4))
     return np.concatenate([world, poses], axis=-3)
 

@@ -11,6 +11,7 @@ from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
+from linkwork.simulation.joint_friction_rows import rubbing_joints
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,
     LOG_COLUMNS,
@@ -48,7 +49,7 @@ def state_at_start(
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
-        ledger=np.zeros((*batch, SIZE + len(m.rubbing) if ledger_entries(m, parameters) else 0)),
+        ledger=np.zeros((*batch, SIZE + len(rubbing_joints(m)) if ledger_entries(m, parameters) else 0)),
         solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)

@@ -35,6 +35,7 @@ def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[
         j.damping.any() or j.friction.any() or {f"{j.name}.damping", f"{j.name}.friction"} & set(varied)
         for j in m.joints
     )
+    damped = damped or bool(m.frictions)
     return tuple(
         name for name, has in zip(WORK_ENTRIES, (m.touches, m.velocity_constraints, damped), strict=True) if has
     )

@@ -14,8 +14,8 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import HUGE, TINY
 
-DEPTH = 6  # iterations that are remembered
-WORSE = 2.0  # if the residual grows by this factor, the remembered iterations are discarded
+DEPTH = 6  # number of previous iterations that are stored
+WORSE = 2.0  # if the residual grows by this factor, the stored iterations are discarded
 QUICK, CAREFUL = 100, 300  # iterations in the quick and in the careful mode before the other mode starts
 DEPENDENT = 1e-10  # relative regularization of the products of moves, which may be linearly dependent
 

@@ -1,8 +1,8 @@
 """Contact patch of two boxes: separating axes, then clipping of the incident face on the reference face.
 
-The normal is the one of 15 axes along which the boxes penetrate least: the normals of the faces of both boxes, and the
-vector products of their edges. If it is the normal of a face, the *reference face*, the patch is the overlap of this
-face with the face of the other box that is most opposite to it, the *incident face*.
+The normal is the axis, of 15 candidates, along which the boxes penetrate least: the normals of the faces of both boxes,
+and the vector products of their edges. If it is the normal of a face, the *reference face*, the patch is the overlap of
+this face with the face of the other box that is most opposite to it, the *incident face*.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Forward dynamics, inverse dynamics and reactions with the dry friction of all joints.
 
-Forward dynamics first assumes that all joints slip, and iterates friction and loads (`friction_solver`). Where a joint
-is at rest, or where this iteration does not converge quickly because the friction is strongly coupled, Newton's method
-with sticking joints follows (`stick_and_slip`). Where neither finds a unique solution, the result is NaN, and
+Forward dynamics first assumes that all joints slip, and iterates friction and loads (`friction_solver`). If a joint is
+at rest, or if this iteration does not converge quickly because the friction is strongly coupled, Newton's method with
+sticking joints follows (`stick_and_slip`). If neither method finds a unique solution, the result is NaN, and
 `jammed_joints` names the joints.
 """
 
@@ -76,8 +76,8 @@ def friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Arr
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops, with friction.
 
-    The wrench of a joint acts from the parent on the child, in the child's frame; that of a loop from a on b, in b's
-    frame.
+    The wrench of a joint acts from the parent on the child, in the child's frame; the wrench of a loop acts from body a
+    on body b, in b's frame.
     """
     found = solve(mechanism, q, v, tau, wrenches)
     return reactions_of(mechanism, q, v, found.a, found.multipliers, found.friction, wrenches)
@@ -117,7 +117,7 @@ def _friction_of(
     """Return the friction forces of one limit for known loads (nsites, 6), velocities and accelerations (nf,).
 
     `fast` is the dynamic and `slow` the static limit. `needed` (nf,) are the forces along the velocities that the
-    motion needs, of joint and friction together.
+    motion requires: joint force plus friction force.
     """
     load, pairs = loads[fast.site], list(zip(fast.numbers, fast.scales, strict=True))
     moved = np.array([speeds[n] * scale for n, scale in pairs])
@@ -149,7 +149,7 @@ def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
 
 
 def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
-    """Return the names of the joints whose friction has no unique solution; empty if there is one."""
+    """Return the names of the joints whose friction has no unique solution; empty if the solution is unique."""
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
         return []

@@ -37,7 +37,7 @@ class ActiveLimit(NamedTuple):
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
 
     def linear(self, load: Array, f: Number) -> tuple[Array, Number, Number]:
-        """Return the limit as a linear function of the load and the friction, for their present direction.
+        """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
 
         f is the friction force, which matters for limits of a single force. The result is a row (6,), a factor and a
         constant: the limit is row F + factor f + constant for a load F near the load (6,).

@@ -27,9 +27,9 @@ from linkwork.spatial.scalar import Array, may_be_nonzero
 class Site(NamedTuple):
     """A joint of the tree, or a loop, that has dry friction along `size` velocities.
 
-    Its friction forces have the numbers `start` to `start + size` among the nf friction forces. `joint` is the joint of
-    the tree with all joints, or None; `loop` is the loop, or None. `friction` is the element with the friction law; it
-    is None for friction by numbers.
+    The friction forces of the site have the numbers from `start` to `start + size - 1` among the nf friction forces of
+    the mechanism. `joint` is the joint of the tree with all joints, or None; `loop` is the loop, or None. `friction` is
+    the element with the friction law; it is None for joints whose friction is given as a number.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Site(NamedTuple):
 
     @property
     def forces(self) -> slice:
-        """The slice of the friction forces of this site among all nf."""
+        """The slice of the friction forces of this site in arrays (nf,) of all friction forces."""
         return slice(self.start, self.start + self.size)
 
     def subspace(self, q: Array) -> Motion:
@@ -99,7 +99,7 @@ def loop_subspace(loop: FrameConstraint) -> Motion:
 def motor_directions(S: Motion) -> Force:
     """Return the unit forces T (6, k) along the freedoms of a joint with the constant motion subspace S of k columns.
 
-    S^T T = 1. The forces of joints whose freedoms are all rotations are pure torques.
+    They satisfy S^T T = 1. If all freedoms of a joint are rotations, its unit forces are pure torques.
     """
     turn = S.angular
     if np.linalg.matrix_rank(turn) == turn.shape[1]:
@@ -108,7 +108,9 @@ def motor_directions(S: Motion) -> Force:
 
 
 def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
-    """Return the state of a loop with the wrenches of unit friction forces in place of those of its constraint rows."""
+    """Return the state of a loop with the wrenches of unit friction forces in place of the wrenches of its constraint
+    rows.
+    """
     directions = friction_directions(site)
     freedoms = tuple(HeldFreedom(Force.of(column)) for column in directions.array.T)
     rubbing = replace(loop.constraint, kind=HeldKind(None, freedoms))  # type: ignore[call-arg]
@@ -116,9 +118,10 @@ def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
 
 
 def friction_directions(site: Site) -> Force:
-    """Return the wrenches (6, size) of unit friction forces of a loop on its second body, in its loop frame there.
+    """Return the wrenches (6, size) of unit friction forces of a loop on its second body, in the loop frame of this
+    body.
 
-    They are zero while the loop is open.
+    The wrenches are zero while the loop is open.
     """
     assert site.loop
     return motor_directions(loop_subspace(site.loop)) * site.loop.engaged
@@ -127,7 +130,8 @@ def friction_directions(site: Site) -> Force:
 def slip_rows(mechanism: Mechanism, q: Array) -> Array:
     """Return the matrix (nf, nv) that maps velocities to the slip velocities of all friction forces.
 
-    Its transpose maps friction forces f (nf,) to joint forces. Slip of the velocities of a joint is the joint velocity.
+    The transpose of this matrix maps friction forces f (nf,) to joint forces. The slip velocities of a joint are its
+    joint velocities.
     """
     tree = mechanism.tree
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
@@ -145,7 +149,7 @@ def slip_velocities(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def tree_slip_rows(mechanism: Mechanism, motion: JointKinematics) -> Array:
-    """Return the matrix (nf, tree.nv) of slip velocities by the velocities of all joints of the tree.
+    """Return the matrix (nf, tree.nv) that maps the velocities of all joints of the tree to slip velocities.
 
     `motion` has the joint poses and motion subspaces of the tree.
     """

@@ -30,7 +30,8 @@ DAMPING, REFINEMENTS = 1e-8, 3
 
 
 class LinearStep(NamedTuple):
-    """Motion with linear friction: the answer of the mechanism, all friction forces (nf,), and the pivots (nf,).
+    """Motion with linear friction: the motion `answer` of the mechanism, all friction forces (nf,), and the pivots
+    (nf,).
 
     The pivot of a friction force is positive unless the joint jams.
     """
@@ -58,7 +59,9 @@ def _step_of_loose_tree(mechanism: Mechanism, q: Array, v: Array, tau: Array, wr
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
 
     def by_velocity(x: Array) -> Array:
-        """Return numbers (nv,) of all velocities from numbers (nf,) of the friction forces; zero for others."""
+        """Return numbers (nv,) of all velocities from numbers (nf,) of the friction forces; zero for velocities without
+        friction.
+        """
         return scattered(mechanism, own, x)
 
     def step(K: Array, b: Array, W: Array, moves: Array) -> LinearStep:

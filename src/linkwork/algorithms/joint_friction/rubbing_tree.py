@@ -6,8 +6,8 @@ acceleration a, so that the equation of motion of the joint is
     (S - K)^T F + (armature + W) a = tau + b
 
 The algorithm is that of Featherstone with S - K in place of S on the left. Its articulated inertias are not symmetric.
-The pivot of a joint, (S - K)^T P S + armature, is positive unless the joint jams: then friction grows faster than the
-force that accelerates the joint.
+The pivot of a joint, (S - K)^T P S + armature, is positive unless the joint jams: if the joint jams, friction grows
+faster than the force that accelerates the joint.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from linkwork.spatial.scalar import LU, Array, hat, lu
 class LinearFriction(NamedTuple):
     """Friction f = K F + b - W a of the velocities of a tree, with the wrench F and the acceleration a of the joint.
 
-    K is (nv, 6) and b (nv,); W has the matrix (d, d) of each joint by its name, and may lack joints. Velocities with
-    `moves` = 0 (nv,) are held: they have no acceleration.
+    K is (nv, 6) and b (nv,); W maps the name of a joint to its matrix (d, d); joints without an entry have W = 0.
+    Velocities with `moves` = 0 (nv,) are held: they have no acceleration.
     """
 
     K: Array
@@ -39,7 +39,7 @@ class LinearFriction(NamedTuple):
 
 
 class RubbingMotion(NamedTuple):
-    """Motion of a tree with friction, and the inverse pivot of each velocity (nv,): positive unless it jams."""
+    """Motion of a tree with friction, and the inverse pivot of each velocity (nv,): positive unless the joint jams."""
 
     motion: TreeMotion
     pivots: Array

@@ -1,10 +1,10 @@
 """Dynamics with dry friction of joints at rest, which stick or start to slip, and of strongly coupled friction.
 
-Newton's method on the friction forces, with an active set for the joints at rest. In each iteration, the friction is
-linear in the loads: the friction of a joint at its limit follows the present direction of its load, and the friction of
-a sticking joint is whatever holds it. Then
+The method is Newton's method on the friction forces, with an active set for the joints at rest. In each iteration, the
+friction is linear in the loads: the friction of a joint at its limit follows the present direction of its load, and the
+friction of a sticking joint is the force that holds the joint. Then
 
-- a sticking joint whose friction exceeds its static limit begins to slip against that friction;
+- a sticking joint whose friction exceeds its static limit begins to slip, opposite to its friction;
 - a joint that accelerates against its direction of slip sticks;
 - a joint that begins to move has dynamic instead of static friction.
 
@@ -40,8 +40,8 @@ class Slip(NamedTuple):
     """Whether each friction limit is reached, and the directions of slip.
 
     `at_limit` (n,) is 1 for limits that the friction reaches, 0 for joints that stick; `dynamic` (n,) is 1 if the
-    dynamic limit applies, 0 for the static one. `directions` (nf,) are those of slip. `settled` (n,) is 1 for limits
-    whose direction changed little in the last iteration.
+    dynamic limit applies, 0 if the static limit applies. `directions` (nf,) are the directions of slip. `settled` (n,)
+    is 1 for limits whose direction changed little in the last iteration.
     """
 
     at_limit: Array
@@ -65,7 +65,8 @@ class StickSlip(NamedTuple):
 
 
 def stick_and_slip(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> StickSlip:
-    """Return the motion with friction: joints that move slip, joints at rest stick if they can.
+    """Return the motion with friction: joints that move slip, joints at rest stick if their static friction is
+    sufficient.
 
     tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
     """
@@ -132,8 +133,8 @@ class _Judge(NamedTuple):
     def _turning(self, number: int, slip: Slip, old: LinearStep, limit: Number) -> _Turning:
         """Return how the direction of slip of several velocities at rest follows their acceleration; `limit` is known.
 
-        Friction -limit a / |a| is linearized for slip accelerations a. Far from the solution, |a| is that of the last
-        step; near it, this is Newton's method.
+        Friction -limit a / |a| is linearized for slip accelerations a. Far from the solution, |a| is taken from the
+        last step; near the solution, the linearization is that of Newton's method.
         """
         one = self.dynamic[number]
         motion = [old.answer.slip[n] * scale for n, scale in zip(one.numbers, one.scales, strict=True)]
@@ -173,7 +174,7 @@ class _Judge(NamedTuple):
         return found, np.array(applied), changed
 
     def _wanted(self, number: int, slip: Slip, new: LinearStep, static: Number, floor: Number) -> _Wanted:
-        """Return how a limit wants to change after the step `new`; `static` is the value of its static limit."""
+        """Return the change of a limit that the step `new` requires; `static` is the value of its static limit."""
         one = self.dynamic[number]
         pairs = list(zip(one.numbers, one.scales, strict=True))
         force = np.array([new.friction[n] / scale for n, scale in pairs])
@@ -203,7 +204,9 @@ class _Turning(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What a limit wants after a step: to change between stick and slip, dynamic friction, and directions of slip."""
+    """The change of a limit that a step requires: between stick and slip, to dynamic friction, and the directions of
+    slip.
+    """
 
     switches: Any
     moves: Any
@@ -211,7 +214,7 @@ class _Wanted(NamedTuple):
 
 
 def first_slip(limits: tuple[ActiveLimit, ...], speeds: Array) -> tuple[list[Number], Slip]:
-    """Return which limits (n,) belong to joints at rest, and the slip in which all these stick."""
+    """Return which limits (n,) belong to joints at rest, and the initial `Slip`, in which all these joints stick."""
     directions: list[Number] = [0.0] * len(speeds)
     resting: list[Number] = []
     for one in limits:

@@ -32,9 +32,9 @@ REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, fo
 class BodyEquations:
     """Equations of n bodies that touch each other: the inverse compliances, and which blocks are not zero.
 
-    `responses` are those of the bodies, and `inertias` the inverse compliances of the active ones (see
-    `body_inertias`). `later` has the selection, for each active body k, of the bodies j > k whose blocks (k, j) are not
-    zero: the elimination of body k changes their equations. Blocks of bodies that do not move are never read.
+    `responses` are the responses of the bodies to impulses, and `inertias` the inverse compliances of active bodies
+    (see `body_inertias`). `later` has the selection, for each active body k, of the bodies j > k whose blocks (k, j)
+    are not zero: the elimination of body k changes their equations. Blocks of bodies that do not move are never read.
     """
 
     responses: BodyResponses
@@ -174,7 +174,7 @@ def moved_right(S: Array, offset: Array) -> Array:
     """Return the matrix S (n, 6), which multiplies the velocity of a body at one point, for the velocity at another
     point.
 
-    `offset` (3,) [m] is the position of the old point relative to the new one.
+    `offset` (3,) [m] is the position of the old point relative to the new point.
     """
     turned = [row[3:] + cross(offset, row[:3]) for row in S]
     return np.concatenate([S[:, :3], np.array(turned)], axis=1)

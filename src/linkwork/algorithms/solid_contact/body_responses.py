@@ -31,12 +31,12 @@ class BodyResponses:
     axes, are the Jacobian times the n velocities of its component. A compliance (6, 6) is the change of the velocity of
     one body due to an impulse and angular impulse on another. The bodies are `separate` if each component moves at most
     one of them: then an impulse on a body changes the velocity of no other body, and row b of `compliances` is the
-    compliance of body b. Else row i n + j is that of body i due to impulses on j, for n bodies.
+    compliance of body b. Otherwise row i n + j is the compliance of body i due to impulses on body j, for n bodies.
 
-    `component` (n, 1) is the component of each body; fixed bodies have the last one, which has no velocities.
-    `members` are the indices of the velocities of each component. `active` are the bodies that touch something and
-    move; all other moving bodies have undefined compliances and velocities. `response` returns the change of the
-    velocities (nv,) due to a unit impulse along a row (nv,).
+    `component` (n, 1) is the component of each body; fixed bodies belong to the last component, which has no
+    velocities. `members` are the indices of the velocities of each component. `active` are the bodies that touch
+    something and move; all other moving bodies have undefined compliances and velocities. `response` returns the change
+    of the velocities (nv,) due to a unit impulse along a row (nv,).
     """
 
     jacobians: RowArray
@@ -59,7 +59,7 @@ class BodyResponses:
 
     @property
     def mobile(self) -> Array:
-        """Table (n, 1): 1 for bodies that move, 0 for fixed ones."""
+        """Table (n, 1): 1 for bodies that move, 0 for fixed bodies."""
         return np.where(self.component < len(self.members), 1.0, 0.0)
 
     def jacobian(self, row: Number) -> Array:
@@ -170,7 +170,7 @@ def body_responses(
     """Return the responses of the bodies with the given Jacobians (6, nv).
 
     `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). `touching` has one
-    row for each body, 1 if it touches something; by default all do.
+    row for each body, 1 if it touches something; by default all bodies do.
     """
     members, component = _components(jacobians, response)
     nv = jacobians[0].shape[1]
@@ -215,9 +215,10 @@ def _components(
 def _coupled_compliances(
     responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
 ) -> RowArray:
-    """Return the compliances with those of all active ones of the `bodies` of a component added.
+    """Return the compliances, with those of all active bodies among the `bodies` of one component added.
 
-    `members` are the velocities of the component, of `nv` in all, and `active` has one row for each body.
+    `members` are the indices of the component's velocities among all `nv` velocities, and `active` has one row for each
+    body.
     """
     count, among = responses.bodies, np.zeros((responses.bodies, 1))
     among[list(bodies)] = 1.0
@@ -273,7 +274,9 @@ def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], o
 
 
 def _about_both(C: Array, offset: Array, other: Array) -> Array:
-    """Return a compliance (6, 6) about the origins of two bodies as one about points at offsets (3,) from them."""
+    """Return a compliance (6, 6) about the origins of two bodies, converted to points at offsets (3,) from these
+    origins.
+    """
     return about(about(C, offset).T, other).T
 
 

@@ -6,10 +6,10 @@ damper side by side are in series with a Coulomb slider. With the slip velocity 
     f = -(k s + c u),          s' = u                    if |f| <= mu N: the point sticks
     f = -mu N (k s + c u) / |k s + c u|,  k s + c s' = -f      otherwise: it slides, and the spring relaxes
 
-with the static coefficient mu while the point sticks and the dynamic one while it slides. The slider only dissipates
-energy, and the force is continuous if a point stops sliding. The stretch s is stored with the number of the contact
-point, in the axes of the second solid: it turns with this solid, and it does not change if the contact point moves over
-the two solids without slip.
+with the static coefficient mu while the point sticks and the dynamic coefficient while it slides. The slider only
+dissipates energy, and the force is continuous if a point stops sliding. The stretch s is stored with the number of the
+contact point, in the axes of the second solid: it turns with this solid, and it does not change if the contact point
+moves over the two solids without slip.
 """
 
 from __future__ import annotations

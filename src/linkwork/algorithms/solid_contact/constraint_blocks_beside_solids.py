@@ -46,7 +46,7 @@ class OtherBlocks:
         return [np.concatenate([K[rows], np.zeros((BLOCK - len(rows), K.shape[1]))]) for rows in self._groups]
 
     def with_bounce(self, share: Number) -> OtherBlocks:
-        """Return the same blocks with the restitution that they have if `share` is 1, or without it if it is 0."""
+        """Return the same blocks: with restitution if `share` is 1, without restitution if `share` is 0."""
         return OtherBlocks([one.with_bounce(share) for one in self.blocks])
 
     def work(self, p: Array, before: Array, after: Array) -> Number:

@@ -149,7 +149,7 @@ def _drifts_of_group(
         for j in range(POINTS):
             (v_a, acc_a), (v_b, acc_b) = a.at(patch.points[j] - on_a.p), b.at(patch.points[j] - on_b.p)
             u, moves, turns = v_a - v_b, B.R @ each.points[j], B.R @ each.normals[j]
-            # The rates do not serve if the point or the normal moves too far, such as on a coin that falls flat
+            # The rates are not accurate if the point or the normal moves too far, such as on a coin that falls flat
             far = (dot(moves, moves) > (most * most) * one.reach * one.reach) | (dot(turns, turns) > most * most)
             u_rate = acc_a - acc_b + cross(w, moves) - cross(a.angular, u)
             n_rate = cross(b.angular, patch.normals[j]) + turns

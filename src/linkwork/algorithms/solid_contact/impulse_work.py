@@ -52,7 +52,7 @@ def without_positive_work(
         mean = pairs.responses.velocity_rows((before + v) * 0.5)
 
         def part(k: Number, p: Array) -> Array:
-            """Return the impulses p (12,) of pair k, with zeros for those that do no positive work."""
+            """Return the impulses p (12,) of pair k, with zeros for impulses that do no positive work."""
             return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
@@ -89,9 +89,9 @@ def without_positive_work(
 
 
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
-    """Return the impulses p (12,) with zeros in place of those that do no positive work.
+    """Return the impulses p (12,) with zeros in place of impulses that do no positive work.
 
-    u (12,) are the speeds of the points, the means of those before and after the impulses. The normal impulse of a
+    u (12,) are the mean speeds of the points, of the speeds before and after the impulses. The normal impulse of a
     point does positive work if the point separates faster than `least` [m/s]; the friction impulse of such a point is
     included. If `everywhere` is 1, the result is p.
     """

@@ -48,7 +48,8 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
 
 
 def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
-    """Return the impulses (12,) of pair k of least norm with the same effect as p (12,), or p if they are inadmissible.
+    """Return the impulses (12,) of pair k of least norm with the same effect as p (12,), or p if these impulses are
+    inadmissible.
 
     `v` are the velocities after the impulses. Points that would have to pull are left out.
     """

@@ -1,7 +1,7 @@
 """Constant tables of all solid pairs of a mechanism: the numbers that loops over the pairs read.
 
-The pairs are grouped by the kinds of their two shapes: a loop over one group calls one contact function. In each pair
-the solid A is the one that the contact function expects first.
+The pairs are grouped by the kinds of their two shapes: a loop over one group calls one contact function. Solid A of a
+pair is the solid that the contact function takes first.
 """
 
 from __future__ import annotations
@@ -176,7 +176,8 @@ def _kind(solid: Solid) -> str:
 def _reach(a: Solid, b: Solid) -> float:
     """Return the distance [m] between the centres of two solids above which they cannot touch.
 
-    If b is a plane, this is the height of the centre of a above the plane. For uneven ground it is very large.
+    If b is a plane, the result is the height of the centre of a above the plane. For uneven ground, the result is very
+    large.
     """
     if _kind(b) == GROUND:
         return HUGE

@@ -55,7 +55,8 @@ class PairFrame(NamedTuple):
     def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
         """Return the impulse and angular impulse (6,) about the origins of the bodies A and B.
 
-        `force` and `torque` (3,) act on body A, about the first point; the opposite acts on B.
+        `force` and `torque` (3,) act on body A, about the first point; the opposite impulse and angular impulse act on
+        body B.
         """
         a = np.concatenate([force, torque + cross(self.to_a, force)])
         return a, -np.concatenate([force, torque + cross(self.to_b, force)])

@@ -32,8 +32,8 @@ SPRINGS = RowLayout((POINTS,), (POINTS,), (POINTS,))
 def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, depths: RowArray, zeros: Array) -> Array:
     """Return the smallest displacement (nv,) of the joints that separates all points of touching pairs by their depths.
 
-    `equations` are those of the bodies. `depths` has the depths (4,) [m] of each pair; `zeros` (nv,) are the velocities
-    without impulses, zero.
+    `equations` are the equations of the bodies. `depths` has the depths (4,) [m] of each pair; `zeros` (nv,) are the
+    velocities without impulses, zero.
     """
     responses, bodies = pairs.responses, equations.bodies
 

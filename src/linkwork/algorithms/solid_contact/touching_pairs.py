@@ -90,14 +90,16 @@ class TouchingPairs:
     def pushed_by(self, k: Number, frame: PairFrame, wrench: tuple[Array, Array], v: RowArray) -> RowArray:
         """Return the velocities after an impulse and angular impulse about the first point of pair k.
 
-        The impulse acts on body A, the opposite one on body B.
+        The impulse acts on body A, the opposite impulse on body B.
         """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*wrench), strict=True):
             v = self.responses.pushed(row, one, v)
         return v
 
     def add_wrench(self, k: Number, frame: PairFrame, p: Array, wrenches: RowArray) -> RowArray:
-        """Return the impulses and angular impulses (6,) on the bodies, with those of the points of pair k added."""
+        """Return the impulses and angular impulses (6,) on the bodies, with the effect of the impulses p (12,) of pair
+        k added.
+        """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*frame.wrench(p)), strict=True):
             wrenches = wrenches.put(row, wrenches.at(row) + one)
         return wrenches
@@ -115,8 +117,8 @@ class TouchingPairs:
 class PairImpulses(NamedTuple):
     """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
 
-    `iterations` is their number, `left` [m/s] the largest violation of the contact conditions, and `agreed` is 1 if it
-    is within the tolerance. `others` (n,) are the impulses of other constraints.
+    `iterations` is the number of iterations, `left` [m/s] the largest violation of the contact conditions, and `agreed`
+    is 1 if this violation is within the tolerance. `others` (n,) are the impulses of other constraints.
     """
 
     v: Array

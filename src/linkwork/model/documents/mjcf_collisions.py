@@ -29,8 +29,9 @@ class Collision(NamedTuple):
 class ContactParameters(NamedTuple):
     """Parameters of the contact between two geoms, as MuJoCo combines them.
 
-    `condim` is 1, 3, 4 or 6. `friction` (5,) has two sliding coefficients, the torsional one [m] and two rolling ones
-    [m]; `solref` (2,) and `solimp` (5,) have MuJoCo's meaning. `offsets` (2,) [m] are margin and gap.
+    `condim` is 1, 3, 4 or 6. `friction` (5,) has two sliding coefficients, one torsional coefficient [m] and two
+    rolling coefficients [m]; `solref` (2,) and `solimp` (5,) have MuJoCo's meaning. `offsets` (2,) [m] are margin and
+    gap.
     """
 
     condim: int

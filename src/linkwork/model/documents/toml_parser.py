@@ -28,7 +28,7 @@ FLAT = re.compile(r"""\[[^][{}"'#]*+\]""")  # a list of numbers
 STRING = re.compile(
     r'''"""(?:\\.|(?!""")[^\\])*+"{3,5}|\'\'\'(?:(?!\'\'\').)*+'{3,5}|"(?:\\.|[^"\\])*+"|'[^']*+\'''', re.DOTALL
 )
-SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may have a space in them
+SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may contain a space
 
 
 def parse_toml(data: bytes, file: str) -> Source:

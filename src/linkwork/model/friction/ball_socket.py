@@ -29,8 +29,8 @@ from linkwork.spatial import Motion
 class Socket(FrictionLaw):
     """Friction law of a ball joint: a torque of magnitude mu radius (|F| + preload) against the angular velocity.
 
-    F is the force through the joint. The law does not distinguish rotation about the line of the force, which has a
-    shorter lever.
+    F is the force through the joint. The law uses the lever `radius` for every rotation, although friction against
+    rotation about the line of the force has a shorter lever.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ class Socket(FrictionLaw):
     preload : float, [N], default 0
         Force that is always present.
     stribeck : float, [rad/s], optional
-        Speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------

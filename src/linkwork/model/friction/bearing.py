@@ -34,15 +34,15 @@ from linkwork.spatial.scalar import Array, cross, hat
 
 @dataclass(frozen=True)
 class Bearing(FrictionLaw):
-    """Friction law of a bearing on a revolute or universal joint: radial force, axial force and tilting moment rub.
+    """Friction law of a bearing on a revolute or universal joint, under radial force, axial force and tilting moment.
 
     The friction torque is
 
         mu (radius (N + preload) + axial_radius |F_axial|) + rolling |F|
 
-    with the radial load N. If `length` is 0, the bearing does not resist tilting moments, and N = |F_radial|. If not,
-    two bearings at the distance `length` carry the tilting moment M about their centre as a couple, and N is the sum of
-    their radial loads |F_radial / 2 + axis x M / length| and |F_radial / 2 - axis x M / length|.
+    with the radial load N. If `length` is 0, the bearing does not resist tilting moments, and N = |F_radial|. If
+    `length` is positive, two bearings at this distance carry the tilting moment M about their centre as a couple, and N
+    is the sum of their radial loads |F_radial / 2 + axis x M / length| and |F_radial / 2 - axis x M / length|.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ class Bearing(FrictionLaw):
     center : float, [m], default 0
         Position of the middle between the two bearings on the joint axis, from the origin of the child's frame.
     stribeck : float, [rad/s], optional
-        Speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------
@@ -135,7 +136,8 @@ class Sleeve(FrictionLaw):
     preload : float, [N], default 0
         Radial load that is always present.
     stribeck : float, [m/s], optional
-        Slip speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------

@@ -46,15 +46,15 @@ class Coupling(FrictionLaw):
     """Friction law by a coupling matrix C (6, 6), which Muir and Neuman introduced.
 
     The frame of C has the origin of the child's frame, and the joint axis as its z axis, as in the notation of Sheth
-    and Uicker. If the joint axis is z, it is the child's frame; for the axis x, its axes are (y, z, x), and for y, (z,
-    x, y). Rows and columns of C belong to (Fx, Fy, Fz, Mx, My, Mz). The diagonal has ones for the components that the
-    joint transmits and zeros for its freedoms. In the row of a freedom, the entry of column k is the friction along the
-    freedom per magnitude of component k.
+    and Uicker. For the joint axis z, the frame of C is the child's frame; for the joint axis x, the frame of C has the
+    axes (y, z, x) of the child's frame, and for y, the axes (z, x, y). Rows and columns of C belong to (Fx, Fy, Fz, Mx,
+    My, Mz). The diagonal has ones for the components that the joint transmits and zeros for its freedoms. In the row of
+    a freedom, the entry of column k is the friction along the freedom per magnitude of component k.
 
     Parameters
     ----------
     C : array_like, shape (6, 6)
-        Coupling matrix. Coefficients of friction are >= 0, because negative ones would create energy.
+        Coupling matrix. Coefficients of friction are >= 0, because negative coefficients would create energy.
     static : float, default 1
         Ratio >= 1 of the friction at rest to the friction during slip.
     viscous : float, [N m s/rad or N s/m], default 0

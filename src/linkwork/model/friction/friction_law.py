@@ -62,8 +62,8 @@ class FrictionLimit(NamedTuple):
     `velocities` are the numbers of the velocities within the joint. `scales` turns each velocity into a slip velocity:
     [m/rad] for a rotation whose slip is a length. The friction force along velocity d is -scale_d limit u_d / |u| with
     the slip velocities u; for a single velocity with scale 1, the force is -limit sign(v). `terms` are the parts that
-    depend on the load, `constant` the part that does not. `stribeck` is the speed at which static friction has decayed
-    to 37 %.
+    depend on the load, `constant` the part that does not. `stribeck` is the slip speed at which the excess of static
+    over dynamic friction has decayed to 37 %.
     """
 
     velocities: tuple[int, ...]
@@ -183,10 +183,10 @@ def viscous_key() -> Any:
 
 
 def stribeck_key() -> Any:
-    """Define the field `stribeck` of a law: the speed at which static friction has decayed to 37 %."""
+    """Define the field `stribeck` of a law: the slip speed at which the static excess has decayed to 37 %."""
     return key(
         positive("rad/s or m/s"),
-        "Slip speed at which static friction has decayed to 37 %",
+        "Slip speed at which the excess of static over dynamic friction has decayed to 37 %",
         default=None,
         parameter=True,
     )

@@ -31,13 +31,13 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True)
 class Guide(FrictionLaw):
-    """Friction law of a guide on a prismatic joint: the normal forces at its two ends rub.
+    """Friction law of a guide on a prismatic joint, by the normal forces at its two ends.
 
     The carriage, whose middle is the origin of the child's frame, touches the rail at two ends at the distance
     `length`. A moment M across the axis acts as a couple, so that the normal forces at the ends are |F / 2 + axis x M /
-    length| and |F / 2 - axis x M / length| with the force F across the axis. The friction is mu times their sum. If it
-    grows faster than the force that pulls, the guide jams: a drawer jams if it is pulled more than length / (2 mu) off
-    its centre line.
+    length| and |F / 2 - axis x M / length| with the force F across the axis. The friction is mu times the sum of the
+    normal forces. If the friction grows faster than the pulling force, the guide jams: a drawer jams if it is pulled
+    more than length / (2 mu) off its centre line.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ class Guide(FrictionLaw):
     preload : float, [N], default 0
         Normal force that is always present.
     stribeck : float, [m/s], optional
-        Speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------

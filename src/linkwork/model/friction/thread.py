@@ -28,13 +28,13 @@ from linkwork.spatial import Motion
 
 @dataclass(frozen=True)
 class Thread(FrictionLaw):
-    """Friction law of a screw joint: the normal force on the flanks of the thread rubs.
+    """Friction law of a screw joint, by the normal force on the flanks of the thread.
 
     The lead angle lambda has tan lambda = pitch / radius, with the pitch [m/rad] of the joint. The friction angle phi
     has tan phi = mu / cos(flank angle of the normal section). The friction acts along the helix and changes the normal
     force. The torque that raises a load W is W radius tan(phi + lambda), the torque that lowers it W radius tan(phi -
-    lambda). If phi >= lambda, the screw is self-locking: no load drives it. Radial forces and tilting moments do not
-    rub.
+    lambda). If phi >= lambda, the screw is self-locking: no load drives the screw. Radial forces and tilting moments
+    cause no friction.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ class Thread(FrictionLaw):
     preload : float, [N], default 0
         Normal force on the flanks that is always present.
     stribeck : float, [rad/s], optional
-        Speed at which static friction has decayed to 37 %; by default it acts at rest only.
+        Slip speed at which the excess of static over dynamic friction has decayed to 37 %; by default, static friction
+        acts at rest only.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
-    a, forces, friction = constrained_motion(here, t, now, held)
+    a, forces, friction, limits, _ = constrained_motion(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
     for value in values:
         possible = where(value == value, possible, 0.0)
@@ -110,7 +110,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     rubs = friction_part(m, now.slip)
-    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction)
+    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction, limits)
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
     return after._replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from linkwork.algorithms.mimic_reduction import (
     project_positions,
     to_tree,
 )
+from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
@@ -173,12 +175,16 @@ def size_of(rows: Sequence[Number]) -> Number:
 class ConstrainedMotion(NamedTuple):
     """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
 
-    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for those that slip.
+    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for velocities that
+    slip. `limits` (nf,) are the largest friction forces of these velocities: static limits for velocities that are
+    held. `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
     """
 
     a: Array
     forces: Array
     friction: Array
+    limits: Array
+    slipping: Array
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
@@ -193,27 +199,42 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     `system` has the present modes. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
     controller.
     """
-    acting = system.rubbing(now.slip)
-    m, stuck = system.mechanism, holding(acting.mechanism, now.slip)
-    loads = acting.begun(t, now.contact_memory, now.solid_memory).loads(
-        t, now.q, now.v, held + slip_forces(m, now.slip)
-    )
-    tau = acting.joint_forces(now.q, now.v, loads)
-    outside = loads.outside
+    m = system.mechanism
+    acting = replace(system, mechanism=holding(m, now.slip)).rubbing(now.slip)
+    stuck = acting.mechanism
+    begun = acting.begun(t, now.contact_memory, now.solid_memory)
+    loads = begun.external_loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     if system.rigid:
-        met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
-        if m.solid_pairs:
-            pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
-        outside = pushed if outside is None else outside + pushed
+        loads = loads._replace(wrenches=_with_contact_forces(m, now, loads.wrenches))
+    loads, friction = begun.with_friction(now.q, now.v, loads)
+    if friction is not None:
+        assert acting.rubs is not None
+        forces = by_constraint(stuck, friction.multipliers, size_of)
+        a = still(m, acting.rubs, friction.a)
+        return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
+    tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
     if stuck.constrained:
         found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
     else:
         found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
     forces = by_constraint(stuck, found.multipliers, size_of)
     if acting.rubs is None:
-        return ConstrainedMotion(found.a, forces, np.zeros(0))
-    return ConstrainedMotion(still(m, acting.rubs, found.a), forces, holding_forces(m, acting.rubs, found.a))
+        return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0), np.zeros(m.tree.nv))
+    limits = dry_friction_limits(m)[list(m.rubbing)]
+    held, a = holding_forces(m, acting.rubs, found.a), still(m, acting.rubs, found.a)
+    assert loads.friction is not None
+    return ConstrainedMotion(a, forces, held, limits, loads.friction)
+
+
+def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -> Array:
+    """Return wrenches (nbodies, 6) [N, N m] on bodies with the wrenches of the rigid contacts added, from the contact
+    memory.
+    """
+    met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+    pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
+    if m.solid_pairs:
+        pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
+    return pushed if wrenches is None else wrenches + pushed
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:

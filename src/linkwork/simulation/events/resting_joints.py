@@ -16,16 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.algorithms.mimic_reduction import reduced, to_tree, velocities
-from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.simulation.events.impulses import constrained_motion
 from linkwork.simulation.events.slip import holding
-from linkwork.simulation.joint_friction_rows import friction_part, locked
+from linkwork.simulation.joint_friction_rows import friction_part, locked, may_rub, slack
 from linkwork.simulation.methods.discrete_equations import momenta_of_joints
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import iterate
-from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
+from linkwork.tolerances import STICKING_SPEED
 
 TOGETHER = 12  # iterations in which all joints may change at once; then one at a time (Murty 1974), without cycles
 MOST = 100  # iterations, at most
@@ -40,23 +39,25 @@ def with_resting_joints(
     are the joint forces of a sampled controller. The modes of `system` are set.
     """
     m = system.mechanism
-    rubs, others = friction_part(m, now.slip), now.slip[: len(now.slip) - len(m.rubbing)]
+    slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - len(m.rubbing)]
     rests = [
         where(event, 1.0, where(abs(now.v[k]) <= STICKING_SPEED, 1.0, 0.0))
         for k, event in zip(m.rubbing, fired, strict=True)
     ]
-    begin = np.array([where(rest == 1.0, 0.0, s) for rest, s in zip(rests, rubs, strict=True)])
+    begin = np.array([where(rest == 1.0, 0.0, s) for rest, s in zip(rests, slips, strict=True)])
     now = now._replace(v=_stopped(system, now, np.concatenate([others, begin]), rests))
-    limits = dry_friction_limits(m)
+    rubs = may_rub(m)
 
     def improve(directions: Array, count: Number) -> tuple[Leaves, Condition]:
         there = now._replace(slip=np.concatenate([others, directions]))
         motion = constrained_motion(system, t, there, held)
         found, allowed, changed = [], 1.0, 0.0
-        for k, rest, s, force in zip(m.rubbing, rests, directions, motion.friction, strict=True):
-            exceeds = (s == 0.0) & (abs(force) > limits[k] + BOUND_SLACK)
+        rows = zip(m.rubbing, rests, fired, directions, motion.friction, motion.limits, strict=True)
+        for k, rest, event, s, force, limit in rows:
+            # The force that ends the hold is evaluated again, with other round-off
+            exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
             reverses = (s != 0.0) & (motion.a[k] * s < 0.0)
-            changes = where(exceeds | reverses, rest, 0.0) * where(limits[k] > 0.0, allowed, 0.0)
+            changes = where(exceeds | reverses, rest, 0.0) * rubs[k] * allowed
             new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
             found.append(where(changes == 1.0, new, s))
             allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)

@@ -68,7 +68,7 @@ class _Events:
     def begin(self, t: Number, now: StepState) -> StepState:
         """Return the state `now` at the start t [s] of the step, with the values of its event functions.
 
-        The values are ones if they are only needed in a step with events.
+        All values are 1 if the functions are needed only in a step with events.
         """
         now = self.touching.begin(now)
         if self.late:
@@ -94,8 +94,7 @@ class _Events:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
-            here = here.rubbing(begin.slip)
-            here = replace(here, mechanism=holding(here.mechanism, begin.slip))
+            here = replace(here, mechanism=holding(here.mechanism, begin.slip)).rubbing(begin.slip)
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
         if here.rubs is not None:
             m = self.system.mechanism

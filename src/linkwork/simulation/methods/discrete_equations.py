@@ -49,6 +49,8 @@ from linkwork.algorithms.variational_step_solver import (
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.joint_friction_rows import friction_forces
+from linkwork.simulation.load_dependent_friction import depends_on_load
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.simulated_system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.simulation.state import StepState
@@ -268,6 +270,19 @@ class Interval:
         """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.rates(middle, dv / self.h, loads, self.now) * self.h
+
+    def joint_powers(self, dv: Array) -> tuple[Number, Array]:
+        """Return the mean power [W] of dampers and dry friction in a step with the motion dv (nv,).
+
+        The second result is the mean power of dry friction in each of the `rubbing_joints`.
+        """
+        middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
+        if self.system.rubs is None:
+            return self.system.joint_powers(mean, None)
+        if not depends_on_load(self.mechanism):
+            return self.system.joint_powers(mean, friction_forces(self.mechanism, self.system.rubs))
+        loads = self.system.loads(self.t + 0.5 * self.h, middle, mean, self.held)
+        return self.system.joint_powers(mean, loads.friction)
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows

@@ -1,17 +1,17 @@
 """Moreau's time-stepping for rigid contacts that bounce, slide and stick, without springs and dampers.
 
 A step moves to its middle in free flight: every free body and every body on a ball joint conserves its own momentum,
-all other joints keep their velocities. There it finds the touching contacts, and solves for the new velocities from all
-other forces and contact impulses together. Then it moves to its end in free flight. Impacts are thus late by one step
-at most: remaining penetration is removed without changing velocities.
+all other joints keep their velocities. At mid-step, the method finds the touching contacts, and computes the new
+velocities from all other forces and the contact impulses together. The second half of the step is free flight again.
+Impacts are therefore late by at most one step; remaining penetration is removed without changing velocities.
 
 Between impacts the method has order two. Velocity-dependent forces use the mean of the velocities before and after the
 impulses, found in two passes. Contact conditions hold for the velocities at the end of the step, because in free flight
 the velocity of a contact point changes. Friction of a contact that continues to slide opposes its mean slip.
 
 Clutches, brakes and ratchets that can slip are bounded rows beside the contacts. With a capacity c, the impulse in a
-step h is at most c h, and they slip where it reaches this bound. Their events are not located: the step finds which of
-them slip at its end, and logs which began to slip or to hold.
+step h is at most c h, and the element slips if the impulse reaches this bound. Slip events are not located: the step
+determines which elements slip at its end, and logs which elements began to slip or to hold.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
         free, middle.q, found.v, [*pushes, *(row for box in boxes for row in one_way_rows(m.bounded, box, found.v, h))]
     )
     q, v = free_flight(m, push_out.q, found.v, 0.5 * h)
-    done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work)
+    done = ledger_of_step(now, rates * h, blocks, p, middle.v, found.v, push_out.work, m)
     touch = [
         contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
@@ -156,11 +156,11 @@ class MidStepContact(NamedTuple):
         """Return the values (7,) that change between the passes of a step: coefficient of friction, drifts of six rows.
 
         A contact that slid in the last step has the dynamic coefficient until its slip stops or reverses. All other
-        contacts, also those that have just closed, stick if the static coefficient is large enough for that, and
-        otherwise slide with the dynamic one. The first pass finds which of them stick: `slip` (2,) [m/s] is the slip
-        velocity after it; in the first pass, it is the slip velocity before the impulses. `drift` (6,) [m/s, rad/s] is
-        the change of the row speeds until the end of the step. Friction of a contact that continues to slide opposes
-        its mean slip.
+        contacts, also those that have just closed, stick if the static coefficient is large enough, and otherwise slide
+        with the dynamic coefficient. The first pass finds which contacts stick: `slip` (2,) [m/s] is the slip velocity
+        after it; in the first pass, it is the slip velocity before the impulses. `drift` (6,) [m/s, rad/s] is the
+        change of the row speeds until the end of the step. Friction of a contact that continues to slide opposes its
+        mean slip.
         """
         static, dynamic = self.contact.friction
         halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
@@ -322,7 +322,9 @@ def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
 
 
 def may_bounce(contact: ContactLaw) -> bool:
-    """Return whether a contact has a coefficient of restitution above 0, or a traced one, whose value is unknown."""
+    """Return whether a contact has a coefficient of restitution above 0, or a traced coefficient, whose value is
+    unknown.
+    """
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 
@@ -371,8 +373,8 @@ def one_way_rows(
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
     """Return the coordinates q (nq,) after a push-out of at least the given distances [m or rad] along rows.
 
-    `pushes` are pairs of constraint rows and a distance. The motion is the smallest one in the kinetic-energy metric.
-    The velocities v (nv,) do not change.
+    `pushes` are pairs of constraint rows and a distance. The motion is the smallest motion in the kinetic-energy
+    metric. The velocities v (nv,) do not change.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
@@ -384,10 +386,10 @@ def contact_state(
 ) -> Array:
     """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s].
 
-    The force is in world axes; the time is that at which the state began. If any contact of the mechanism has rolling
-    or spinning friction, the torque (3,) [N m] follows: shape (8,). `one` is the contact at mid-step, `impulses` are
-    those of all blocks, `before` are its stored values before the step, v (nv,) the velocities after it, and `at` [s]
-    the time at its end.
+    The force is in world axes; the start time is the time at which the state began. If any contact of the mechanism has
+    rolling or spinning friction, the torque (3,) [N m] follows: shape (8,). `one` is the contact at mid-step,
+    `impulses` are the impulses of all blocks, `before` are its stored values before the step, v (nv,) the velocities
+    after it, and `at` [s] the time at its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.speeds(v)

@@ -75,6 +75,6 @@ def middle_of_step(system: System, t: Number, now: StepState, h: Number, held: A
 def resting_speed(m: Mechanism, h: Number) -> Number:
     """Return the resting speed [m/s], below which contacts do not bounce: the speed that gravity adds in a step h [s].
 
-    Their bounces would last less than two steps.
+    Contacts that approach more slowly would bounce for less than two steps.
     """
     return np.sqrt(dot(m.gravity, m.gravity)) * h

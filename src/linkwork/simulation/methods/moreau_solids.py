@@ -96,7 +96,7 @@ def moreau_with_solids(
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work
-    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts)
+    done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts, m)
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).with_work(done)
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))

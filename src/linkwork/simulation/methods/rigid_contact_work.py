@@ -12,6 +12,7 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.joint_friction_rows import joint_shares
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import CLUTCHES, CONTACTS, JOINTS, SIZE, ground_impulse
 from linkwork.spatial.scalar import Array, Number
@@ -25,6 +26,7 @@ def ledger_of_step(
     before: Array,
     after: Array,
     push_out: Number,
+    mechanism: Mechanism,
 ) -> Array:
     """Return the work [J] of a step, and the changes of the work ledger if the state `now` has one.
 
@@ -34,11 +36,11 @@ def ledger_of_step(
     """
     works: list[Number] = [0.0, 0.0, 0.0]
     friction: list[Number] = []
-    count = 0 if not len(now.ledger) else len(now.ledger) - SIZE  # number of velocities with joint friction
     for block, impulse in zip(blocks, p, strict=True):
         if isinstance(block, Box):
             each = [x * w * 0.5 for x, w in zip(impulse, block.K @ (before + after), strict=True)]
-            others, friction = each[: len(each) - count], each[len(each) - count :]
+            count = len(each) - len(mechanism.rubbing)
+            others, friction = each[:count], each[count:]
             works[CLUTCHES], works[JOINTS] = sum(others, works[CLUTCHES]), sum(friction, 0.0)
         else:
             works[CONTACTS] = works[CONTACTS] + product(impulse, block.K @ (before + after)) * 0.5
@@ -49,8 +51,8 @@ def ledger_of_step(
     ledger[CONTACTS] = ledger[CONTACTS] + works[CONTACTS] + push_out
     ledger[CLUTCHES] = ledger[CLUTCHES] + works[CLUTCHES]
     ledger[JOINTS] = ledger[JOINTS] + works[JOINTS]
-    for k, work in enumerate(friction, SIZE):
-        ledger[k] = ledger[k] + work
+    for k, shares in enumerate(joint_shares(mechanism) if friction else (), SIZE):
+        ledger[k] = ledger[k] + sum((share * work for share, work in zip(shares, friction, strict=True)), 0.0)
     return np.array([total, *ledger])
 
 

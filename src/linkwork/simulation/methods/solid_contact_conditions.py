@@ -28,7 +28,8 @@ def pass_conditions(
     v (nv,) are the velocities after the last pass and p its impulses. The rules for friction, restitution and drifts
     are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception: a block that slides uphill stops
     within a step, and the friction that then holds it would do positive work over the whole step. The mean slip of such
-    points in the step is zero instead; they slip back and stop in the next step. `conditions` are rows to write to.
+    points in the step is zero instead; they slip back and stop in the next step. These points slip at most at the speed
+    that gravity adds in a step. `conditions` are rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -50,7 +51,8 @@ def pass_conditions(
             most = _static_friction(static, memory[j], frame.axes[j], slip_before)
             friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
-            returns = where(slides, where(gain > 0.0, 1.0, 0.0), 0.0) == 1.0
+            slow = slip_before[0] * slip_before[0] + slip_before[1] * slip_before[1] <= solids.slow * solids.slow
+            returns = where(slides, where(slow, where(gain > 0.0, 1.0, 0.0), 0.0), 0.0) == 1.0
             along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
             impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))

@@ -27,7 +27,7 @@ HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 class SolidsAfterImpulses:
     """The solid pairs after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them.
 
-    `equations` are those of the bodies.
+    `equations` are the equations of the bodies.
     """
 
     solids: SolidsAtMidStep

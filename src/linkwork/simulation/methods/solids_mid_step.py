@@ -51,8 +51,8 @@ class SolidsAtMidStep(NamedTuple):
 
     `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
     the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
-    `force_laws` are those of all collisions, and `force_law_of` (n, 1) is the row of each pair in them. Contacts that
-    approach at most at the speed `slow` [m/s] do not bounce.
+    `force_laws` are the force laws of all collisions, and `force_law_of` (n, 1) is the row of each pair in them.
+    Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     pairs: TouchingPairs

@@ -191,7 +191,7 @@ class Variational:
         if not len(self.now.ledger):
             return moved._replace(work=self.now.work + balance.work)
         contacts, ground = (balance.touched[0], balance.touched[1:]) if self.has_contacts else (0.0, np.zeros(6))
-        joints, friction = (part * self.h for part in self.interval.system.joint_powers(dv / self.h))
+        joints, friction = (part * self.h for part in self.interval.joint_powers(dv))
         return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground, *friction]))
 
     def _touched(self, work: Array) -> Array:

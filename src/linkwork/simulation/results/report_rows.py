@@ -125,7 +125,8 @@ def checked(run: RunData, name: str, values: Array, note: str, bound: float | No
 
 
 def _balance(run: RunData) -> float:
-    return BALANCE_FIRST_ORDER if run.settings.order == 1 else BALANCE
+    sudden = bool(run.mechanism.solid_pairs) and not run.facts.rigid  # damping forces begin when compliant solids land
+    return BALANCE_FIRST_ORDER if sudden or run.settings.order == 1 else BALANCE
 
 
 def member_name(run: RunData, number: int) -> str:

@@ -10,7 +10,8 @@ from linkwork.spatial.scalar import Array
 # most a fifth of the limit. It grows with the step to the power of the order, so that steps four times as large exceed
 # the limit of order 2 in most motions. At kinks (stops, friction, sampled controllers) methods of any order are about
 # as accurate as one of second order. The error of a method of first order is about the step times the rate of the
-# motion.
+# motion. The error of any method is of first order if compliant solids with dampers land, because the damping force
+# begins suddenly.
 BALANCE = 1e-4
 BALANCE_FIRST_ORDER = 1e-2
 
@@ -23,7 +24,7 @@ ADDED_BY_CONTACTS = 1e-2, 2e-2
 # rest, sliding, rolling and after impacts add round-off: 1e-11 of the energy that gravity exchanges per step
 ADDED_BY_RIGID_SOLIDS = 1e-6
 
-# Deviation of quaternions from unit norm: every step normalizes them
+# Deviation of quaternions from unit norm: every step normalizes quaternions
 UNIT_NORM = 1e-12
 
 # Loop position error [m or rad], loop velocity error and slip speed of engaged clutches [m/s or rad/s]: steps project

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
-    """Return the named series of a run, or all recorded ones, as a Dataset that includes outcomes and parameters."""
+    """Return the named series of a run, or all recorded series, as a Dataset that includes outcomes and parameters."""
     try:
         import xarray
     except ImportError:

@@ -47,7 +47,7 @@ class RunnerWithTrials(Runner, Protocol):
     def trial(self, problem: Problem, dt: float, duration: float) -> Runner:
         """Return a runner for a trial run of another problem, for `duration` [s] with the step dt [s].
 
-        It uses the kernels of this runner and compiles none, and runs in short pieces.
+        The new runner uses the kernels of this runner, compiles no kernel, and runs in short pieces.
         """
         ...
 
@@ -130,7 +130,7 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
     starts = [(alone.start, "", deadline - SECONDS / 4)]
     if now.step > alone.start.step:
-        here = now.moved(log=alone.start.motion.log)  # a runner adds the lines for contact events itself
+        here = now.moved(log=alone.start.motion.log)  # the runner adds the log lines of contact events itself
         starts.append((here, "from this state, ", deadline))
     for start, whence, until in starts:
         for k in HALVINGS:

@@ -1,0 +1,128 @@
+"""Dry friction of joints that depends on the load, in one state of a run.
+
+The friction laws of a mechanism (`Mechanism.frictions`) give limits that depend on the loads of the joints, and
+therefore on the accelerations and on the friction itself. `joint_friction.friction_solver` solves these equations for
+given slip directions; here, the directions are given for the independent velocities in `Mechanism.rubbing`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.joint_friction.friction_limits import active_limits
+from linkwork.algorithms.joint_friction.friction_sites import Site, sites
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, solve_directions
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial.scalar import Array, Number, where
+
+
+class JointFrictionState(NamedTuple):
+    """Accelerations a (nv,), and friction in one state, in which joints slip in given directions or hold.
+
+    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) the forces that
+    hold the independent velocities at rest. `limits` (nf,) are the largest friction forces: static limits for holding
+    joints. `multipliers` (nh,) are the multipliers of all constraint rows.
+    """
+
+    a: Array
+    slipping: Array
+    holding: Array
+    limits: Array
+    multipliers: Array
+
+
+def depends_on_load(mechanism: Mechanism) -> bool:
+    """Return whether the mechanism has friction laws, so that its friction may depend on the load."""
+    return bool(mechanism.frictions)
+
+
+def solved_friction(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, directions: Array
+) -> JointFrictionState:
+    """Return the friction of all joints under joint forces tau (nv,) and wrenches (nbodies, 6) or None.
+
+    `directions` (nf,) are the slip directions of the velocities in `Mechanism.rubbing`. All results are nan if the
+    equations have no solution that the iteration finds, as in a joint that jams.
+    """
+    own = [(n, *_velocity(mechanism, site.joint, d)) for site in sites(mechanism) for n, d in _numbered(site)]
+    by_velocity = dict(zip(mechanism.rubbing, directions, strict=True))
+    signed = np.array([by_velocity[k] * np.sign(factor) for _, _, k, factor in own])
+    found = solve_directions(mechanism, q, v, tau, wrenches, signed)
+    limits = _limits(mechanism, q, found)
+    slipping: list[Number] = [0.0] * mechanism.tree.nv
+    holding, largest = dict.fromkeys(mechanism.rubbing, 0.0), dict.fromkeys(mechanism.rubbing, 0.0)
+    for n, number, k, factor in own:
+        slips = by_velocity[k] != 0.0
+        slipping[number] = where(slips, found.friction[n], 0.0)
+        holding[k] = holding[k] + where(slips, 0.0, found.friction[n] * factor)
+        largest[k] = largest[k] + limits[n] * abs(factor)
+    solved = where(found.converged == 1.0, 1.0, np.nan)
+    return JointFrictionState(
+        found.a * solved,
+        np.array(slipping) * solved,
+        np.array([holding[k] for k in mechanism.rubbing]) * solved,
+        np.array([largest[k] for k in mechanism.rubbing]),
+        found.multipliers,
+    )
+
+
+def law_coefficients(mechanism: Mechanism) -> list[Number]:
+    """Return one number for each velocity (nv,); it is zero if the friction laws give the velocity no friction under
+    any load.
+    """
+    total: list[Number] = [0.0] * mechanism.nv
+    for site in sites(mechanism):
+        if site.joint is None or site.friction is None:
+            continue
+        for limit in site.limits(site.joint.kind.subspace(site.joint.kind.neutral())):
+            size = sum((one.coefficient.static for one in limit.terms), limit.constant.static)
+            for d in limit.velocities:
+                _, k, factor = _velocity(mechanism, site.joint, d)
+                total[k] = total[k] + size * abs(factor)
+    return total
+
+
+def unsupported(mechanism: Mechanism, rigid: bool) -> str:
+    """Return the reason why a run does not support one of the friction laws of the mechanism; "" if it supports all.
+
+    `rigid` is true if contacts are rigid.
+    """
+    for site in sites(mechanism):
+        if site.friction is None:
+            continue
+        if rigid:
+            return f"{site.friction.label}: friction laws cannot act beside rigid contacts; use a number, friction=f"
+        if site.joint is None:
+            return f"{site.friction.label}: friction of loops acts in `Dynamics`, not in runs"
+        limits = site.limits(site.joint.kind.subspace(site.joint.kind.neutral()))
+        if any(len(limit.velocities) > 1 for limit in limits):
+            reason = "friction with one limit for several velocities acts in `Dynamics`, not in runs"
+            return f"{site.friction.label}: {reason}"
+    return ""
+
+
+def _numbered(site: Site) -> list[tuple[int, int]]:
+    """Return, for each friction force of a site, its number among all friction forces and its velocity's number in the
+    joint.
+    """
+    return [(site.start + d, d) for d in range(site.size)]
+
+
+def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
+    """Return the number of a joint's velocity in the tree, the number of its independent velocity, and the factor.
+
+    `number` is the number of the velocity within the joint.
+    """
+    assert joint
+    row = mechanism.spread[joint.v.start + number]
+    k = int(np.argmax(np.abs(row)))
+    return joint.v.start + number, k, float(row[k])
+
+
+def _limits(mechanism: Mechanism, q: Array, found: FrictionSolution) -> dict[int, Number]:
+    """Return the limit of each friction force, by its number."""
+    zeros = np.zeros(len(found.friction))
+    numbers = [one.numbers for one in active_limits(mechanism, q, zeros, zeros)]
+    return {n: limit for group, limit in zip(numbers, found.limits, strict=True) for n in group}
