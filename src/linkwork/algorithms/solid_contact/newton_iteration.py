@@ -97,7 +97,7 @@ class _Newton(NamedTuple):
     the merit, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The next
     numbers belong to iterations that must reduce the merit: the stiffness R, the number `failed` of such iterations in
     succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next. The last three
-    fields are the fields of `Matrix`.
+    entries form a `Matrix`.
     """
 
     p: RowArray
