@@ -74,7 +74,7 @@ def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) 
         work, square = work + drag @ slip, (slip @ slip) / maximum(slow * slow, TINY)
         fits = (states[j] == SLIDING) & (square <= 1.0) & (square >= LEAST_SLIP * LEAST_SLIP)
         all_slide = where(acts[j] > 0.0, where(fits, all_slide, 0.0), all_slide)
-    return (work > 0.0) & (all_slide == 1.0)
+    return where(work > 0.0, all_slide, 0.0) == 1.0
 
 
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
