@@ -39,15 +39,15 @@ def extent(shape: Any, n: Array) -> Array:
 
 
 def random_mechanism(rng: np.random.Generator, kinds: tuple[str, ...]) -> tuple[lw.Mechanism, dict[str, Any]]:
-    """Free solids of random sizes and masses above a plane, one of each kind, and their shapes."""
+    """Free solids of random sizes and masses above a plane, and their shapes by the names of the bodies."""
     b = lw.Builder("scene", gravity=(0, 0, -9.81)).surface("floor", lw.Plane())
-    shapes = {kind: random_shape(kind, rng) for kind in kinds}
-    for kind, shape in shapes.items():
+    shapes = {f"{kind} {k}": random_shape(kind, rng) for k, kind in enumerate(kinds)}
+    for name, shape in shapes.items():
         x, y, z = np.array([2.0 * float(extent(shape, axis)) for axis in np.eye(3)]) ** 2
         mass = rng.uniform(0.2, 5.0)
         inertia = tuple(mass / 12.0 * np.array([y + z, x + z, x + y]))
-        b.body(kind, mass, inertia=inertia).joint(kind, lw.Free(), "world", kind)
-        b.geometry(kind, shape, role="collision")
+        b.body(name, mass, inertia=inertia).joint(name, lw.Free(), "world", name)
+        b.geometry(name, shape, role="collision")
     return b.collide("all", friction=0.5, restitution=0.5).build(), shapes
 
 

@@ -103,6 +103,21 @@ def test_depth_under_hills_comes_from_contact_points() -> None:
     assert report[DEPTH].value == pytest.approx(nearest + 0.1, abs=1e-8)
 
 
+@pytest.mark.parametrize("ridge", ["height field", "function"])
+def test_a_ridge_between_the_contact_points_of_a_solid_is_reported(ridge: str) -> None:
+    """A bar of 0.6 m lies across a roof; its ends touch 0.03 m below the ridge, which is then inside the bar."""
+    roof = lw.HeightField((2.0, 2.0), [[0.0, 0.0], [0.1, 0.1], [0.0, 0.0]])
+    ground = roof if ridge == "height field" else lw.Ground(lambda x, y: 0.1 - 0.1 * np.sqrt(x * x + 1e-12))
+    m = scene(lw.Box((0.6, 0.1, 0.1)), floor=ground)
+    report = lw.simulate(m, at((0, 0, 0.13)), duration=0.2, dt=1e-3, contact="rigid").report()
+    assert DEPTH in report.failures
+    assert report[DEPTH].value == pytest.approx(0.03, abs=1e-3)
+    assert "the ground rises between their contact points" in report[DEPTH].note
+    flat = lw.HeightField((2.0, 2.0), np.zeros((4, 4)))
+    good = lw.simulate(scene(lw.Box((0.6, 0.1, 0.1)), floor=flat), at((0, 0, 0.06)), duration=0.1, contact="rigid")
+    assert good.report()[DEPTH].verdict == "ok"
+
+
 def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
     m = scene(CUBE, floor=lw.Plane())
     run = lw.simulate(m, at((0, 0, 1.0)), duration=0.6, dt=1e-4, method="rk4")

@@ -7,6 +7,7 @@ import numpy as np
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force, meeting
 from linkwork.model import Builder, Mechanism, Revolute
+from linkwork.model.friction import FrictionLaw
 from linkwork.spatial.scalar import Array
 
 LENGTHS = (0.2, 0.5, 0.4, 0.5)  # crank, coupler, rocker, ground [m]; Grashof: 0.2 + 0.5 < 0.4 + 0.5
@@ -15,22 +16,30 @@ GRAVITY = 9.81
 Z = (0, 0, 1)
 
 
-def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
-    """Build the linkage in the plane x, y, with gravity along -y.
+PINS = ("crank pin", "coupler pin", "rocker pin", "closing pin")
+
+
+def build(
+    crank: float = 0.8, speed: float = 3.0, name: str = "four_bar", friction: FrictionLaw | None = None
+) -> Mechanism:
+    """Build the linkage in the plane x, y, with gravity along -y and the friction law `friction` in all pins.
 
     In the keyframe "start" the crank has the angle `crank` [rad] and the speed `speed` [rad/s]. The linkage is planar,
     so that three of the five constraint rows of the closing joint are redundant.
     """
     a, b, c, d = LENGTHS
-    build = Builder("four_bar", gravity=(0, -GRAVITY, 0))
-    for name, length, mass in zip(("crank", "coupler", "rocker"), (a, b, c), MASSES, strict=True):
-        build.body(name, mass, com=(length / 2, 0, 0), inertia=bar_inertia(mass, length))
+    build = Builder(name, gravity=(0, -GRAVITY, 0))
+    for bar, length, mass in zip(("crank", "coupler", "rocker"), (a, b, c), MASSES, strict=True):
+        build.body(bar, mass, com=(length / 2, 0, 0), inertia=bar_inertia(mass, length))
     build.joint("crank pin", Revolute(Z), "world", "crank")
     build.joint("coupler pin", Revolute(Z), "crank", "coupler", at=(a, 0, 0))
     build.joint("rocker pin", Revolute(Z), "world", "rocker", at=(d, 0, 0))
     build.close("closing pin", Revolute(Z), "coupler", "rocker", at=(b, 0, 0), to=(c, 0, 0))
     build.frame("joint", body="coupler", at=(b, 0, 0))
     build.drive("motor", {"crank pin": 1.0})
+    if friction is not None:
+        for pin in PINS:
+            build.friction(pin, friction)
     q, v = coordinates(crank), speed * slopes(crank)
     names = ("crank pin", "coupler pin", "rocker pin")
     return build.keyframe("start", dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True))).build()

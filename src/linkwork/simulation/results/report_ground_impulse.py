@@ -41,9 +41,11 @@ def why_not_with_ground(run: RunData) -> str:
     label = next(label for label, *bodies in run.mechanism.contact_bodies if WORLD in bodies)
     may = f"{label} may touch the world"
     if CONTACTS not in run.facts.ledger_entries:
-        return f"{may}, and the run does not sum the impulse of the ground"
+        return f"{may}, and the run does not accumulate the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
-        return f"{may}, and steps of {run.method!r} contain contact dampers implicitly, whose impulse is not summed"
+        return (
+            f"{may}, and steps of {run.method!r} contain contact dampers implicitly; their impulse is not accumulated"
+        )
     return ""
 
 

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import DEEP, INSIDE
+from linkwork.simulation.results.ground_inside_solids import ground_depths
 from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THROUGH, energy_brought
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
 from linkwork.simulation.solid_penetration_depths import solid_depths
-from linkwork.simulation.solid_separation_bounds import CONVEX, SolidTables, depth_bounds, solid_tables
+from linkwork.simulation.solid_separation_bounds import CONVEX, GROUND, SolidTables, depth_bounds, solid_tables
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
@@ -83,6 +84,8 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
     elif run.facts.rigid:
         why = "is the path of a step"
     remedy = "use a smaller dt" if deepest.sample else "start them apart"
+    if solid_tables(run.mechanism).kind[deepest.pair] == GROUND:
+        remedy += ", or smaller solids if the ground rises between their contact points"
     note = f"m; {_where(run, deepest)} the limit {why}" + ("" if good else f"; {remedy}")
     return Row(name, deepest.value, deepest.limit, verdict(good), note)
 
@@ -124,7 +127,8 @@ def _deepest(run: RunData, motions: SolidMotions) -> Worst:
     states = np.flatnonzero(unsure.any(axis=1))
     if len(states):
         exact = solid_depths(run.mechanism, motions.poses[states])
-        found[states] = np.where(np.isfinite(exact), exact, 0.0)
+        exact = np.where(np.isfinite(exact), exact, 0.0)
+        found[states] = np.maximum(exact, ground_depths(tables, motions.poses[states]))
     ratio = found / np.maximum(limits, TINY)
     s, k = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
     return Worst(float(ratio[s, k]), float(found[s, k]), float(limits[s, k]), int(k), *motions.where(int(s)))
