@@ -260,7 +260,7 @@ def test_derivatives_with_friction_match_central_differences(leg: lw.Mechanism, 
         dq, dv, da = np.split(x, 3)
         return d.inverse_dynamics(m.integrate(q, dq), v + dv, a + da, friction=True)
 
-    moving = slice(None) if case != "partly at rest" else [*range(m.nv, 2 * m.nv)][6:9]
+    resting = range(m.nv + 6, m.nv + 9)
     for function, third, method in (
         (forward, tau, d.forward_dynamics_derivatives),
         (inverse, a, d.inverse_dynamics_derivatives),
@@ -271,5 +271,5 @@ def test_derivatives_with_friction_match_central_differences(leg: lw.Mechanism, 
         if case == "partly at rest":  # a velocity from rest changes the direction of slip, and is no derivative
             if function is inverse:
                 continue
-            found[:, moving] = expected[:, moving] = 0.0
+            found[:, resting] = expected[:, resting] = 0.0
         assert relative(found, expected) < 1e-6
