@@ -13,7 +13,8 @@ import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import active_limits
 from linkwork.algorithms.joint_friction.friction_sites import Site, sites
-from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, solve_directions
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution
+from linkwork.algorithms.joint_friction.strong_coupling import solve_for_directions
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -49,7 +50,7 @@ def solved_friction(
     own = [(n, *_velocity(mechanism, site.joint, d)) for site in sites(mechanism) for n, d in _numbered(site)]
     by_velocity = dict(zip(mechanism.rubbing, directions, strict=True))
     signed = np.array([by_velocity[k] * np.sign(factor) for _, _, k, factor in own])
-    found = solve_directions(mechanism, q, v, tau, wrenches, signed)
+    found = solve_for_directions(mechanism, q, v, tau, wrenches, signed)
     limits = _limits(mechanism, q, found)
     slipping: list[Number] = [0.0] * mechanism.tree.nv
     holding, largest = dict.fromkeys(mechanism.rubbing, 0.0), dict.fromkeys(mechanism.rubbing, 0.0)
