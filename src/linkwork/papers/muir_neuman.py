@@ -37,13 +37,30 @@ BIPED = (
     "compared by their residuals for random forces of the ground and random accelerations that keep both feet at rest.",
 )
 
+FRICTION = (
+    "Friction in the pins",
+    "The paper describes friction as coupling, but both examples are without friction. Here all pins are journal "
+    "bearings with the coefficient 0.2 and radii of 300 mm (pendulum) and 30 mm (biped), in the same states. The "
+    "column 'agrees' compares the solution with coupling matrices with that of friction laws, whose friction depends on "
+    "the load.",
+)
+CHARTS = {
+    muir_neuman_friction.swinging_pendulum: "Where the energy of the pendulum goes, from rest at 1.2 and 0.5 rad.",
+    muir_neuman_friction.swaying_biped: "Where the energy of the biped goes, from rest with the left leg at 0.12 rad, "
+    "with a spring at the left ankle.",
+}
 
-def muir_neuman(console: Console, out: Path, _: bool) -> int:
-    """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs from print.
 
-    `out` is the folder for the HTML page.
+def muir_neuman(console: Console, out: Path, drawn: bool) -> int:
+    """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs.
+
+    `out` is the folder for the page; `drawn` says whether to draw figures.
     """
-    sections = {PENDULUM: muir_neuman_pendulum.pendulum_results(), BIPED: muir_neuman_biped.biped_results()}
+    sections = {
+        PENDULUM: muir_neuman_pendulum.pendulum_results(),
+        BIPED: muir_neuman_biped.biped_results(),
+        FRICTION: muir_neuman_friction.friction_results(),
+    }
     text = ABOUT.format(version=html.escape(lw.__version__))
     for (title, about), results in sections.items():
         console.print(_table(title, results), about, sep="\n")

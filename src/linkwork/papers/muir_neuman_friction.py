@@ -16,10 +16,10 @@ from linkwork.algorithms.formulations.propagation_equations import propagation
 from linkwork.examples import double_pendulum, frontal_biped
 from linkwork.papers import muir_neuman_biped, muir_neuman_pendulum
 from linkwork.papers.printed_values import Compared
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array
 
 MU, PENDULUM_RADIUS, BIPED_RADIUS = 0.2, 0.3, 0.03  # coefficient of friction, radii of the journals [m]
-STIFFNESS = 2000.0  # of the motor at the left ankle, which keeps the biped upright [N m/rad]
+STIFFNESS = 2000.0  # of the spring at the left ankle, which keeps the biped upright [N m/rad]
 
 
 def friction_results() -> list[Compared]:
@@ -34,13 +34,9 @@ def swinging_pendulum(duration: float = 30.0) -> lw.Run:
 
 
 def swaying_biped(duration: float = 3.0) -> lw.Run:
-    """Simulate the biped, which sways from rest with both feet on the ground; its left ankle motor acts as a spring."""
-    m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS))
-
-    def spring(_: Number, q: Array, __: Array) -> Array:
-        return np.array([-STIFFNESS * q[0], 0.0, 0.0])
-
-    return lw.simulate(m, duration=duration, dt=1e-3, method="rk4", controller=spring, progress=False)
+    """Simulate the biped, which sways from rest with both feet on the ground and a spring at its left ankle."""
+    m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS)).with_parameters({"left ankle.stiffness": STIFFNESS})
+    return lw.simulate(m, duration=duration, dt=1e-3, method="rk4", progress=False)
 
 
 def _pendulum() -> list[Compared]:
@@ -91,7 +87,7 @@ def _biped() -> list[Compared]:
 
 
 def _coefficients(load: Array, rate: float, radius: float) -> Array:
-    """Return the friction coefficients (6,) of a pin about z that slips at `rate` [rad/s] under a load (6,) [N, N m]."""
+    """Return the friction coefficients (6,) of a pin about z for the sign of its `rate` and its load (6,) [N, N m]."""
     along = load[:2] / np.hypot(*load[:2])
     return np.array([*(-np.sign(rate) * MU * radius * along), 0.0, 0.0, 0.0, 0.0])
 
