@@ -41,7 +41,7 @@ FRICTION = (
     "Friction in the pins",
     "The paper describes friction as coupling, but both examples are without friction. Here all pins are journal "
     "bearings with the coefficient 0.2 and radii of 300 mm (pendulum) and 30 mm (biped), in the same states. The "
-    "column 'agrees' compares the solution with coupling matrices with that of friction laws, whose friction depends on "
+    "column 'agrees' compares the solution by coupling matrices with that by friction laws, which depend on "
     "the load.",
 )
 CHARTS = {

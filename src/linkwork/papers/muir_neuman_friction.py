@@ -35,7 +35,9 @@ def swinging_pendulum(duration: float = 30.0) -> lw.Run:
 
 def swaying_biped(duration: float = 3.0) -> lw.Run:
     """Simulate the biped, which sways from rest with both feet on the ground and a spring at its left ankle."""
-    m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS)).with_parameters({"left ankle.stiffness": STIFFNESS})
+    m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS)).with_parameters(
+        {"left ankle.stiffness": [STIFFNESS]}
+    )
     return lw.simulate(m, duration=duration, dt=1e-3, method="rk4", progress=False)
 
 
