@@ -123,6 +123,8 @@ def plan(graph: Graph) -> Plan:
     share = _length(graph) >= MIN_NODES_TO_SHARE
     workspace = Workspace(grouped=share)
     first = workspace.region(graph.ninputs)
+    for region in dict.fromkeys(_row_arrays(graph)):
+        workspace.regions[region] = workspace.region(region.count * region.size)
     steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace)
     return Plan(steps, outputs, workspace.total, share, workspace.regions)
 
@@ -131,6 +133,15 @@ def _length(graph: Graph) -> int:
     """Return the number of nodes of a graph, including the bodies of its loops."""
     loops = (node[0].body for node in graph.nodes if isinstance(node[0], Loop))
     return len(graph.nodes) + sum(map(_length, loops))
+
+
+def _row_arrays(graph: Graph) -> Iterator[Region]:
+    """Yield the memory region of each operation on row arrays in a graph, including the bodies of its loops."""
+    for operation, *_ in graph.nodes:
+        if isinstance(operation, (ReadRow, WriteRow)):
+            yield operation.region
+        elif isinstance(operation, Loop):
+            yield from _row_arrays(operation.body)
 
 
 def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
@@ -147,10 +158,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
     `inputs` are the slots of the graph's inputs; `workspace` allocates slots for computed values.
     """
-    for operation in (node[0] for node in graph.nodes if isinstance(node[0], (ReadRow, WriteRow))):
-        if operation.region not in workspace.regions:
-            workspace.regions[operation.region] = workspace.region(operation.region.count * operation.region.size)
-    groups = _operation_groups(graph, workspace.grouped)
+    groups = _operation_groups(graph, workspace)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
     last_use = _last_uses(graph, groups, home)
     slots = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
@@ -178,12 +186,13 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     return steps, [found[k] for k in graph.outputs]
 
 
-def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
+def _operation_groups(graph: Graph, workspace: Workspace) -> list[list[int]]:
     """Return the operations of a graph, in order of evaluation, as groups of nodes.
 
-    A group is either a chunk of operations, or a loop and the `Value` nodes that read its final state. With `share`,
-    chunks are chosen so that repeated patterns can share code.
+    A group is either a chunk of operations, or a loop and the `Value` nodes that read its final state. If `workspace`
+    is grouped, chunks are chosen so that repeated patterns can share code.
     """
+    share, rows = workspace.grouped, bool(workspace.regions)
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
@@ -194,7 +203,7 @@ def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
             loops[node[1]].append(k)
         elif graph.operands(k):
             runs[-1].append(k)
-    return [group for run in runs if run for group in ([run] if run[0] in loops else chunks(graph, run, share))]
+    return [group for run in runs if run for group in ([run] if run[0] in loops else chunks(graph, run, share, rows))]
 
 
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""A pendulum in a journal bearing: the motion changes the load of the bearing, and with it the friction."""
+"""A pendulum in a journal bearing: the motion changes the load of the bearing, and therefore its friction."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def build() -> Mechanism:
 
 
 def cranked(t: Number, q: Array, v: Array) -> Array:
-    """Return the torque (1,) [N m] on the spindle: 10 % above that which raises the load."""
+    """Return the torque (1,) [N m] on the spindle: 10 % above the torque that raises the load at constant speed."""
     return np.array([1.1 * RAISING])
 
 

@@ -225,6 +225,17 @@ class LU(NamedTuple):
             x[i] = (x[i] - rest) * self.inverse[i]
         return np.array(x)
 
+    def packed(self) -> Array:
+        """Return the factors as one matrix (d, d): L below the diagonal, U above it, and the inverse diagonal of U."""
+        rows = zip(self.L, self.inverse, self.U, strict=True)
+        return np.array([[*lower, inverse, *upper[i + 1 :]] for i, (lower, inverse, upper) in enumerate(rows)])
+
+    @staticmethod
+    def unpacked(A: Array) -> LU:
+        """Return the factors that `packed` returned as the matrix A (d, d)."""
+        L = tuple(tuple(row[:i]) for i, row in enumerate(A))
+        return LU(L, tuple(map(tuple, A)), tuple(row[i] for i, row in enumerate(A)))
+
 
 def lu(A: Array) -> LU:
     """Return the factors A = L U of a small dense matrix A (d, d), without row exchanges (pivoting).

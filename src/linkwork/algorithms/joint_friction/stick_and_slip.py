@@ -115,7 +115,8 @@ class _Judge(NamedTuple):
         K, b, moves = [[0.0] * 6 for _ in range(count)], [0.0] * count, [1.0] * count
         for number, (slow, fast) in enumerate(zip(self.static, self.dynamic, strict=True)):
             load = old.answer.loads[fast.site]
-            parts = [one.linear(load, old.friction) for one in (slow, fast)]
+            f = old.friction[fast.numbers[0]]
+            parts = [one.linear(load, f) for one in (slow, fast)]
             row, own, constant = (where(slip.dynamic[number] > 0.5, y, x) for x, y in zip(*parts, strict=True))
             several = len(fast.numbers) > 1
             turning = self._turning(number, slip, old, row @ load + constant) if several else _Turning(1.0, 0.0)

@@ -21,7 +21,7 @@ from linkwork.spatial.row_arrays import (
     selected_rows,
     selected_rows_of_groups,
 )
-from linkwork.spatial.scalar import Array, Condition, Number, cross, ldlt, lookup, lu, maximum, minimum, where
+from linkwork.spatial.scalar import LU, Array, Condition, Number, cross, ldlt, lookup, lu, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY_SIZE
 
@@ -129,45 +129,56 @@ class BodyEquations:
         blocks = added(a, a, S, blocks)
         return iterate(1, with_other, blocks, start=lookup(self.responses.mobile, b)[0] > 0.0)[0][0]
 
-    def solve(self, blocks: RowArray, x: RowArray) -> RowArray:
-        """Return the solution of the equations with the given blocks, one row (6,) per body; x is the right-hand side.
-
-        The blocks and x are overwritten. Bodies that do not move have the solution zero.
-        """
+    def factored(self, blocks: RowArray) -> RowArray:
+        """Return the LU factors of the equations with the given blocks; the factors overwrite the blocks."""
         count = self.count
 
-        def block(blocks: RowArray, i: Number, j: Number) -> Array:
-            return blocks.at(i * count + j).reshape(BLOCK, BLOCK)
-
-        def eliminate(k: Number, blocks: RowArray, x: RowArray) -> tuple[RowArray, RowArray]:
-            factors, later = lu(block(blocks, k, k)), self.later.of(k)
-            solved = factors.solve(x.at(k))
+        def eliminate(k: Number, blocks: RowArray) -> tuple[RowArray]:
+            factors, later = lu(self._block(blocks, k, k)), self.later.of(k)
+            blocks = blocks.put(k * count + k, factors.packed().reshape(-1))
 
             def solve_for(j: Number, blocks: RowArray) -> tuple[RowArray]:
-                return (blocks.put(k * count + j, factors.solve(block(blocks, k, j)).reshape(-1)),)
+                return (blocks.put(k * count + j, factors.solve(self._block(blocks, k, j)).reshape(-1)),)
 
-            def eliminate_from(i: Number, blocks: RowArray, x: RowArray) -> tuple[RowArray, RowArray]:
-                factor = block(blocks, i, k)
+            def eliminate_from(i: Number, blocks: RowArray) -> tuple[RowArray]:
+                factor = self._block(blocks, i, k)
 
                 def update(j: Number, blocks: RowArray) -> tuple[RowArray]:
                     place = i * count + j
-                    change = factor @ block(blocks, k, j)
+                    change = factor @ self._block(blocks, k, j)
                     return (blocks.put(place, blocks.at(place) - change.reshape(-1)),)
 
-                (blocks,) = later.visit(update, blocks)
-                return blocks, x.put(i, x.at(i) - factor @ solved)
+                return later.visit(update, blocks)
 
             (blocks,) = later.visit(solve_for, blocks)
-            blocks, x = later.visit(eliminate_from, blocks, x)
-            return blocks, x.put(k, solved)
+            return later.visit(eliminate_from, blocks)
 
-        def substitute(k: Number, found: RowArray) -> tuple[RowArray]:
-            (rest,) = self.later.of(k).visit(lambda j, rest: (rest - block(blocks, k, j) @ found.at(j),), x.at(k))
-            return (found.put(k, rest),)
+        return self.bodies.visit(eliminate, blocks)[0]
 
-        blocks, x = self.bodies.visit(eliminate, blocks, x)
-        (found,) = self.bodies.visit(substitute, zero_rows(count, BLOCK), backward=True)
-        return found
+    def solve(self, factors: RowArray, x: RowArray) -> RowArray:
+        """Return the solution of the equations with the given factors, one row (6,) per body.
+
+        The right-hand side x is overwritten with the solution. Rows of bodies that do not move are zero.
+        """
+
+        def forward(k: Number, x: RowArray) -> tuple[RowArray]:
+            solved = LU.unpacked(self._block(factors, k, k)).solve(x.at(k))
+
+            def eliminate(i: Number, x: RowArray) -> tuple[RowArray]:
+                return (x.put(i, x.at(i) - self._block(factors, i, k) @ solved),)
+
+            return self.later.of(k).visit(eliminate, x.put(k, solved))
+
+        def backward(k: Number, x: RowArray) -> tuple[RowArray]:
+            (found,) = self.later.of(k).visit(lambda j, x_k: (x_k - self._block(factors, k, j) @ x.at(j),), x.at(k))
+            return (x.put(k, found),)
+
+        (x,) = self.bodies.visit(forward, x)
+        return self.responses.fixed_rows(self.bodies.visit(backward, x, backward=True)[0])
+
+    def _block(self, blocks: RowArray, i: Number, j: Number) -> Array:
+        """Return block (i, j) of the equations (6, 6)."""
+        return blocks.at(i * self.count + j).reshape(BLOCK, BLOCK)
 
 
 def moved_right(S: Array, offset: Array) -> Array:

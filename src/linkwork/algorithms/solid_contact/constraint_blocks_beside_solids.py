@@ -118,16 +118,18 @@ class OtherBlocks:
         return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
     def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
-        """Return the impulses (n,) after changes of the velocities of the bodies, limited to their admissible sets.
+        """Return the impulses (n,) after changes of the velocities of the bodies; the impulses may be outside of their
+        admissible sets.
 
         `constants` and `slopes` are the results of `linearized`.
         """
         p = constants.copy()
         for g, (rows, S) in enumerate(zip(self._groups, slopes, strict=True)):
             p[rows] = p[rows] - (S @ change.at(float(change.count - len(self._groups) + g)))[: len(rows)]
-        return self._admissible(p)
+        return p
 
-    def _admissible(self, p: Array) -> Array:
+    def admissible(self, p: Array) -> Array:
+        """Return the impulses p (n,), limited to their admissible sets."""
         found = p.copy()
         for one, rows in zip(self.blocks, self._rows, strict=True):
             if isinstance(one, Box):

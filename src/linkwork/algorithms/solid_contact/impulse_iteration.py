@@ -13,11 +13,12 @@ import numpy as np
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
+from linkwork.algorithms.solid_contact.contact_problem import ContactProblem, Guess, Violation
 from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
-from linkwork.algorithms.solid_contact.newton_iteration import ContactProblem, Guess, Violation, newton_impulses
+from linkwork.algorithms.solid_contact.newton_iteration import ITERATIONS, Matrix, newton_impulses
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
-from linkwork.spatial.row_arrays import RowArray
+from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
@@ -26,38 +27,60 @@ SETTLED = 1e-12  # speed by which a pair may violate its conditions, relative to
 ROUNDED = 1e-14  # the same, relative to the largest speed of a body
 
 
+class Accuracy(NamedTuple):
+    """Required accuracy of impulses.
+
+    `settled` is the tolerance: the speed by which a pair may violate its conditions, relative to the largest speed of a
+    point. There are at most `most` iterations. Redundant points have the impulses of least norm if `least_norm` is
+    true, or if `last` is true and the guess was not good enough: a good guess has the least norm of the last step.
+    """
+
+    settled: Number = SETTLED
+    most: Number = ITERATIONS
+    least_norm: Condition = True
+    last: Condition = True
+
+
+FINAL = Accuracy()
+
+
 def solve_pairs(
     pairs: TouchingPairs,
     equations: BodyEquations,
     free: Array,
     guess: RowArray,
-    settled: Number = SETTLED,
+    accuracy: Accuracy = FINAL,
     others: OtherBlocks | None = None,
     other_guess: Array | None = None,
-    least_norm: Condition = True,
-) -> PairImpulses:
+    matrix: Matrix | None = None,
+) -> tuple[PairImpulses, Matrix]:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
-    `equations` are those of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess of the
-    impulses, one row (12,) per pair, which is overwritten. It is used only if it is better than none. `others` are
-    other constraints with bounded impulses, and `other_guess` (n,) is a first guess of theirs. With `least_norm`,
-    redundant points have the impulses of least norm.
+    `equations` are the equations of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess
+    of the impulses, one row (12,) per pair, which is overwritten. The guess is used only if it is better than zero
+    impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is a first guess of their
+    impulses. `matrix` is the matrix of the last solution, which the first iteration uses again if it fits; the second
+    result is the matrix of this solution.
     """
+    matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others
     q = np.zeros(0) if other_guess is None else other_guess
     problem = ContactProblem(pairs, equations, others, pairs.responses.velocity_rows(free), [])
     wrenches, none, speeds = _look_at_guess(problem, guess)
-    enough = maximum(speeds.conditions, others.fastest(free)) * settled + speeds.bodies * ROUNDED + TINY_SIZE
-    problem = problem._replace(scales=others.scales(free, pairs.weights, settled, enough))
+    enough = maximum(speeds.conditions, others.fastest(free)) * accuracy.settled + speeds.bodies * ROUNDED + TINY_SIZE
+    problem = problem._replace(scales=others.scales(free, pairs.weights, accuracy.settled, enough))
     none = none.joined(others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales))
     v = problem.after(others.add_wrenches(q, wrenches))
-    first = _better_guess(problem, Guess(guess, q, v, problem.violation(guess, q, v)), none)
-    p, q, rows, left, iterations = newton_impulses(problem, first, enough, speeds.drifts)
+    u, violation, changed = problem.violation(guess, q, v, row_array(pairs.count, ROWS), matrix.slopes)
+    first = _better_guess(problem, Guess(guess, q, v, u, violation), none)
+    same = (changed == 0.0) & (violation.largest <= none.largest)
+    matrix = matrix._replace(fits=where(same, matrix.fits, 0.0))
+    p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, speeds.drifts, matrix, accuracy.most)
     enough = where(left > enough, maximum(enough, speeds.drifts), enough)
 
-    p = with_least_norm(pairs, p, rows, least_norm)
+    p = with_least_norm(pairs, p, rows, accuracy.least_norm | (accuracy.last & (iterations > 0.0)))
     v = pairs.responses.after_wrenches(free, problem.wrenches(p, q))
-    return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0), q)
+    return PairImpulses(v, p, iterations + 1.0, left, where(left <= enough, 1.0, 0.0), q), matrix
 
 
 class _Speeds(NamedTuple):
@@ -94,14 +117,18 @@ def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Gue
     """Return the better first guess: `guess`, or zero impulses, if their violation `none` is smaller."""
     pairs, bodies = problem.pairs, problem.pairs.responses.active
 
-    def reset(p: RowArray, others: Array, v: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:
-        (p,) = pairs.selection.visit(lambda k, p: (p.put(k, np.zeros(ROWS)),), p)
-        (v,) = bodies.visit(lambda b, v: (v.put(b, problem.free.at(b)),), v)
-        return (p, others * 0.0, v, *none), True
+    def reset(p: RowArray, others: Array, v: RowArray, u: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:
+        def reset_pair(k: Number, p: RowArray, u: RowArray) -> tuple[RowArray, RowArray]:
+            speeds = pairs.speeds(k, pairs.frame(k), problem.free) + pairs.pair_conditions(k).drift.reshape(ROWS)
+            return p.put(k, np.zeros(ROWS)), u.put(k, speeds)
 
-    worse = ~(guess.violation.largest < none.largest)
-    p, others, v, *violation = iterate(1, reset, *guess[:3], *guess.violation, start=worse)[0]
-    return Guess(p, others, v, Violation(*violation))
+        p, u = pairs.selection.visit(reset_pair, p, u)
+        (v,) = bodies.visit(lambda b, v: (v.put(b, problem.free.at(b)),), v)
+        return (p, others * 0.0, v, u, *none), True
+
+    worse = ~(guess.violation.largest <= none.largest)
+    p, others, v, u, *violation = iterate(1, reset, *guess[:4], *guess.violation, start=worse)[0]
+    return Guess(p, others, v, u, Violation(*violation))
 
 
 def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:

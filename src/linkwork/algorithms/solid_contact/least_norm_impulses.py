@@ -15,7 +15,14 @@ import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import length
 from linkwork.algorithms.constraints.bounded_constraints import EASY, trace_of
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairFrame, RigidPair, acting_at, all_within_limits
+from linkwork.algorithms.solid_contact.rigid_pairs import (
+    ROWS,
+    PairConditions,
+    PairFrame,
+    RigidPair,
+    acting_at,
+    all_within_limits,
+)
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray
@@ -62,8 +69,22 @@ def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Ar
     def search(p: Array) -> tuple[tuple[Array], Condition]:
         return (_searched(pairs.pair(k), p, u),), True  # the inverse effective mass is computed here only
 
-    (found,), _, _ = iterate(1, search, p, start=~sticks)
+    (found,), _, _ = iterate(1, search, p, start=~(sticks | _are_unique(frame, conditions, u)))
     return where(sticks, even, found)
+
+
+def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condition:
+    """Return whether no other impulses of a pair have the same effect: at most two points are closed, and one slides.
+
+    u (12,) are the speeds of the points.
+    """
+    closed, sliding = 0.0, 0.0
+    for j in range(POINTS):
+        touches = (frame.acts[j] > 0.0) & (u[3 * j] <= conditions.bounce[j] + STICKING_SPEED)
+        fast = length(u[3 * j + 1 : 3 * j + 3]) > STICKING_SPEED
+        closed = closed + where(touches, 1.0, 0.0)
+        sliding = sliding + where(touches & fast, 1.0, 0.0)
+    return (closed <= 1.0) | ((closed <= 2.0) & (sliding >= 1.0))
 
 
 def _even_impulses(frame: PairFrame, p: Array) -> Array:

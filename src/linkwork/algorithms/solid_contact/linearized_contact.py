@@ -6,8 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import TINY_SIZE
+
+# States of a point in the linearized conditions
+OPEN, STICKS, SLIDES = 0.0, 1.0, 2.0
+SLOPES = RowLayout((POINTS, 6), (POINTS,))  # of a pair: the numbers of `PointSlope` and the state of each of its points
 
 
 class PointSlope(NamedTuple):
@@ -42,26 +48,56 @@ class PointSlope(NamedTuple):
         return np.column_stack([D @ self.of(row) for row in D])
 
 
+class PointState(NamedTuple):
+    """State of a point: OPEN, STICKS or SLIDES, for the argument of the projection q; and `along` (2,), of length 1.
+
+    If the point slides, its friction has the direction `along`.
+    """
+
+    number: Number
+    along: Array
+
+    @staticmethod
+    def of(friction: Number, y: Array, acts: Condition) -> PointState:
+        """Return the state of a point for the argument y (3,) of the projection; it is open if it does not act."""
+        size = np.sqrt(y[1] * y[1] + y[2] * y[2])
+        pushes = (y[0] > 0.0) & acts
+        number = where(pushes, where(size < friction * y[0], STICKS, SLIDES), OPEN)
+        return PointState(number, y[1:] / maximum(size, TINY_SIZE))
+
+    def base(self, friction: Number, p: Array) -> Array:
+        """Return the impulse (3,) that follows from the impulse p (3,) in this state if the speeds are the required
+        ones.
+        """
+        drag = friction * p[0]
+        sliding = np.array([p[0], drag * self.along[0], drag * self.along[1]])
+        return where(self.number == STICKS, p, where(self.number == SLIDES, sliding, np.zeros(3)))
+
+    def slope(self, friction: Number, y: Array, r: Number, R: Number) -> PointSlope:
+        """Return minus the derivative of the impulse by the speeds, for the argument y (3,) of the projection.
+
+        A sliding point resists the part of its slip that is not along its friction, so that the friction turns against
+        the slip.
+        """
+        pushes, slides, (e1, e2) = self.number > OPEN, self.number == SLIDES, self.along
+        limit, size = friction * y[0], np.sqrt(y[1] * y[1] + y[2] * y[2])
+        stiff, viscous = where(pushes, R, 0.0), minimum(r * limit / maximum(size - limit, TINY_SIZE), R)
+        across = where(pushes, where(slides, viscous, R), 0.0)
+        radial, couple = where(slides, across, 0.0), where(slides, friction * stiff, 0.0)
+        return PointSlope(
+            stiff, couple * e1, couple * e2, across - radial * e1 * e1, -radial * e1 * e2, across - radial * e2 * e2
+        )
+
+
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
     """Return the impulse c (3,) of a point predicted for unchanged speeds u, and minus its derivative by u.
 
-    p (3,) is the present impulse, and u (3,) the speeds less the bounce. A sliding point resists the part of its slip
-    that is not along its friction, so that the friction turns against the slip.
+    p (3,) is the present impulse, and u (3,) the speeds less the bounce.
     """
     y = p - r * u
-    pushes, limit = (y[0] > 0.0) & acts, friction * y[0]
-    along = np.sqrt(y[1] * y[1] + y[2] * y[2])
-    size = maximum(along, TINY_SIZE)
-    slides, (e1, e2) = ~(along < limit), y[1:] / size
-    stiff, viscous = where(pushes, R, 0.0), minimum(r * limit / maximum(size - limit, TINY_SIZE), R)
-    across = where(pushes, where(slides, viscous, R), 0.0)
-    radial, couple = where(slides, across, 0.0), where(slides, friction * stiff, 0.0)
-    slope = PointSlope(
-        stiff, couple * e1, couple * e2, across - radial * e1 * e1, -radial * e1 * e2, across - radial * e2 * e2
-    )
-    normal, turn = p[0] - R * u[0], viscous * (e1 * u[2] - e2 * u[1])
-    sliding = np.array([normal, friction * normal * e1 + turn * e2, friction * normal * e2 - turn * e1])
-    return where(pushes, where(slides, sliding, p - R * u), np.zeros(3)), slope
+    state = PointState.of(friction, y, acts)
+    slope = state.slope(friction, y, r, R)
+    return state.base(friction, p) - slope.of(u), slope
 
 
 def limited_to_cone(friction: Number, p: Array) -> Array:

@@ -12,7 +12,8 @@ velocities of the bodies then satisfy
 with the mass matrix M and du = K dV. Redundant points cause no difficulty, because the unknowns are the velocities of
 the bodies, not the impulses.
 
-The violation of the conditions may increase before the states of all points are found. If Newton's method does not
+After the first iterations, parts of a Newton step are tried until a part reduces the violation of the conditions. If no
+point changes its state, and none slides, the matrix of the last iteration is used again. If Newton's method does not
 converge soon, it continues with a smaller R, which makes smaller changes, and then with iterations that must reduce the
 sum of squared violations: R = r is increased after each iteration that does so; any other iteration is undone, and R is
 reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the points follow.
@@ -27,11 +28,15 @@ import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import regularized
 from linkwork.algorithms.rigid_contact import RigidContact
-from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
-from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.linearized_contact import PointSlope, limited_to_cone, linearized
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at, violations
+from linkwork.algorithms.solid_contact.contact_problem import NORMAL, ContactProblem, Guess, Violation
+from linkwork.algorithms.solid_contact.linearized_contact import (
+    SLOPES,
+    PointSlope,
+    PointState,
+    limited_to_cone,
+)
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
@@ -59,125 +64,115 @@ FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
 PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
 SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
 QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-# Of each pair: constant parts c of the new impulses, and the distinct entries of S of its points
-LINEAR = RowLayout((POINTS, 3), (POINTS, 6))
+STEPS = RowLayout((POINTS, 3), (POINTS, 3))  # of a pair: impulses, and the constant parts c of the new impulses
+FREE = 3.0  # first iterations, which make whole Newton steps
+SHARES = np.array([[1.0], [0.4], [0.15], [0.05]])  # of later Newton steps, tried until one reduces the violation
+# An iteration with an old matrix must reduce the sum of squared violations to this fraction; else the matrix is renewed
+QUICKLY = 1e-3
+FINELY = 0.05  # part of the tolerance that an iteration with an old matrix must reach, since it converges linearly
+
+
+class Matrix(NamedTuple):
+    """Matrix of an iteration: the `factors` of the equations, and the `slopes` (rows SLOPES) from which they follow.
+
+    `fits` is 1 if the next iteration can use it again.
+    """
+
+    factors: RowArray
+    slopes: RowArray
+    fits: Number
+
+    @staticmethod
+    def none(pairs: TouchingPairs) -> Matrix:
+        """Return memory for a matrix that does not fit yet."""
+        count = pairs.responses.bodies
+        return Matrix(row_array(count * count, BLOCK * BLOCK), row_array(pairs.count, SLOPES.size), 0.0)
 
 
 class _Newton(NamedTuple):
     """State of the Newton iteration: impulses `p` of the pairs and `others` (n,), and the velocities `v` after them.
 
-    `best` and `best_others` are the best impulses so far. For them, `merit` [m^2/s^2] is the sum of the squared
-    violations of the contact conditions, and `left` [m/s] the largest violation. `turn` is the number of the current
-    row of SCHEDULE. The other numbers belong to iterations that must reduce `merit`: the stiffness R, the number
-    `failed` of such iterations in succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to
-    make next.
+    `u` are the speeds of the contact points after these impulses, and `merit` [m^2/s^2] is the sum of the squared
+    violations of the contact conditions. `best` and `best_others` are the best impulses so far. For them, `least` is
+    the merit, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The next
+    numbers belong to iterations that must reduce the merit: the stiffness R, the number `failed` of such iterations in
+    succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next. The last three
+    entries form a `Matrix`.
     """
 
     p: RowArray
     others: Array
     v: RowArray
+    u: RowArray
+    merit: Number
     best: RowArray
     best_others: Array
-    merit: Number
+    least: Number
     left: Number
     turn: Number
     R: Number
     failed: Number
     sweeps: Number
+    factors: RowArray
+    slopes: RowArray
+    fits: Number
 
 
-class ContactProblem(NamedTuple):
-    """Touching `pairs` and `others`, other blocks of constraint rows, whose impulses are to be found together.
+class _Tried(NamedTuple):
+    """Impulses `p` of the pairs and `others` (n,), velocities `v` of bodies and `u` of contact points after them.
 
-    `equations` are those of the bodies, and `free` the velocities of the bodies without impulses. The residuals of the
-    blocks are multiplied by `scales`.
+    `violation` is the violation of the conditions by these impulses, and `matrix` the matrix of the iteration.
     """
-
-    pairs: TouchingPairs
-    equations: BodyEquations
-    others: OtherBlocks
-    free: RowArray
-    scales: Sequence[Number]
-
-    def velocities(self, p: RowArray, others: Array, v: RowArray | None = None) -> RowArray:
-        """Return the velocities of the bodies with impulses p of the pairs and `others` (n,) of the other blocks.
-
-        They are written to the rows of `v` if it is given.
-        """
-        return self.after(self.wrenches(p, others), v)
-
-    def after(self, wrenches: RowArray, v: RowArray | None = None) -> RowArray:
-        """Return the velocities of the bodies after `wrenches`, written to the rows of `v` if it is given."""
-        responses = self.pairs.responses
-        v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
-        return responses.changed(self.free, wrenches, v)
-
-    def wrenches(self, p: RowArray, others: Array) -> RowArray:
-        """Return the wrenches on the bodies, one row (6,) each, of impulses p of the pairs and `others` (n,)."""
-        return self.others.add_wrenches(others, self.pairs.wrenches(p))
-
-    def violation(self, p: RowArray, others: Array, v: RowArray) -> Violation:
-        """Return the violation of all conditions by the impulses p of the pairs and `others` (n,).
-
-        v are the velocities of the bodies with these impulses.
-        """
-        pairs = self.pairs
-
-        def add(k: Number, total: Number, largest: Number) -> tuple[Number, Number]:
-            frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
-            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-            return Violation(total, largest).joined(violations(frame, conditions, eases, p.at(k), u))
-
-        found = Violation(*pairs.selection.visit(add, 0.0, 0.0))
-        return found.joined(self.others.violations(others, self.others.speeds(v), self.scales))
-
-
-class Violation(NamedTuple):
-    """Violation of contact conditions: the sum of the squared violations [m^2/s^2], and the largest violation [m/s]."""
-
-    squares: Number
-    largest: Number
-
-    def joined(self, more: Sequence[Number]) -> Violation:
-        """Return the violation with those of `more` conditions [m/s] included."""
-        squares, most = self
-        for x in more:
-            squares, most = squares + x * x, maximum(most, x)
-        return Violation(squares, most)
-
-
-class Guess(NamedTuple):
-    """Impulses to begin with: `p` of the pairs, and `others` (n,); `v` are the velocities of the bodies with them."""
 
     p: RowArray
     others: Array
     v: RowArray
+    u: RowArray
     violation: Violation
+    matrix: Matrix
+
+
+class Solution(NamedTuple):
+    """Result of Newton's method: impulses `p` of the pairs and `others` (n,), and the velocities `v` of the bodies.
+
+    `left` [m/s] is the largest violation, and `matrix` the matrix of the last iteration.
+    """
+
+    p: RowArray
+    others: Array
+    v: RowArray
+    left: Number
+    iterations: Number
+    matrix: Matrix
 
 
 def newton_impulses(
-    problem: ContactProblem, guess: Guess, enough: Number, drifting: Number
-) -> tuple[RowArray, Array, RowArray, Number, Number]:
-    """Return impulses, velocities of the bodies, the largest violation [m/s], and the iteration count.
+    problem: ContactProblem, guess: Guess, enough: Number, drifting: Number, matrix: Matrix, most: Number
+) -> Solution:
+    """Return impulses that satisfy the contact conditions.
 
-    The impulses are those of all touching pairs and of other blocks. `enough` [m/s] is the tolerance. The drifts of
-    redundant points that begin to stick in this pass can contradict each other, so that no impulses satisfy all
-    conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is the tolerance. If the guess is good
-    enough, it is returned.
+    `enough` [m/s] is the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each
+    other, so that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is
+    the tolerance. If the guess is good enough, it is returned. The first iteration uses `matrix` if it fits. There are
+    at most `most` iterations.
     """
     pairs = problem.pairs
 
-    def all_iterations(p: RowArray, q: Array, v: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+    def all_iterations(
+        p: RowArray, q: Array, v: RowArray, u: RowArray, left: Number, _: Number, *matrix: Any
+    ) -> tuple[tuple[Any, ...], Condition]:
         search = _Search(problem)
         best = copied(pairs, p, row_array(pairs.count, ROWS))
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
             before = _Newton(*state)
             after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
-            return tuple(after), after.left <= where(late, maximum(enough, drifting), enough)
+            wanted = enough * where(before.fits == 1.0, FINELY, 1.0)
+            done = (after.left <= where(late, maximum(enough, drifting), wanted)) | (after.turn >= most)
+            return tuple(after), done
 
-        merit, left = guess.violation
-        first = _Newton(p, q, v, best, q, merit, left, 0.0, MOST, 0.0, SWEEPS)
+        merit = guess.violation.squares
+        first = _Newton(p, q, v, u, merit, best, q, merit, left, 0.0, MOST, 0.0, SWEEPS, *matrix)
         state, count, done = iterate(ITERATIONS, iteration, *first)
         found = _Newton(*state)
 
@@ -186,11 +181,12 @@ def newton_impulses(
             return (p, problem.velocities(p, found.best_others, v)), True
 
         (p, v), _, _ = iterate(1, best_ones, found.p, found.v, start=~done)
-        return (p, found.best_others, v, found.left, count + 0.0), True
+        return (p, found.best_others, v, found.u, found.left, count + 0.0, *found[-3:]), True
 
     start = ~(guess.violation.largest <= enough)
-    found, _, _ = iterate(1, all_iterations, *guess[:3], guess.violation.largest, 0.0, start=start)
-    return found
+    state = *guess[:4], guess.violation.largest, 0.0, *matrix
+    p, q, v, _, left, count, *after = iterate(1, all_iterations, *state, start=start)[0]
+    return Solution(p, q, v, left, count, Matrix(*after))
 
 
 class _Search:
@@ -204,48 +200,79 @@ class _Search:
         """Return the state after a Newton iteration, and after sweeps if such iterations failed repeatedly."""
         pairs, problem = self.pairs, self.problem
         descends, first = lookup(SCHEDULE, now.turn)[2] == 1.0, now.turn == DESCENT
-        p, q, wrenches = self._newton_step(now, descends)
-        v = problem.after(wrenches, now.v)
-        merit, left = problem.violation(p, q, v)
-        better, turn = merit < now.merit, now.turn + 1.0
+        tried = self._newton_step(now, descends)
+        p, q, v, u, (merit, largest), matrix = tried
+        better, turn = merit < now.least, now.turn + 1.0
         (best,) = pairs.selection.visit(lambda k, best: (best.put(k, p.at(k), when=better),), now.best)
         best_q = where(better, q, now.best_others)
-        factor = where(merit < 1e-4 * now.merit, FAST, where(merit < 1e-2 * now.merit, GOOD, SLOW))
+        factor = where(merit < 1e-4 * now.least, FAST, where(merit < 1e-2 * now.least, GOOD, SLOW))
         R = where(first, lookup(SCHEDULE, now.turn)[0], now.R)
         R = where(descends, where(better, minimum(R * factor, MOST), maximum(R * LOWERED, LEAST)), R)
         failed = where(better | ~descends, 0.0, now.failed + 1.0)
-        merit, left = where(better, merit, now.merit), where(better, left, now.left)
+        least, left = where(better, merit, now.least), where(better, largest, now.left)
+        sweeping, restores = failed >= PATIENCE, ~better & (descends | (turn == DESCENT))
 
-        def undo(p: RowArray, q: Array, v: RowArray) -> tuple[tuple[Any, ...], Condition]:
-            p, q = copied(pairs, best, p), best_q
-            return (p, q, problem.velocities(p, q, v)), True
+        def restore(p: RowArray, v: RowArray, u: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            p = copied(pairs, best, p)
+            v = problem.velocities(p, best_q, v)
+            return (p, v, problem.violation(p, best_q, v, u, matrix.slopes)[0]), True
 
-        (p, q, v), _, _ = iterate(1, undo, p, q, v, start=~better & (descends | (turn == DESCENT)))
-        sweeping = failed >= PATIENCE
+        (p, v, u), _, _ = iterate(1, restore, p, v, u, start=restores)
+        q, merit = where(restores, best_q, q) if self.others.count else q, where(restores, least, merit)
 
-        def sweep(p: RowArray, q: Array, v: RowArray, best: RowArray, *_: Any) -> tuple[tuple[Any, ...], Condition]:
+        def sweep(p: RowArray, q: Array, v: RowArray, u: RowArray, best: RowArray, *_: Any) -> tuple[Any, Condition]:
             p, q, v = self._swept_often(p, q, v, now.sweeps)
-            return (p, q, v, copied(pairs, p, best), q, *problem.violation(p, q, v)), True
+            u, (merit, left), _ = problem.violation(p, q, v, u, matrix.slopes)
+            return (p, q, v, u, copied(pairs, p, best), q, merit, left), True
 
-        swept, _, _ = iterate(1, sweep, p, q, v, best, best_q, merit, left, start=sweeping)
-        p, q, v, best, best_q, merit, left = swept
+        swept, _, _ = iterate(1, sweep, p, q, v, u, best, best_q, least, left, start=sweeping)
+        p, q, v, u, best, best_q, least, left = swept
+        merit = where(sweeping, least, merit)
         failed, turn = where(sweeping, 0.0, failed), where(turn == END, AGAIN, turn)
         sweeps = where(sweeping, minimum(now.sweeps * 2.0, MOST_SWEEPS), now.sweeps)
-        return _Newton(p, q, v, best, best_q, merit, left, turn, R, failed, sweeps)
+        return _Newton(p, q, v, u, merit, best, best_q, least, left, turn, R, failed, sweeps, *matrix)
 
-    def _newton_step(self, now: _Newton, descends: Condition) -> tuple[RowArray, Array, RowArray]:
-        """Return the impulses of all pairs and other blocks after one step of Newton's method, and their wrenches."""
+    def _newton_step(self, now: _Newton, descends: Condition) -> _Tried:
+        """Return the impulses of all pairs and other blocks after one step of Newton's method.
+
+        If the whole step increases the violation, parts of it are tried.
+        """
         stiffness, decision, _ = lookup(SCHEDULE, now.turn)
+        freely = descends | (now.turn < FREE)  # whole steps only
         R = where(now.turn == DESCENT, stiffness, now.R)
         given = where(descends, R, decision), where(descends, R, stiffness)
-        linear, blocks, sums = self._linearized(now.p, now.v, *given)
         constants, slopes = self.others.linearized(now.others, self.others.speeds(now.v), *given)
-        sums = self.others.add_wrenches(constants - now.others, sums)
-        blocks = self._with_others(slopes, blocks)
-        change = self.equations.solve(blocks, sums)
-        p, wrenches = self._step(linear, change, now.p)
-        q = self.others.stepped(constants, slopes, change)
-        return p, q, self.others.add_wrenches(q, wrenches)
+
+        def renew(factors: RowArray, rows: RowArray) -> tuple[tuple[Any, ...], Condition]:
+            factors, rows = self._linearized(now.p, now.u, *given, factors, rows)
+            return (self.equations.factored(self._with_others(slopes, factors)), rows), True
+
+        (factors, rows), _, _ = iterate(1, renew, now.factors, now.slopes, start=now.fits == 0.0)
+        steps, sums = self._right_hand_side(now.p, now.u, given[0], rows)
+        change = self.equations.solve(factors, self.others.add_wrenches(constants - now.others, sums))
+        aim = self.others.stepped(constants, slopes, change)
+
+        def attempt(
+            turn: Number, p: RowArray, _q: Array, v: RowArray, u: RowArray, *_: Any
+        ) -> tuple[tuple[Any, ...], Condition]:
+            share = lookup(SHARES, turn)[0]
+            p, wrenches = self._moved(steps, rows, change, share, p)
+            q = self.others.admissible(now.others + (aim - now.others) * share)
+            v = self.problem.after(self.others.add_wrenches(q, wrenches), v)
+            u, violation, changed = self.problem.violation(p, q, v, u, rows)
+            return (turn + 1.0, p, q, v, u, *violation, changed), (violation.squares < now.merit) | freely
+
+        begin = 0.0, now.p, now.others, now.v, now.u, 0.0, 0.0, 0.0
+        (_, p, q, v, u, merit, largest, changed), _, _ = iterate(len(SHARES), attempt, *begin)
+        usual = [(row[0] == SCHEDULE[0, 0]) & (row[1] == SCHEDULE[0, 1]) for row in self._rows(now.turn)]
+        quick = (now.fits == 0.0) | (merit <= QUICKLY * now.merit)
+        fits = usual[0] & usual[1] & (changed == 0.0) & quick & ~descends
+        again = where(fits, 1.0, 0.0) if self.others.count == 0 else 0.0
+        return _Tried(p, q, v, u, Violation(merit, largest), Matrix(factors, rows, again))
+
+    def _rows(self, turn: Number) -> tuple[Array, Array]:
+        """Return the current row of SCHEDULE and the next row."""
+        return lookup(SCHEDULE, turn), lookup(SCHEDULE, turn + 1.0)
 
     def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
         """Return the blocks of the equations with the derivatives of the other blocks of constraint rows added."""
@@ -255,51 +282,87 @@ class _Search:
             blocks = blocks.put(place, blocks.at(place) + S.reshape(-1))
         return blocks
 
-    def _linearized(
-        self, p: RowArray, v: RowArray, decision: Number, stiffness: Number
-    ) -> tuple[RowArray, RowArray, RowArray]:
-        """Return the linearized contact conditions of all pairs (rows of LINEAR), and the equations for the velocities.
+    def _points(
+        self, k: Number, p: RowArray, u: RowArray, decision: Number
+    ) -> tuple[PairFrame, list[tuple[Array, Array, Array, PointState]]]:
+        """Return the contact frame of pair k, and for each point: impulse, speeds, argument y of the projection, and
+        state.
 
-        The equations are their blocks and right-hand sides.
+        The bounce is subtracted from the speeds.
         """
-        pairs, equations, count = self.pairs, self.equations, self.equations.count
-        blocks = equations.started(row_array(count * count, BLOCK * BLOCK))
+        pairs = self.pairs
+        frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
+        speeds, traces = u.at(k).reshape(POINTS, 3), pairs.compliance(k).traces
+        found = []
+        for j, push in enumerate(pushes):
+            error = speeds[j] - conditions.bounce[j] * NORMAL
+            y = push - error * (decision * (1.0 / (traces[j] + TINY_SIZE)))
+            found.append((push, error, y, PointState.of(conditions.friction[j], y, frame.acts[j] > 0.0)))
+        return frame, found
 
-        def add(k: Number, linear: RowArray, blocks: RowArray, sums: RowArray) -> tuple[Any, ...]:
-            frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
-            u = (pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)).reshape(POINTS, 3)
-            traces = pairs.compliance(k).traces
-            constants, slopes, S = [], [], np.zeros((BLOCK, BLOCK))
-            for j in range(POINTS):
-                error = u[j] - np.array([conditions.bounce[j], 0.0, 0.0])
-                mass, acts = 1.0 / (traces[j] + TINY_SIZE), frame.acts[j] > 0.0
-                c, slope = linearized(conditions.friction[j], pushes[j], error, decision * mass, stiffness * mass, acts)
-                constants.append(c)
-                slopes.append(slope)
-                S = S + acting_at(slope.in_axes(frame.axes[j]), frame.to_a + frame.arms[j])
-            sums = pairs.add_wrench(k, frame, np.concatenate(constants) - p.at(k), sums)
+    def _linearized(
+        self, p: RowArray, u: RowArray, decision: Number, stiffness: Number, blocks: RowArray, slopes: RowArray
+    ) -> tuple[RowArray, RowArray]:
+        """Return the blocks of the equations for the velocities, and the slopes of the conditions (rows SLOPES)."""
+        pairs, equations = self.pairs, self.equations
+
+        def add(k: Number, blocks: RowArray, slopes: RowArray) -> tuple[RowArray, RowArray]:
+            frame, points = self._points(k, p, u, decision)
+            friction, traces, S = (
+                pairs.pair_conditions(k).friction,
+                pairs.compliance(k).traces,
+                np.zeros((BLOCK, BLOCK)),
+            )
+            each = []
+            for j, (_, _, y, state) in enumerate(points):
+                mass = 1.0 / (traces[j] + TINY_SIZE)
+                each.append(state.slope(friction[j], y, decision * mass, stiffness * mass))
+                S = S + acting_at(each[j].in_axes(frame.axes[j]), frame.to_a + frame.arms[j])
             blocks = equations.with_pair(pairs.body_rows(k), S, frame.to_b - frame.to_a, blocks)
-            return linear.put(k, LINEAR.row(constants, slopes)), blocks, sums
+            return blocks, slopes.put(k, SLOPES.row(each, [state.number for *_, state in points]))
 
-        linear, blocks, sums = pairs.selection.visit(
-            add, row_array(pairs.count, LINEAR.size), blocks, zero_rows(count, BLOCK)
-        )
-        return linear, blocks, sums
+        return pairs.selection.visit(add, equations.started(blocks), slopes)
 
-    def _step(self, linear: RowArray, change: RowArray, p: RowArray) -> tuple[RowArray, RowArray]:
-        """Return the impulses p after changes of the velocities of the bodies, limited to the friction cones.
+    def _right_hand_side(
+        self, p: RowArray, u: RowArray, decision: Number, slopes: RowArray
+    ) -> tuple[RowArray, RowArray]:
+        """Return the impulses p and the predicted impulses (rows STEPS), and the wrenches of their differences."""
+        pairs = self.pairs
 
-        The second result are the wrenches of these impulses on the bodies.
+        def add(k: Number, steps: RowArray, sums: RowArray) -> tuple[RowArray, RowArray]:
+            (frame, points), (each, _) = self._points(k, p, u, decision), SLOPES.parts(slopes.at(k))
+            friction, before = pairs.pair_conditions(k).friction, p.at(k)
+            predicted = np.concatenate(
+                [
+                    state.base(friction[j], push) - PointSlope(*each[j]).of(error)
+                    for j, (push, error, _, state) in enumerate(points)
+                ]
+            )
+            sums = pairs.add_wrench(k, frame, predicted - before, sums)
+            return steps.put(k, STEPS.row(before, predicted)), sums
+
+        steps = row_array(pairs.count, STEPS.size)
+        return pairs.selection.visit(add, steps, zero_rows(pairs.responses.bodies, BLOCK))
+
+    def _moved(
+        self, steps: RowArray, slopes: RowArray, change: RowArray, share: Number, p: RowArray
+    ) -> tuple[RowArray, RowArray]:
+        """Return the impulses p after a `share` of a Newton step, limited to the friction cones, and their wrenches.
+
+        `change` are the changes of the velocities of the bodies by the whole step.
         """
         pairs = self.pairs
 
         def move(k: Number, p: RowArray, wrenches: RowArray) -> tuple[RowArray, RowArray]:
             frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
-            constants, slopes = LINEAR.parts(linear.at(k))
+            (before, predicted), (each, _) = STEPS.parts(steps.at(k)), SLOPES.parts(slopes.at(k))
             du = pairs.speeds(k, frame, change).reshape(POINTS, 3)
-            each = [constants[j] - PointSlope(*slopes[j]).of(du[j]) for j in range(POINTS)]
-            new = np.concatenate([limited_to_cone(friction[j], each[j]) for j in range(POINTS)])
-            return p.put(k, new), pairs.add_wrench(k, frame, new, wrenches)
+            new = []
+            for j in range(POINTS):
+                aim = predicted[j] - PointSlope(*each[j]).of(du[j])
+                new.append(limited_to_cone(friction[j], before[j] + (aim - before[j]) * share))
+            found = np.concatenate(new)
+            return p.put(k, found), pairs.add_wrench(k, frame, found, wrenches)
 
         return pairs.selection.visit(move, p, zero_rows(pairs.responses.bodies, BLOCK))
 
@@ -338,7 +401,8 @@ class _Search:
 def _improved(
     frame: PairFrame, conditions: PairConditions, C: Array, j: int, p: Array, V: Array, caution: Number
 ) -> tuple[Array, Array]:
-    """Return the new impulse (3,) of contact point j for fixed others, and the resultant (6,) of its change.
+    """Return the new impulse (3,) of contact point j for fixed impulses of other points, and the resultant (6,) of its
+    change.
 
     V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance.
     """

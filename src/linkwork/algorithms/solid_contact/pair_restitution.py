@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.impulse_iteration import chosen_array, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, Accuracy, chosen_array, solve_pairs
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
@@ -45,7 +45,6 @@ def solve_pairs_with_restitution(
     before: Array,
     free: Array,
     guess: RowArray,
-    settled: Number,
     others: OtherBlocks,
     other_guess: Array,
 ) -> tuple[PairImpulses, RowArray]:
@@ -72,10 +71,10 @@ def solve_pairs_with_restitution(
             return conditions.put(k, CONDITIONS.row(*given)), p.put(k, where(better, bouncing, guessed))
 
         conditions, p = pairs.selection.visit(begin, now.conditions, row_array(count, ROWS))
-        tolerance = where(now.needed == 1.0, settled, HUGE)
+        accuracy = Accuracy(where(now.needed == 1.0, SETTLED, HUGE))
         chosen = chosen_array(where(first, 0.0, now.agreed[0]) == 1.0, now.others[0], other_guess)
         given = others.with_bounce(where(first, 1.0, 0.0))
-        found = solve_pairs(replace(pairs, conditions=conditions), equations, free, p, tolerance, given, chosen)
+        found, _ = solve_pairs(replace(pairs, conditions=conditions), equations, free, p, accuracy, given, chosen)
         v, solved = pairs.responses.velocity_rows(found.v), found.p
 
         def end(k: Number, impulses: RowArray, done: Number) -> tuple[RowArray, Number]:

@@ -84,7 +84,7 @@ def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowAr
         return blocks, pairs.add_wrench(k, frame, _along_normals(depth * stiff * held), pushes)
 
     blocks, pushes = pairs.selection.visit(add, blocks, zero_rows(count, BLOCK))
-    return equations.solve(blocks, pushes)
+    return equations.solve(equations.factored(blocks), pushes)
 
 
 def _along_normals(x: Array) -> Array:

@@ -12,8 +12,9 @@ from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_
 from linkwork.algorithms.rigid_contact import separating_displacement
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, Accuracy, solve_pairs
 from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
+from linkwork.algorithms.solid_contact.newton_iteration import ITERATIONS, Matrix
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copied
@@ -49,6 +50,9 @@ from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
 PASSES = 2  # of the contact conditions in a step; those of the last one hold at its end
+# Tolerance, as SETTLED, and largest number of iterations in all passes but the last one: they only predict the
+# velocities from which contact drifts follow
+PREDICTED, PREDICTIONS = 1e-8, 6.0
 NEAR = 1e-9  # distance [m] below which points of two solids touch
 
 
@@ -66,24 +70,35 @@ def moreau_with_solids(
     bounces, equations = _may_bounce(m), BodyEquations.of(solids.pairs)
 
     def once(
-        k: Number, v: Array, p: RowArray, conditions: RowArray, others: Array, terms: Array, iterations: Number, *_: Any
+        k: Number,
+        v: Array,
+        p: RowArray,
+        conditions: RowArray,
+        others: Array,
+        terms: Array,
+        factors: RowArray,
+        slopes: RowArray,
+        fits: Number,
+        iterations: Number,
+        *_: Any,
     ) -> tuple[Any, ...]:
         conditions, terms = pass_conditions(solids, middle, k == 0, v, p, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
-        free = middle.free(v)
+        free, matrix, last = middle.free(v), Matrix(factors, slopes, fits), k == PASSES - 1
         if bounces:
-            found, conditions = solve_pairs_with_restitution(
-                pairs, equations, middle.v, free, p, SETTLED, blocks, others
-            )
+            found, conditions = solve_pairs_with_restitution(pairs, equations, middle.v, free, p, blocks, others)
             found = found._replace(p=copied(pairs, found.p, p))
         else:
-            found = solve_pairs(pairs, equations, free, p, SETTLED, blocks, others, k == PASSES - 1)
+            settled, most = where(last, SETTLED, PREDICTED), where(last, ITERATIONS, PREDICTIONS)
+            accuracy = Accuracy(settled, most, last & (iterations > k), last)
+            found, matrix = solve_pairs(pairs, equations, free, p, accuracy, blocks, others, matrix)
         results = found.iterations + iterations, found.left, found.agreed
-        return found.v, found.p, conditions, found.others, terms, *results
+        return found.v, found.p, conditions, found.others, terms, *matrix, *results
 
     start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
-    v, p, conditions, others, terms, *rest = repeat(
-        PASSES, once, middle.v, *start, beside.guess, np.zeros((len(beside.points), TERMS)), 0.0, 0.0, 0.0
+    terms = np.zeros((len(beside.points), TERMS))
+    v, p, conditions, others, terms, _, _, _, *rest = repeat(
+        PASSES, once, middle.v, *start, beside.guess, terms, *Matrix.none(solids.pairs), 0.0, 0.0, 0.0
     )
     iterations, left, agreed = rest
     beside = beside.with_terms(terms)

@@ -20,6 +20,7 @@ from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minim
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, STICKING_SPEED
 
+ROUNDED = 4e-12  # change of the force at a point from step to step, relative to the force, that counts as round-off
 HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
 
@@ -94,7 +95,7 @@ class SolidsAfterImpulses:
                 fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
                 slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
-                force = frame.axes[j] @ part / h
+                force = _steadied(frame.axes[j] @ part / h, old[j][1:4])
                 new.append([number, *force, where(number == old[j][0], old[j][4], at)])
             return (rows.put(k, MEMORY.row(new)),)
 
@@ -102,3 +103,14 @@ class SolidsAfterImpulses:
         (rows,) = pairs.selection.visit(touching, rows)
         found = [MEMORY.parts(rows.at(float(k)))[0] for k in range(pairs.count)]
         return np.concatenate(found)
+
+
+def _steadied(force: Array, last: Array) -> Array:
+    """Return the force (3,) [N] of a point, or its mean with the `last` force if both agree within round-off.
+
+    In steps in which the last forces are good enough, the velocities of bodies at rest increase by round-off. The step
+    that corrects these velocities changes the force by twice as much as needed: without the mean, such steps would
+    never end.
+    """
+    change, size = force - last, force @ force
+    return where(change @ change <= size * (ROUNDED * ROUNDED), last + change * 0.5, force)

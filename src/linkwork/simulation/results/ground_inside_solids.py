@@ -1,7 +1,8 @@
-"""Depths of points of uneven ground inside solids: solids touch such ground in a few points only, see docs/solids.md.
+"""Depths of points of uneven ground inside solids.
 
-A ridge between the contact points of a solid is not detected by the contact model; the report finds it here. The ground
-is examined on a lattice around the solid, and on grid lines of a height field.
+Solids touch uneven ground in a few points only (docs/solids.md). The contact model does not detect a ridge between the
+contact points of a solid; the report finds the ridge with the functions of this module. They examine the ground on a
+lattice around the solid, and on grid lines of a height field.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _grid_lines(ground: HeightField, d: int, centre: Array, reach: float) -> Arr
 
 
 def _bilinear(ground: HeightField, x: Array, y: Array) -> Array:
-    """Return the heights [m] of a height field at the points x, y [m]; beyond an edge, those at the edge."""
+    """Return the heights [m] of a height field at the points x, y [m]; beyond an edge, the heights at the edge."""
     heights = np.array(ground.heights)
     shape, size = np.array(heights.shape) - 1, np.array(ground.size)
     u, v = (np.clip((w / size[d] + 0.5) * shape[d], 0.0, shape[d]) for d, w in enumerate((x, y)))
@@ -86,9 +87,9 @@ def _heights(ground: Ground, x: Array, y: Array) -> Array:
 
 
 def _depths(shape: Box | Capsule | Cylinder | Hull, points: Array) -> Array:
-    """Return by how much [m] points (..., 3) [m] are inside a convex solid, relative to its centre; negative outside.
+    """Return the depths [m] of points (..., 3) [m] inside a convex solid; negative outside.
 
-    The frame is that of the solid.
+    The points are relative to the centre of the solid, in its axes.
     """
     with np.errstate(invalid="ignore"):
         if isinstance(shape, Box):

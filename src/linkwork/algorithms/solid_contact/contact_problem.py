@@ -1,0 +1,110 @@
+"""The equations of rigid contact: conditions of touching pairs and of other constraints, and their violation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.solid_contact.body_equations import BodyEquations
+from linkwork.algorithms.solid_contact.body_responses import BLOCK
+from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
+from linkwork.algorithms.solid_contact.linearized_contact import SLIDES, SLOPES, PointState
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, violations
+from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
+from linkwork.model.solids import POINTS
+from linkwork.spatial.row_arrays import RowArray, row_array
+from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.tolerances import TINY_SIZE
+
+NORMAL = np.array([1.0, 0.0, 0.0])
+
+
+class ContactProblem(NamedTuple):
+    """Touching `pairs` and `others`, other blocks of constraint rows, whose impulses are to be found together.
+
+    `equations` are those of the bodies, and `free` the velocities of the bodies without impulses. The residuals of the
+    blocks are multiplied by `scales`.
+    """
+
+    pairs: TouchingPairs
+    equations: BodyEquations
+    others: OtherBlocks
+    free: RowArray
+    scales: Sequence[Number]
+
+    def velocities(self, p: RowArray, others: Array, v: RowArray | None = None) -> RowArray:
+        """Return the velocities of the bodies with impulses p of the pairs and `others` (n,) of the other blocks.
+
+        They are written to the rows of `v` if it is given.
+        """
+        return self.after(self.wrenches(p, others), v)
+
+    def after(self, wrenches: RowArray, v: RowArray | None = None) -> RowArray:
+        """Return the velocities of the bodies after `wrenches`, written to the rows of `v` if it is given."""
+        responses = self.pairs.responses
+        v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
+        return responses.changed(self.free, wrenches, v)
+
+    def wrenches(self, p: RowArray, others: Array) -> RowArray:
+        """Return the wrenches on the bodies, one row (6,) each, of impulses p of the pairs and `others` (n,)."""
+        return self.others.add_wrenches(others, self.pairs.wrenches(p))
+
+    def violation(
+        self, p: RowArray, others: Array, v: RowArray, u: RowArray, slopes: RowArray
+    ) -> tuple[RowArray, Violation, Number]:
+        """Return the speeds of the contact points, the violation of all conditions, and a number of points.
+
+        The third result is the number of points whose slopes differ from `slopes` (rows SLOPES): such points are in
+        other states, or slide with friction, so that their slopes change in each iteration. p are the impulses of the
+        pairs and `others` (n,) the impulses of other blocks. v are the velocities of the bodies with these impulses.
+        The speeds (12,) of each pair are written to the rows of `u`.
+        """
+        pairs = self.pairs
+
+        def add(k: Number, rows: RowArray, squares: Number, most: Number, changed: Number) -> tuple[Any, ...]:
+            frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
+            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
+            found = Violation(squares, most).joined(violations(frame, conditions, eases, p.at(k), u))
+            _, states = SLOPES.parts(slopes.at(k))
+            for j in range(POINTS):
+                push, error = p.at(k)[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3] - conditions.bounce[j] * NORMAL
+                acts = frame.acts[j] > 0.0
+                y = push - error * (1.0 / (eases[j] + TINY_SIZE))
+                friction = conditions.friction[j]
+                number = PointState.of(friction, y, acts).number
+                drags = where((number == SLIDES) & (friction > 0.0), 1.0, 0.0)
+                changed = changed + abs(number - states[j]) + drags
+            return rows.put(k, u), *found, changed
+
+        u, squares, most, changed = pairs.selection.visit(add, u, 0.0, 0.0, 0.0)
+        others_left = self.others.violations(others, self.others.speeds(v), self.scales)
+        return u, Violation(squares, most).joined(others_left), changed
+
+
+class Violation(NamedTuple):
+    """Violation of contact conditions: the sum of the squared violations [m^2/s^2], and the largest violation [m/s]."""
+
+    squares: Number
+    largest: Number
+
+    def joined(self, more: Sequence[Number]) -> Violation:
+        """Return the violation with those of `more` conditions [m/s] included."""
+        squares, most = self
+        for x in more:
+            squares, most = squares + x * x, maximum(most, x)
+        return Violation(squares, most)
+
+
+class Guess(NamedTuple):
+    """Impulses to begin with: `p` of the pairs, and `others` (n,).
+
+    `v` are the velocities of the bodies with these impulses, and `u` the speeds of the contact points.
+    """
+
+    p: RowArray
+    others: Array
+    v: RowArray
+    u: RowArray
+    violation: Violation
