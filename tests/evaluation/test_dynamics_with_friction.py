@@ -185,3 +185,57 @@ def test_mimic_joints_with_friction_at_rest_and_in_motion() -> None:
         assert relative(d.forward_dynamics(s.q, v, s.tau + f, s.wrenches), a) < 1e-9
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches, friction=True)
     assert relative(d.inverse_dynamics(s.q, s.v, a, s.wrenches, friction=True), s.tau) < 1e-9
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.6])
+def test_teeth_of_a_gear_pair_lose_the_textbook_fraction_of_power(ratio: float) -> None:
+    """Loss mu pi (1/z1 + 1/z2) H of the power, H = 1 - c + c^2 / 2, per force (tau - friction) / r at the teeth."""
+    mu, module, z1, z2, speed, torque = 0.08, 0.002, 20, 40, 30.0, 2.0
+    b = lw.Builder("gears", gravity=(0, 0, 0))
+    for name, x in (("pinion", 0.0), ("wheel", module * (z1 + z2) / 2)):
+        b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).joint(name, lw.Revolute(), "world", name, at=(x, 0, 0))
+    b.close("mesh", lw.Gear(z1, z2, phase=lw.Gear(z1, z2).phase), "pinion", "wheel")
+    m = b.friction("mesh", lw.Teeth(mu, np.radians(20), module, ratio)).build()
+    d = lw.compile(m, target="numpy")
+    q = d.assemble(np.array([0.0, 0.0]))
+    v, lever = speed * np.array([1.0, -z1 / z2]), mu * module * np.pi / 2.0 * (1.0 - ratio + ratio**2 / 2.0)
+    radius = module * z1 / 2
+    force = torque / (radius + lever)  # at the teeth, in steady rotation
+    load = force * (module * z2 / 2 - lever)
+    a = d.forward_dynamics(q, v, [torque, load], friction=True)
+    assert np.abs(a).max() < 1e-10
+    loss = -v @ d.friction(q, v, [torque, load]) / (torque * speed)
+    assert loss == pytest.approx(mu * np.pi * (1 / z1 + 1 / z2) * (1.0 - ratio + ratio**2 / 2.0) / (1 + lever / radius))
+
+
+def worm(mu: float, radius: float, lead: float, wheel_radius: float = 0.05) -> lw.Mechanism:
+    """A worm gear: the worm is a screw whose nut does not turn; the nut is the rack on which the wheel rolls."""
+    pitch = radius * np.tan(lead)
+    b = lw.Builder("worm gear", gravity=(0, 0, 0))
+    b.body("worm", 0.5, inertia=(1e-3, 1e-3, 1e-3)).joint("worm", lw.Revolute(), "world", "worm")
+    b.body("nut", 1e-3, inertia=(1e-7, 1e-7, 1e-7))
+    b.joint("thread", lw.Screw(pitch=pitch), "worm", "nut", friction=lw.Thread(mu, radius)).mimic(
+        "thread", "worm", -1.0
+    )
+    b.body("wheel", 1.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("wheel", lw.Revolute((0, 1, 0)), "world", "wheel", at=(wheel_radius, 0, 0))
+    return b.close("mesh", lw.Rack(wheel_radius, (0, 1, 0), (0, 0, 1)), "wheel", "nut").build()
+
+
+@pytest.mark.parametrize("lead", [0.05, 0.3])
+def test_a_worm_gear_has_the_textbook_efficiency_both_ways(lead: float) -> None:
+    """tan(lead) / tan(lead + phi) when the worm drives, tan(lead - phi) / tan(lead) when the wheel drives."""
+    mu, radius = 0.1, 0.01
+    m = worm(mu, radius, lead)
+    d, phi, ratio = lw.compile(m, target="numpy"), np.arctan(mu), radius * np.tan(lead) / 0.05
+    q = d.assemble(np.zeros(2))
+    sign = np.sign(d.constraint_jacobian(q)[0]) * np.array([1.0, -1.0])
+    v = np.array([10.0, 10.0 * ratio * sign[0] * sign[1]])
+    for direction in (1.0, -1.0):
+        drive = 0.05 / radius / np.tan(lead + direction * phi)  # torque on the wheel per torque on the worm
+        load = -direction * np.array([-1.0 / drive, sign[0] * sign[1]])
+        a = d.forward_dynamics(q, direction * v, load * direction, friction=True)
+        assert np.abs(a).max() < 1e-6 * 10.0
+    if lead < phi:  # self-locking: no torque on the wheel turns the worm
+        held = d.forward_dynamics(q, 0.0 * v, [0.0, 50.0], friction=True)
+        assert np.abs(held).max() < 1e-9

@@ -118,6 +118,11 @@ class FrictionLaw(ABC):
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
         """Return the friction limits of a joint with the motion subspace S of nv columns, in the child's frame."""
 
+    def slip_subspace(self, kind: ClosingKind) -> Motion:
+        """Return the motion subspace of the slip velocities of a loop of this kind, in its second body's loop frame."""
+        assert isinstance(kind, JointKind)
+        return kind.subspace(kind.neutral())
+
     @property
     def parameters(self) -> dict[str, Array]:
         """The numbers of the law that can vary, by name."""
