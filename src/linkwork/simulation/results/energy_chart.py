@@ -14,6 +14,7 @@ import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.simulation.derived_series import run_energies
+from linkwork.simulation.loop_friction import loop_sites
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
@@ -93,7 +94,7 @@ def _joint_heat(run: RunData) -> list[Part]:
     heat = run["friction.heat"] - run["friction.heat"][0]
     order = [k for k in np.argsort(-np.nan_to_num(heat[-1]), kind="stable") if np.nanmax(heat[:, k]) > 0.0]
     shades = colormaps["YlOrRd"](np.linspace(0.85, 0.25, max(1, min(len(order), MOST_JOINTS))))
-    names = run.mechanism.joints.names
+    names = [*run.mechanism.joints.names, *(site.name for site in loop_sites(run.mechanism))]
     parts = [
         Part(f"friction of {names[k]}", heat[:, k], shade)
         for k, shade in zip(order[:MOST_JOINTS], shades, strict=False)

@@ -15,6 +15,7 @@ from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.events.guards import own_modes
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
 from linkwork.simulation.methods.step_derivatives import StepMap
 from linkwork.simulation.runners.jam_diagnosis import jam_text
@@ -35,7 +36,7 @@ def flat_state(now: StepState) -> Array:
 
 def state_of(m: Mechanism, x: Array) -> StepState:
     """Return the step state of the mechanism m from the array x that `flat_state` returned."""
-    count, others = len(m.contact_pairs), [len(m.bounded) + len(m.rubbing), len(m.self_switching)]
+    count, others = len(m.contact_pairs), [len(m.bounded) + friction_count(m), len(m.self_switching)]
     solid = POINTS * len(m.solid_pairs) * CONTACT_COLUMNS
     size = (len(x) - m.nq - m.nv - solid - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, solids, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, solid, *others]))
