@@ -9,7 +9,6 @@ import numpy as np
 from linkwork.algorithms.joint_friction.friction_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Cylinder, Mechanism, Rack, Revolute, Screw, Thread
-from linkwork.simulation import simulate
 from linkwork.spatial.scalar import Array, Number
 
 RADIUS, WHEEL_RADIUS = 0.01, 0.05  # of the pitch cylinders of worm and wheel [m]
