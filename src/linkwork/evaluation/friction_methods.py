@@ -11,7 +11,8 @@ from linkwork.algorithms.joint_friction import friction_dynamics
 from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
 from linkwork.errors import LinkworkError, listed
-from linkwork.evaluation.batch_evaluation import SOLVING, BatchEvaluation, Out, Parameters
+from linkwork.evaluation import friction_derivatives
+from linkwork.evaluation.batch_evaluation import SEVERAL, SOLVING, BatchEvaluation, Out, Parameters
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -52,7 +53,13 @@ FORWARD, INVERSE, REACTIONS, FORCES = (
     "reactions with friction",
     "friction",
 )
+FORWARD_DERIVATIVES, INVERSE_DERIVATIVES = (
+    "forward_dynamics_derivatives with friction",
+    "inverse_dynamics_derivatives with friction",
+)
 ALGORITHMS: dict[str, Algorithm] = {
+    FORWARD_DERIVATIVES: friction_derivatives.forward_dynamics_derivatives,
+    INVERSE_DERIVATIVES: friction_derivatives.inverse_dynamics_derivatives,
     FORWARD: friction_dynamics.forward_dynamics,
     INVERSE: friction_dynamics.inverse_dynamics,
     REACTIONS: friction_dynamics.reactions,
@@ -61,9 +68,11 @@ ALGORITHMS: dict[str, Algorithm] = {
 UNCHECKED = ", unchecked"  # appended to the name of a quantity whose failures are not diagnosed
 WITH_FRICTION = "with friction"  # distinguishes kernels with friction
 for _name, _one in ALGORITHMS.items():  # mimic joints and loops are part of these algorithms
-    for _quantity, _run in ((_name, _one if _name == INVERSE else diagnosed(_one)), (_name + UNCHECKED, _one)):
+    _checked = _one if _name in (INVERSE, INVERSE_DERIVATIVES) else diagnosed(_one)
+    for _quantity, _run in ((_name, _checked), (_name + UNCHECKED, _one)):
         CONSTRAINED[_quantity] = WITH_MIMIC_JOINTS[_quantity] = _run
         SOLVING.add(_quantity)
+SEVERAL.update(name + check for name in (FORWARD_DERIVATIVES, INVERSE_DERIVATIVES) for check in ("", UNCHECKED))
 
 
 def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
@@ -135,6 +144,6 @@ def require_open_loops(mechanism: Mechanism) -> None:
     if mechanism.constrained:
         names = [one.label for one in mechanism.constraints]
         raise LinkworkError(
-            f"inverse dynamics with friction needs a tree, because the loads of {listed(names)} are unknown; use "
+            f"inverse dynamics and derivatives with friction need a tree; {listed(names)} would need known loads. Use "
             "forward_dynamics(..., friction=True), or omit friction"
         )

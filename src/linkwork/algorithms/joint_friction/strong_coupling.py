@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits
 from linkwork.algorithms.joint_friction.friction_sites import slip_velocities
-from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, forces, slipping, solve_directions
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, slipping, solve_directions
 from linkwork.algorithms.joint_friction.linearized_response import LinearStep, linear_step
 from linkwork.algorithms.joint_friction.load_response import Answer
 from linkwork.model.mechanism import Mechanism
@@ -34,11 +34,15 @@ def solve_for_directions(
     """
     first = solve_directions(mechanism, q, v, tau, wrenches, directions)
 
-    def strictly(*_: Array) -> tuple[tuple[Any, ...], bool]:
-        return tuple(_by_newton(mechanism, q, v, tau, wrenches, directions)), True
+    given = (q, v, tau, directions, *(() if wrenches is None else (wrenches,)))
 
-    last, _, _ = iterate(1, strictly, *first, start=first.converged < 0.5)
-    return FrictionSolution(*last)
+    def strictly(*state: Array) -> tuple[tuple[Any, ...], bool]:
+        q, v, tau, directions, *outside = state[: len(given)]  # loop state, so that nothing is computed before the loop
+        found = _by_newton(mechanism, q, v, tau, outside[0] if outside else None, directions)
+        return (*state[: len(given)], *found), True
+
+    last, _, _ = iterate(1, strictly, *given, *first, start=first.converged < 0.5)
+    return FrictionSolution(*last[len(given) :])
 
 
 def _by_newton(
@@ -54,7 +58,7 @@ def _by_newton(
         old = Answer(*answer)
         new = take_step(*_linear(limits, directions, old, f), np.zeros((count, count)), moves)
         found = [one.value(new.answer.loads[one.site], new.friction) for one in limits]
-        expected = forces(limits, found, directions, count)
+        expected = _slip_forces(limits, found, directions)
         floor = largest(np.array(found)) * FLOOR
         off = [abs(x - y) * m - abs(y) * AGREES - floor for x, y, m in zip(new.friction, expected, moves, strict=True)]
         done = sum((where(x <= 0.0, 0.0, 1.0) for x in off), 0.0) < 0.5
@@ -69,6 +73,15 @@ def _by_newton(
     return FrictionSolution(answer.a, step.friction, values, answer.loads, answer.multipliers, known)
 
 
+def _slip_forces(limits: tuple[ActiveLimit, ...], values: list[Number], directions: Array) -> list[Number]:
+    """Return the friction forces (nf,) for slip in the `directions` (nf,); `values` are those of all `limits`."""
+    found: list[Number] = [0.0] * len(directions)
+    for one, value in zip(limits, values, strict=True):
+        for n, force in zip(one.numbers, one.forces(value, directions), strict=True):
+            found[n] = force
+    return found
+
+
 def _linear(limits: tuple[ActiveLimit, ...], directions: Array, old: Answer, f: Array) -> tuple[Array, Array]:
     """Return K (nf, 6) and b (nf,) of the friction that is linear near the loads of the step `old` and forces f (nf,).
 
@@ -78,7 +91,7 @@ def _linear(limits: tuple[ActiveLimit, ...], directions: Array, old: Answer, f: 
     K: list[list[Number]] = [[0.0] * 6 for _ in range(count)]
     b: list[Number] = [0.0] * count
     for one in limits:
-        row, own, constant = one.linear(old.loads[one.site], f)
+        row, own, constant = one.linear(old.loads[one.site], f[one.numbers[0]])
         for n, scale in zip(one.numbers, one.scales, strict=True):
             along = directions[n] * scale
             over = 1.0 / (1.0 + along * own)
