@@ -273,3 +273,11 @@ def test_derivatives_with_friction_match_central_differences(leg: lw.Mechanism, 
                 continue
             found[:, resting] = expected[:, resting] = 0.0
         assert relative(found, expected) < 1e-6
+
+
+def test_friction_with_the_world_breaks_the_symmetries_along_its_slip() -> None:
+    b = lw.Builder("free", gravity=(0, 0, 0)).body("body", 2.0, inertia=(0.1, 0.1, 0.1))
+    free = b.joint("free", lw.Free(), "world", "body").close("rail", lw.Cylindrical((1, 0, 0)), "world", "body").build()
+    assert {one.momentum for one in free.symmetries()} == {"momentum along x", "angular momentum about x"}
+    assert not b.friction("rail", lw.Sleeve(0.1, 0.02)).build().symmetries()
+    assert not block().symmetries()

@@ -18,6 +18,7 @@ from linkwork.model.solids import POINTS, SolidPair, solid_pairs
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
+    from linkwork.model.mechanism_joint import Joint
 
 
 class ElementViews:
@@ -90,6 +91,10 @@ class ElementViews:
     def actuators(self) -> Named[Actuator]:
         """All actuators, by name: motors with a control input."""
         return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
+
+    def rubs(self, joint: Joint) -> bool:
+        """Return whether a joint of the tree has a friction law."""
+        return any(one.rubs_on(joint.name) for one in self.all_elements)
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:
