@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.algorithms.joint_friction import friction_dynamics
 from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
-from linkwork.errors import LinkworkError, listed
+from linkwork.errors import LinkworkError, NotConverged, listed
 from linkwork.evaluation import friction_derivatives
 from linkwork.evaluation.batch_evaluation import SEVERAL, SOLVING, BatchEvaluation, Out, Parameters
 from linkwork.model.mechanism import Mechanism
@@ -36,14 +36,20 @@ def require_unique_friction(
 ) -> None:
     """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
     with np.errstate(all="ignore"):
-        names = friction_dynamics.jammed_joints(mechanism, q, v, tau, wrenches)
-    if names:
-        many = len(names) > 1
+        jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
+    if jammed:
+        many = len(jammed) > 1
         raise LinkworkError(
             f"the motion with friction has no unique solution: the friction of "
-            f"joint{'s' if many else ''} {listed(map(repr, names))} grows as fast as the force that moves "
+            f"joint{'s' if many else ''} {listed(map(repr, jammed))} grows as fast as the force that moves "
             f"{'them' if many else 'it'} (jamming or self-locking); reduce the friction coefficients or the levers of "
             "the load"
+        )
+    if undecided:
+        raise NotConverged(
+            f"the friction of {listed(map(repr, undecided))} was not found: the iteration changes between stick and "
+            "slip; the motion with friction may have no unique solution. Reduce the friction coefficients, or the "
+            "difference of static and dynamic friction"
         )
 
 
