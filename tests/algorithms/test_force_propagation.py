@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.formulations.instantaneous_motions import body_motions
+from linkwork.algorithms.formulations.coincident_frame_motions import body_motions
 from linkwork.algorithms.formulations.propagation import actuator_forces, forward_dynamics, inverse_dynamics
 from linkwork.algorithms.formulations.propagation_equations import propagation
 from linkwork.algorithms.formulations.propagation_matrices import link_jacobian

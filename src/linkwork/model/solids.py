@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from linkwork.errors import unknown_name
 from linkwork.model.geometry import Mesh
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:

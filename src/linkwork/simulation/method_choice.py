@@ -13,8 +13,8 @@ import numpy as np
 from linkwork.simulation.contact_checks import contact_rates
 from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.method_registry import method_of_order
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")

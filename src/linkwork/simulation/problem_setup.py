@@ -35,8 +35,8 @@ from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
 from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
 from linkwork.simulation.load_dependent_friction import unsupported
 from linkwork.simulation.memory_limits import refuse_many_members
-from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.simulation_problem import CONSTANT, Problem
 from linkwork.simulation.start_state import state_at_start
 from linkwork.simulation.state import (
     LOG_COLUMNS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms, smallest_multipliers
 from linkwork.algorithms.formulations.cut_loops import ConstraintRows
-from linkwork.algorithms.formulations.friction_power import require_dissipation
+from linkwork.algorithms.formulations.friction_power_check import require_dissipation
 from linkwork.algorithms.formulations.propagation_equations import NO_FRICTION, LinearFriction, Propagation, propagation
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed

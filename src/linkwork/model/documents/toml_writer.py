@@ -19,7 +19,7 @@ from linkwork.model.geometry import Geometry
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.toml_value_conversion import (
     named_kinds,
     numbers_of_joints,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from linkwork.model.elements import contact_force_law as force_law
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import key, name_pairs, names
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.solids import pair_in_two, pairs_of_collision, solid_faults
 from linkwork.spatial.scalar import Number
 

@@ -27,7 +27,7 @@ from linkwork.model.elements.key_types import (
     positive,
     three_numbers,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where

@@ -17,7 +17,7 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.bodies import Place
 from linkwork.model.builder_argument_checks import checked_name
 from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.model.parameter_value_checks import check_values
 from linkwork.model.toml_value_conversion import same_bits

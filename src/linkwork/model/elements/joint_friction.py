@@ -19,7 +19,7 @@ from linkwork.model.elements.velocity_constraint import VelocityConstraint, Velo
 from linkwork.model.friction import FrictionLaw
 from linkwork.model.friction.friction_law import has_constant_subspace
 from linkwork.model.joints import ClosingKind, JointKind
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.toml_value_conversion import named_kinds
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number

@@ -26,7 +26,7 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.solids import POINTS
 from linkwork.simulation.joint_friction_rows import with_rubbing
 from linkwork.simulation.methods.method_registry import RIGID

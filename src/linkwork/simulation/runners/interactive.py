@@ -17,8 +17,8 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
+from linkwork.simulation.methods.integration_step_derivatives import StepDerivatives
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
-from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.simulated_system import System

@@ -15,8 +15,8 @@ from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.events.guards import own_modes
+from linkwork.simulation.methods.integration_step_derivatives import StepMap
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
-from linkwork.simulation.methods.step_derivatives import StepMap
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import CONTACT_COLUMNS, StepState

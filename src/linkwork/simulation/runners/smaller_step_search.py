@@ -17,10 +17,10 @@ from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import OutOfTime
