@@ -34,23 +34,23 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
 def require_unique_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> None:
-    """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
+    """Raise a NotConverged error that names the joints if their friction in this state has no unique solution."""
     with np.errstate(all="ignore"):
         jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
-    if jammed:
-        many = len(jammed) > 1
-        raise LinkworkError(
-            f"the motion with friction has no unique solution: the friction of "
-            f"joint{'s' if many else ''} {listed(map(repr, jammed))} grows as fast as the force that moves "
-            f"{'them' if many else 'it'} (jamming or self-locking); reduce the friction coefficients or the levers of "
-            "the load"
-        )
-    if undecided:
-        raise NotConverged(
-            f"the friction of {listed(map(repr, undecided))} was not found: the iteration changes between stick and "
-            "slip; the motion with friction may have no unique solution. Reduce the friction coefficients, or the "
-            "difference of static and dynamic friction"
-        )
+    names = jammed or undecided
+    if not names:
+        return
+    many = len(names) > 1
+    reason = (
+        f"grows as fast as the force that moves {'them' if many else 'it'} (jamming or self-locking)"
+        if jammed
+        else "agrees with the load that it causes in no direction of slip and not at rest (jamming, or static friction "
+        "above dynamic friction)"
+    )
+    raise NotConverged(
+        f"the motion with friction has no unique solution: the friction of joint{'s' if many else ''} "
+        f"{listed(map(repr, names))} {reason}; reduce the friction coefficients or the levers of the load"
+    )
 
 
 FORWARD, INVERSE, REACTIONS, FORCES = (
@@ -128,7 +128,7 @@ class FrictionMethods(BatchEvaluation):
 
         Raises
         ------
-        LinkworkError
+        NotConverged
             If the motion with friction has no unique solution, because a joint jams. The message names the joints.
 
         Examples
