@@ -93,7 +93,26 @@ class ElementViews:
         return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
 
     def rubs(self, joint: Joint) -> bool:
-        """Return whether a joint of the tree has a friction law."""
+        """Return whether a joint of the tree has a friction law.
+
+        Parameters
+        ----------
+        joint : Joint
+            Joint of this mechanism.
+
+        Returns
+        -------
+        bool
+            False also for friction by numbers, which is the attribute `friction` of the joint.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1))
+        >>> m = b.joint("hub", lw.Revolute(), "world", "wheel", friction=lw.Bearing(0.1, 0.02)).build()
+        >>> m.rubs(m.joints["hub"])
+        True
+
+        """
         return any(one.rubs_on(joint.name) for one in self.all_elements)
 
     @cached_property
