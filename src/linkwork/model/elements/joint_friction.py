@@ -160,6 +160,7 @@ class HeldFreedom(Row):
     """Constraint row on the slip velocity of a loop: its `wrench_` on frame B is fixed in B, and its error is zero."""
 
     wrench_: Force
+    holonomic = False  # pyright: ignore[reportAssignmentType]
 
     def error(self, X: Transform) -> Number:
         """Return zero, because the row constrains velocities only."""
