@@ -28,6 +28,7 @@ def slipping(m: lw.Mechanism, q: Array, v: Array) -> Array:
     found = np.zeros(len(slip))
     for one in active_limits(m, q, slip, none):
         x = slip[list(one.numbers)] * np.array(one.scales)
+        x = x if np.any(x) else np.ones(len(x))  # a loop holds the joint: any direction will do
         found[list(one.numbers)] = x / np.linalg.norm(x)
     return found
 

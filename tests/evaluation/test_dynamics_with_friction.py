@@ -15,6 +15,7 @@ from random_mechanisms import TREES, State, relative, state, tree, tree_with_mim
 GROUPS = mark_slow_except(
     [range(3, 30, 9), *(range(k, k + 10) for k in range(0, TREES, 10))], [range(3, 30, 9)], lambda seeds: f"{seeds}"
 )
+UNDECIDED = (273,)  # a joint whose static friction is too small to hold it, and its dynamic friction too large to slip
 
 
 def rubbing_tree(seed: int, size: float = 1.0) -> tuple[lw.Mechanism, State]:
@@ -29,6 +30,8 @@ def test_inverse_dynamics_inverts_forward_dynamics(group: range) -> None:
         d = lw.compile(m, target="numpy")
         a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches, friction=True)
         assert relative(d.inverse_dynamics(s.q, s.v, a, s.wrenches, friction=True), s.tau) < 1e-10
+        if seed in UNDECIDED:
+            continue
         rest = np.zeros(m.nv)
         a = d.forward_dynamics(s.q, rest, s.tau, s.wrenches, friction=True)
         least = d.inverse_dynamics(s.q, rest, a, s.wrenches, friction=True)
@@ -143,7 +146,7 @@ def test_a_slide_jams_if_mu_exceeds_half_its_length_over_the_load_offset(target:
         a = d.forward_dynamics(*state, [[-3.0]], friction=True)
         assert a[0, 0] == pytest.approx(-3.0 / (2.0 * (1.0 - 2.0 * mu * 1.0 / 0.5)), rel=1e-10)
     d = lw.compile(overhung(0.26), target=target)
-    with pytest.raises(lw.LinkworkError, match="no unique solution: the friction of joint 'guide' grows as fast"):
+    with pytest.raises(lw.NotConverged, match="no unique solution: the friction of joint 'guide' agrees with"):
         d.forward_dynamics(*state, [-3.0], friction=True)
     unchecked = lw.compile(overhung(0.26), target=target, check=False)
     assert np.isnan(unchecked.forward_dynamics(*state, [-3.0], friction=True)).all()
@@ -273,3 +276,11 @@ def test_derivatives_with_friction_match_central_differences(leg: lw.Mechanism, 
                 continue
             found[:, resting] = expected[:, resting] = 0.0
         assert relative(found, expected) < 1e-6
+
+
+def test_friction_with_the_world_breaks_the_symmetries_along_its_slip() -> None:
+    b = lw.Builder("free", gravity=(0, 0, 0)).body("body", 2.0, inertia=(0.1, 0.1, 0.1))
+    free = b.joint("free", lw.Free(), "world", "body").close("rail", lw.Cylindrical((1, 0, 0)), "world", "body").build()
+    assert {one.momentum for one in free.symmetries()} == {"momentum along x", "angular momentum about x"}
+    assert not b.friction("rail", lw.Sleeve(0.1, 0.02)).build().symmetries()
+    assert not block().symmetries()

@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from linkwork.model.elements.joint_friction import JointFriction
+from linkwork.simulation.results.energy_chart import energy_parts
 
 G = 9.81
 MASS, LENGTH, INERTIA, RADIUS, MU = 2.0, 0.6, 0.05, 0.05, 0.3  # pendulum in a journal bearing
@@ -138,13 +139,62 @@ def test_integration_methods_agree_on_linkages_and_mimic_joints_with_bearings() 
         assert run["friction.heat"][-1].sum() == pytest.approx(-run["work"][-1], rel=1e-10)
     linkage = lw.example("four_bar")
     q = linkage.keyframes["start"].q
-    frictions = [JointFriction(joint.name, lw.Bearing(mu=0.2, radius=0.05)) for joint in linkage.joints]
+    bearing = lw.Bearing(mu=0.2, radius=0.05)
+    frictions = [JointFriction(joint.name, bearing) for joint in linkage.joints]
+    frictions += [JointFriction(loop.name, bearing, in_tree=False) for loop in linkage.loops]
     linkage = linkage.with_elements("frictions", frictions)
     exact = lw.simulate(linkage, q, np.zeros(3), duration=1.0, method="dop853", rtol=1e-11)
     for method, error in (("rk4", 1e-7), ("midpoint", 1e-4), ("variational", 1e-3)):
         run = lw.simulate(linkage, q, np.zeros(3), duration=1.0, dt=2.5e-3, method=method)
         np.testing.assert_allclose(run.q[-1], exact.q[-1], atol=error)
         assert [event.what for event in run.events] == [event.what for event in exact.events]
+        assert run["friction.heat"].shape == (401, 4)  # three joints and the loop
+        assert run["friction.heat"][-1].sum() == pytest.approx(-run["work"][-1], rel=1e-10)
+    assert "closing pin slips" in [event.what for event in exact.events]
+    step = lw.simulate(linkage, q, np.zeros(3), duration=1e-6, dt=1e-6, method="rk4")
+    a = lw.compile(linkage).forward_dynamics(q, np.zeros(3), np.zeros(3), friction=True)
+    np.testing.assert_allclose(step.v[-1], 1e-6 * a, rtol=1e-7)
+
+
+def test_friction_of_a_loop_alone_holds_a_linkage() -> None:
+    linkage = lw.example("four_bar")
+    q, name = linkage.keyframes["start"].q, linkage.loops[0].name
+    for radius, holds in ((5.0, True), (0.05, False)):
+        friction = JointFriction(name, lw.Bearing(mu=0.2, radius=radius), in_tree=False)
+        m = linkage.with_elements("frictions", [friction])
+        for method in ("rk4", "midpoint", "variational", "semi-implicit"):
+            run = lw.simulate(m, q, np.zeros(3), duration=10.0 if holds else 0.1, dt=0.01, method=method)
+            assert bool(np.abs(run.q - q).max() < 1e-15) is holds
+
+
+def test_a_box_beside_a_short_guide_jams_by_name_or_moves_as_its_dynamics_say() -> None:
+    b = lw.Builder("box", gravity=(0, 0, -G)).body("box", 1.0, com=(0, 0.2, 0), inertia=(0.01, 0.01, 0.01))
+    guide = lw.Guide(mu=0.5, length=0.1)
+    m = b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "box", friction=guide).build()
+    for method in ("rk4", "midpoint", "variational", "dop853", "radau"):
+        jams = lw.simulate(m, [0.0], [2.0], duration=1.0, **options(method, 0.01))
+        assert jams.outcome.kind == "jammed"
+        assert "'slide'" in jams.outcome.diagnosis
+    batch = lw.simulate(m, [[0.0], [0.0]], [[0.0], [2.0]], duration=1.0, method="rk4", dt=0.01)
+    assert [one.kind for one in batch.outcomes.flat] == ["finished", "jammed"]
+    with pytest.raises(lw.LinkworkError, match="'slide'"):
+        lw.Simulator(m, [0.0], [2.0], dt=0.01, method="rk4").step()
+    # Strongly coupled friction that reduces its own load has a unique solution
+    a = lw.compile(m).forward_dynamics([0.0], [0.0], [30.0], friction=True)[0]
+    for method in ("rk4", "midpoint", "dop853"):
+        run = lw.simulate(m, [0.0], duration=1.0, controller=lambda t, q, v: [30.0], **options(method, 0.01))
+        assert run.v[-1, 0] == pytest.approx(a, rel=1e-7)
+
+
+def test_the_chart_of_energies_adds_up_to_the_energy_at_the_start_and_the_supply(journal: lw.Mechanism) -> None:
+    run = lw.simulate(journal, [0.1], duration=3.0, dt=2e-3, method="rk4", controller=lambda t, q, v: [np.sin(5 * t)])
+    parts, total = energy_parts(run)
+    np.testing.assert_allclose(sum(part.values for part in parts), total, rtol=1e-6)
+    assert [part.name for part in parts] == ["potential energy", "kinetic energy", "friction of pin"]
+    assert run.plot_energy().axes[0].get_title(loc="left") == "journal: where the energy goes"
+    many = lw.simulate(journal, [[0.1], [0.2]], duration=0.1, dt=2e-3, method="rk4")
+    with pytest.raises(lw.LinkworkError, match="without a batch"):
+        many.plot_energy()
 
 
 def test_a_drawer_pulled_off_centre_slides_with_the_excess_force_or_jams() -> None:

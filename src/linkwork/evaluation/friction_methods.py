@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.algorithms.joint_friction import friction_dynamics
 from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
-from linkwork.errors import LinkworkError, listed
+from linkwork.errors import LinkworkError, NotConverged, listed
 from linkwork.evaluation import friction_derivatives
 from linkwork.evaluation.batch_evaluation import SEVERAL, SOLVING, BatchEvaluation, Out, Parameters
 from linkwork.model.mechanism import Mechanism
@@ -34,17 +34,23 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
 def require_unique_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> None:
-    """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
+    """Raise a NotConverged error that names the joints if their friction in this state has no unique solution."""
     with np.errstate(all="ignore"):
-        names = friction_dynamics.jammed_joints(mechanism, q, v, tau, wrenches)
-    if names:
-        many = len(names) > 1
-        raise LinkworkError(
-            f"the motion with friction has no unique solution: the friction of "
-            f"joint{'s' if many else ''} {listed(map(repr, names))} grows as fast as the force that moves "
-            f"{'them' if many else 'it'} (jamming or self-locking); reduce the friction coefficients or the levers of "
-            "the load"
-        )
+        jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
+    names = jammed or undecided
+    if not names:
+        return
+    many = len(names) > 1
+    reason = (
+        f"grows as fast as the force that moves {'them' if many else 'it'} (jamming or self-locking)"
+        if jammed
+        else "agrees with the load that it causes in no direction of slip and not at rest (jamming, or static friction "
+        "above dynamic friction)"
+    )
+    raise NotConverged(
+        f"the motion with friction has no unique solution: the friction of joint{'s' if many else ''} "
+        f"{listed(map(repr, names))} {reason}; reduce the friction coefficients or the levers of the load"
+    )
 
 
 FORWARD, INVERSE, REACTIONS, FORCES = (
@@ -122,7 +128,7 @@ class FrictionMethods(BatchEvaluation):
 
         Raises
         ------
-        LinkworkError
+        NotConverged
             If the motion with friction has no unique solution, because a joint jams. The message names the joints.
 
         Examples

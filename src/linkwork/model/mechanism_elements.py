@@ -18,6 +18,7 @@ from linkwork.model.solids import POINTS, SolidPair, solid_pairs
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
+    from linkwork.model.mechanism_joint import Joint
 
 
 class ElementViews:
@@ -90,6 +91,29 @@ class ElementViews:
     def actuators(self) -> Named[Actuator]:
         """All actuators, by name: motors with a control input."""
         return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
+
+    def rubs(self, joint: Joint) -> bool:
+        """Return whether a joint of the tree has a friction law.
+
+        Parameters
+        ----------
+        joint : Joint
+            Joint of this mechanism.
+
+        Returns
+        -------
+        bool
+            False also for friction by numbers, which is the attribute `friction` of the joint.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1))
+        >>> m = b.joint("hub", lw.Revolute(), "world", "wheel", friction=lw.Bearing(0.1, 0.02)).build()
+        >>> m.rubs(m.joints["hub"])
+        True
+
+        """
+        return any(one.rubs_on(joint.name) for one in self.all_elements)
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:

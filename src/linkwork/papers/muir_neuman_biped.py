@@ -133,7 +133,7 @@ def _forces(found: Propagation) -> list[Compared]:
     motor_4 = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
     right = link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
     right = right + motor_4  # the ground carries the reaction of the motor
-    acting = "on the legs instead of the ground sides of the ankles"
+    acting = "on the legs"
     at_right = _six(-motion.right[0], -motion.right[1], motion.right[2])
     listed += [
         Compared(

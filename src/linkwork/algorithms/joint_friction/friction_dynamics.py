@@ -8,6 +8,8 @@ sticking joints follows (`stick_and_slip`). If neither method finds a unique sol
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics as without_friction
@@ -148,15 +150,30 @@ def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
     return limit
 
 
-def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
-    """Return the names of the joints whose friction has no unique solution; empty if the solution is unique."""
+class NoSolution(NamedTuple):
+    """The joints whose friction has no unique solution: those that jam, or else those that find neither stick nor slip.
+
+    Both are names; `jammed` have a pivot that is not positive.
+    """
+
+    jammed: list[str]
+    undecided: list[str]
+
+
+def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NoSolution:
+    """Return the names of the joints whose friction has no unique solution; empty if there is one."""
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
-        return []
+        return NoSolution([], [])
     names = {n: site.name for site in sites(mechanism) for n in range(site.start, site.start + site.size)}
-    numbers = [n for n, pivot in enumerate(found.step.pivots) if not pivot > 0.0]
-    if not numbers:
-        none = np.zeros(len(found.step.friction))
-        limits = active_limits(mechanism, q, none, none)
-        numbers = [one.numbers[0] for one, changed in zip(limits, found.changed, strict=True) if changed]
-    return list(dict.fromkeys(names[n] for n in numbers))
+    jammed = [names[n] for n, pivot in enumerate(found.step.pivots) if not pivot > 0.0]
+    none = np.zeros(len(found.step.friction))
+    limits = active_limits(mechanism, q, none, none)
+    changing = [names[one.numbers[0]] for one, changed in zip(limits, found.changed, strict=True) if changed]
+    return NoSolution(list(dict.fromkeys(jammed)), list(dict.fromkeys(changing)))
+
+
+def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
+    """Return the names of the joints that jam, or of those that find neither stick nor slip; empty if none."""
+    found = unsolved_joints(mechanism, q, v, tau, wrenches)
+    return found.jammed or found.undecided

@@ -163,6 +163,10 @@ class Element:
         """Return the viscous damping [N m s/rad or N s/m] that the element adds to the joint called `joint`."""
         return 0.0
 
+    def rubs_on(self, joint: str) -> bool:
+        """Return whether the element causes dry friction of the joint called `joint` of the tree."""
+        return False
+
     def laid_out(self, layout: Layout) -> Self:
         """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.
 

@@ -281,11 +281,11 @@ class Interval:
         """
         middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
         if self.system.rubs is None:
-            return self.system.joint_powers(mean, None)
+            return self.system.joint_powers(middle, mean, None)
         if not depends_on_load(self.mechanism):
-            return self.system.joint_powers(mean, friction_forces(self.mechanism, self.system.rubs))
+            return self.system.joint_powers(middle, mean, friction_forces(self.mechanism, self.system.rubs))
         loads = self.system.loads(self.t + 0.5 * self.h, middle, mean, self.held)
-        return self.system.joint_powers(mean, loads.friction)
+        return self.system.joint_powers(middle, mean, loads.friction)
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows

@@ -305,7 +305,11 @@ class Member:
         with np.errstate(all="ignore"):
             solver = self._solver(start, begin, end)
             while solver.status == "running":
-                solver.step()
+                try:
+                    solver.step()
+                except ValueError:  # SciPy's implicit methods raise it for a rate of nan
+                    self.now = self.now._replace(status=np.array(NON_FINITE))
+                    return end
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     finite = np.isfinite(solver.y).all() and np.isfinite(solver.fun(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))

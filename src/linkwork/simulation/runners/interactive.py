@@ -17,6 +17,7 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.methods.integration_step_derivatives import StepDerivatives
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
@@ -99,7 +100,7 @@ class Simulator:
         setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
         self._problem = problem_of(setup)
         mechanism = self._problem.mechanism
-        rubs = bool(mechanism.rubbing) and not mechanism.touches
+        rubs = bool(friction_count(mechanism)) and not mechanism.touches
         method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
