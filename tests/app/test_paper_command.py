@@ -54,7 +54,7 @@ def test_biped_experiments_match_the_paper(biped: Biped) -> None:
 
 
 @pytest.mark.slow
-def test_survived_throws_match_the_paper_alone_and_in_a_batch(biped: Biped) -> None:
+def test_survived_throws_match_the_paper_in_single_runs_and_in_a_batch(biped: Biped) -> None:
     found = survived(biped.survived.speeds, biped.survived.places)
     assert found.printed[:, 1].tolist() == biped.survived.printed[:, 1].tolist()
     assert found.in_cones[:, 1].tolist() == biped.survived.in_cones[:, 1].tolist()

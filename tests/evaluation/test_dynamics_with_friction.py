@@ -118,7 +118,7 @@ def test_parameters_of_friction_laws_vary_in_a_batch() -> None:
         d.forward_dynamics(np.zeros(1), np.ones(1), np.zeros(1), friction=True, parameters={"rail.mu": [-1.0]})
 
 
-def test_friction_by_numbers_is_included() -> None:
+def test_friction_given_as_a_number_is_included() -> None:
     b = lw.Builder(gravity=(0, 0, 0)).body("wheel", 1.0, inertia=(1, 1, 1))
     d = lw.compile(b.joint("hub", lw.Revolute(), "world", "wheel", friction=0.5).build(), parameters=["hub.friction"])
     tau = np.array([[0.4], [0.6], [-0.6]])
@@ -135,7 +135,7 @@ def overhung(mu: float) -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_a_slide_with_an_eccentric_load_jams_at_mu_of_half_its_length_over_the_offset(target: str) -> None:
+def test_a_slide_jams_if_mu_exceeds_half_its_length_over_the_load_offset(target: str) -> None:
     """A force P < 0 slows the slide: m a = P - mu 2 |m a e| / L, because the inertial couple m a e loads the guide.
 
     At 2 mu e / L >= 1, friction grows as fast as the force, and no unique acceleration exists.
@@ -154,7 +154,7 @@ def test_a_slide_with_an_eccentric_load_jams_at_mu_of_half_its_length_over_the_o
     assert begins[0] == pytest.approx(-3.0 / (2.0 * (1.0 + 2.0 * 0.26 * 1.0 / 0.5)), rel=1e-10)
 
 
-def test_loops_at_rest_hold_with_the_friction_of_all_pins_and_slip_above_it() -> None:
+def test_loops_at_rest_hold_up_to_the_friction_of_all_pins_and_slip_above_it() -> None:
     """A parallelogram crank with four equal pins whose friction torques are constant: they add up."""
     b = lw.Builder("parallelogram", gravity=(0, 0, 0))
     for name in ("left", "right", "rod"):
@@ -179,7 +179,7 @@ def test_inverse_dynamics_with_friction_refuses_loops_by_name() -> None:
         d.inverse_dynamics(s.q, s.v, s.a, friction=True)
 
 
-def test_mimic_joints_with_friction_at_rest_and_in_motion() -> None:
+def test_friction_forces_reproduce_accelerations_of_mimic_joints_at_rest_and_in_motion() -> None:
     m = with_random_laws(tree_with_mimics(6), 6, 0.3)
     s, d = state(m, 6), lw.compile(m, target="numpy")
     for v in (s.v, 0.0 * s.v):

@@ -78,7 +78,7 @@ def swing(angle: float, duration: float) -> tuple[np.ndarray, list[tuple[float, 
     return y, turns
 
 
-def test_a_pendulum_in_a_journal_turns_where_an_independent_integration_says(journal: lw.Mechanism) -> None:
+def test_turning_points_of_a_pendulum_in_a_journal_match_an_independent_integration(journal: lw.Mechanism) -> None:
     end, turns = swing(0.1, 5.0)
     for method in ("dop853", "radau", "rk4"):
         run = lw.simulate(journal, [0.1], duration=5.0, **options(method, 2e-3))
@@ -103,7 +103,7 @@ def test_the_stiction_threshold_follows_the_load(method: str, journal: lw.Mechan
 
 
 @pytest.mark.parametrize("method", ORDERS)
-def test_methods_keep_their_order_with_bearings_across_events(method: str) -> None:
+def test_integration_methods_keep_their_order_with_bearings_across_events(method: str) -> None:
     m, q = arm(1, 4), np.random.default_rng(10).normal(size=4)
     exact = lw.simulate(m, q, duration=1.0, method="dop853", rtol=1e-11)
     runs = [lw.simulate(m, q, duration=1.0, dt=dt, method=method) for dt in (8e-3, 4e-3, 2e-3)]
@@ -126,7 +126,7 @@ def test_members_with_their_own_coefficients_match_single_runs_bit_for_bit() -> 
             np.testing.assert_array_equal(single.q, batch.q[k])
 
 
-def test_a_linkage_and_mimic_joints_with_bearings_agree_between_methods() -> None:
+def test_integration_methods_agree_on_linkages_and_mimic_joints_with_bearings() -> None:
     b = lw.Builder("gripper", gravity=(0, 0, -G))
     b.body("left", 1.0, inertia=(0.1, 0.1, 0.1)).body("right", 1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
     b.joint("a", lw.Revolute((0, 1, 0)), "world", "left", friction=lw.Bearing(mu=0.3, radius=0.05))
@@ -210,7 +210,7 @@ def test_a_drawer_pulled_off_centre_slides_with_the_excess_force_or_jams() -> No
             assert run.q[-1, 0] == pytest.approx(0.5 * 10.0 * excess, rel=1e-7, abs=0.0)
 
 
-def test_a_pulled_mass_with_static_friction_slips_again_and_again() -> None:
+def test_a_pulled_mass_with_static_friction_sticks_and_slips_periodically() -> None:
     b = lw.Builder("belt", gravity=(0, 0, -G)).body("mass", 1.0)
     friction = lw.DryFriction(3.0, static=5.0)
     m = b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "mass", friction=friction).build()
@@ -226,7 +226,7 @@ def test_a_pulled_mass_with_static_friction_slips_again_and_again() -> None:
     np.testing.assert_allclose(np.diff(slips), 2.0 * (5.0 - 3.0) / (k * speed) + time, rtol=1e-6)
 
 
-def test_a_friction_law_of_constant_friction_moves_as_the_number_does() -> None:
+def test_constant_friction_as_a_law_and_as_a_number_give_the_same_motion() -> None:
     def slider(friction: Any) -> lw.Mechanism:
         b = lw.Builder("slider", gravity=(0, 0, -G)).body("mass", 2.0)
         return b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "mass", stiffness=100.0, friction=friction).build()

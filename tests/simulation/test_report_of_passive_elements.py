@@ -133,7 +133,7 @@ def test_impulse_of_the_ground_is_weight_times_time(contact: str) -> None:
     assert abs(np.delete(lift, 2)).max() < 1e-6
 
 
-def test_a_continued_run_is_checked_from_its_start() -> None:
+def test_report_of_a_continued_run_checks_changes_from_its_initial_state() -> None:
     first = lw.simulate(box(), **THROWN, duration=0.3)
     report = lw.simulate(box(), first, duration=0.3).report()
     assert report.passed, str(report)

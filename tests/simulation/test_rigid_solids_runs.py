@@ -92,7 +92,7 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"locate": True}, "works for point contacts only"),
     ],
 )
-def test_methods_that_cannot_simulate_solids_are_refused(options: dict[str, Any], reason: str) -> None:
+def test_integration_methods_that_cannot_simulate_solids_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 

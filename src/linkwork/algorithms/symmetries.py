@@ -49,7 +49,7 @@ def symmetries(mechanism: Mechanism) -> Array:
     length = length if length > RANK * (1.0 + far) else 1.0  # all connections are at one position
     scale = np.repeat([1.0 / length, 1.0], 3)[:, None]
     rng = np.random.default_rng(0)
-    left = _keeping_heights(mechanism.gravity)
+    left = _twists_without_gravity_work(mechanism.gravity)
     for joint in roots:
         for _ in range(TRIED):
             left = _common(left, _followed(mechanism, joint, centre, rng) * scale)
@@ -162,8 +162,12 @@ def _without_work(wrenches: Array) -> Array:
     return right[int((s > RANK).sum()) :].T
 
 
-def _keeping_heights(gravity: Array) -> Array:
-    """Return the twists (6, k) of a rigid body on which gravity does no work; all six if there is no gravity."""
+def _twists_without_gravity_work(gravity: Array) -> Array:
+    """Return an orthonormal basis (6, k) of the rigid-body twists that do not change the potential energy of gravity.
+
+    With gravity, k is 3: two horizontal translations and the rotation about the vertical axis. Without gravity, the
+    function returns all six unit twists.
+    """
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)

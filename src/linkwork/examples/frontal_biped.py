@@ -223,5 +223,5 @@ def claim() -> Claim:
         for found, expected in zip(motion(m, theta, omega, u), equations(theta, omega, u), strict=True):
             worst = max(worst, np.abs(found - expected).max() / np.abs(expected).max())
     return Claim(
-        "accelerations and ground forces equal those of (1) and (2) of the paper (relative error)", float(worst), 1e-10
+        "relative error of accelerations and ground forces against (1) and (2) of the paper", float(worst), 1e-10
     )

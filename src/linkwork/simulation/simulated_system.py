@@ -125,7 +125,7 @@ class System:
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
-    rubs: Array | None = None  # slip directions of the joint friction that acts (`Mechanism.rubbing`); None: none acts
+    rubs: Array | None = None  # slip directions -1, 0, 1 of velocities in `Mechanism.rubbing`; None: no joint friction
     unlocked: Mechanism | None = None  # the mechanism without the locks of joints that hold by friction; see `rubbing`
 
     def in_modes(self, modes: Array) -> System:

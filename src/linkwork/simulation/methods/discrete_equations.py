@@ -119,7 +119,10 @@ class Interval:
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
     def evaluate(self, dv: Array) -> MotionEvaluation:
-        """Return the residual, the momentum and the external loads for a joint motion dv (nv,) in the step."""
+        """Return the momentum residual, the end momenta and the external loads of a step, for a joint motion dv (nv,).
+
+        dv [rad or m] is the displacement of the joints in the step, in the tangent space.
+        """
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
