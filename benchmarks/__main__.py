@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import (
+    bearing_friction,
     contact_scenes,
     four_bar_ladders,
     incline_creep,
@@ -54,6 +55,7 @@ class Sizes(NamedTuple):
     creep: float  # time for which the creep of blocks is measured [s]
     walkers: tuple[int, float]  # members, and duration of their walk [s]
     contacts: tuple[int, float, tuple[int, ...]]  # members, duration [s], boxes of the stacks
+    rubbing: tuple[str, ...]  # robots with friction in all joints
 
 
 ROLLOUTS = (
@@ -80,6 +82,7 @@ LARGE = Sizes(
     60.0,
     (1000, 1.0),
     (256, 0.5, (3, 5, 8, 20)),
+    ("arm7", "humanoid"),
 )
 SMALL = Sizes(
     ("arm6", "arm7"),
@@ -98,6 +101,7 @@ SMALL = Sizes(
     1.0,
     (3, 0.1),
     (2, 0.01, (2,)),
+    ("arm7",),
 )
 
 
@@ -142,6 +146,7 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
             rows[f"{name}: {task.title}"] = partial(run_task, task, name, task.states(sizes), target, sizes.effort)
         rows[f"{name}: forward dynamics, two threads"] = partial(run_threads, name, sizes, target)
         rows[f"{name}: first answer, from cache"] = partial(run_compile, name, sizes, target)
+    rows |= bearing_friction.rows(sizes.rubbing, sizes.batch, target, sizes.effort)
     for name, method, members, steps in sizes.rollouts:
         title = f"{name}: rollout, {method}, {members} member{'s' * (members > 1)}"
         rows[title] = partial(run_rollout, name, method, members, steps, sizes.effort)

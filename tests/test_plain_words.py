@@ -67,6 +67,8 @@ ALLOWED_IN = {  # start of a path: words and reason
     "src/linkwork/model/friction/": (r"\blaws?\b|\bfields?\b", "friction laws; fields of dataclasses"),
     "src/linkwork/model/elements/joint_friction.py": (r"\blaws?\b|\bfields?\b", "friction laws; fields of dataclasses"),
     "src/linkwork/algorithms/joint_friction/": (r"\blaws?\b", "friction laws"),
+    "tests/evaluation/test_dynamics_with_friction.py": (r"\blaws?\b", "friction laws"),
+    "docs/friction.md": (r"\blaws?\b", "friction laws"),
     "tests/random_friction_laws.py": (r"\blaws?\b", "friction laws"),
     "tests/model/test_friction_laws.py": (r"\blaws?\b|\bfields?\b", "friction laws; fields of documents"),
     "tests/algorithms/test_joint_friction_solver.py": (r"\blaws?\b", "friction laws"),

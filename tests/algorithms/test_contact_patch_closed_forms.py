@@ -159,7 +159,7 @@ def test_a_cylinder_stands_on_a_box_with_four_points_and_lies_on_it_with_two() -
 
 
 @pytest.mark.parametrize("over", [0.02, 0.1, 0.3, 0.5])
-def test_a_cylinder_partly_beside_a_box_touches_the_part_above_it(over: float) -> None:
+def test_a_cylinder_that_overhangs_a_box_touches_only_above_the_box(over: float) -> None:
     r = 0.3
     for turn in (0.0, 0.4, 1.0):
         at = (0.5 + r - over, 0.0, 1.0 - DEEP)

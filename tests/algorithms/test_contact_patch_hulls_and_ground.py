@@ -143,7 +143,7 @@ def test_a_ball_in_a_valley_touches_at_the_nearest_point() -> None:
 
 
 @pytest.mark.parametrize(("slant", "turn"), [(2.0, 0.0), (0.7, 0.4), (0.7, 1.3), (0.2, 0.9)])
-def test_hulls_with_a_slanted_face_rest_on_its_four_corners(slant: float, turn: float) -> None:
+def test_hulls_rest_on_the_four_corners_of_a_slanted_face(slant: float, turn: float) -> None:
     """The lower face is a long parallelogram; two points alone would not support the hull."""
     half_length, half_width, half_height = 1.0, 0.3, 0.1
     low = [(x + slant * y / half_width, y) for x, y in itertools.product((-half_length, half_length), (-0.3, 0.3))]

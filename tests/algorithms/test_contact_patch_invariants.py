@@ -67,7 +67,7 @@ def test_moving_along_the_normal_by_the_depth_separates_the_solids(kind: tuple[s
 
 
 @KINDS
-def test_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -> None:
+def test_contact_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -> None:
     """Both surfaces are half the distance away from the point, along the normal; no solid extends farther."""
     pairs = random_pairs(kind, COUNT, seed=6)
     point, d, n = deepest(kind, pairs)
@@ -79,7 +79,7 @@ def test_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["sphere", "capsule", "cylinder", "box"])
-def test_exchanged_solids_have_the_mirrored_patch(name: str) -> None:
+def test_exchanging_the_solids_of_a_pair_reverses_the_normal(name: str) -> None:
     kind = (name, name)
     a, b, R, p = random_pairs(kind, COUNT, seed=7)
     _, d, n = deepest(kind, Pairs(a, b, R, p))
@@ -91,7 +91,7 @@ def test_exchanged_solids_have_the_mirrored_patch(name: str) -> None:
     assert same.mean() > 0.995
 
 
-def test_swapped_patch_has_opposite_normals_and_the_same_points() -> None:
+def test_swapping_a_contact_patch_twice_restores_it() -> None:
     rng = np.random.default_rng(0)
     _, _, R, p = random_pairs(("box", "box"), 1, seed=8)
     X = Transform(R[0], p[0])
@@ -115,7 +115,7 @@ def singular_pairs(kind: tuple[str, str]) -> Pairs:
 
 @KINDS
 @pytest.mark.filterwarnings("error")
-def test_singular_positions_have_finite_patches(kind: tuple[str, str]) -> None:
+def test_contact_patches_of_singular_positions_are_finite(kind: tuple[str, str]) -> None:
     pairs = singular_pairs(kind)
     points, distances, normals = patches(kind, pairs)
     assert abs(np.linalg.norm(normals, axis=2) - 1.0).max() < 1e-14

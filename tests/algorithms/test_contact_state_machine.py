@@ -181,7 +181,7 @@ def test_force_and_events_of_a_fixed_mode_are_continuous_where_slip_reverses(acr
     assert forces[:event] == pytest.approx(np.array(real), abs=1e-12)
 
 
-def test_slow_contact_that_turns_back_and_speeds_up_has_an_event() -> None:
+def test_slow_contact_has_an_event_when_it_exceeds_the_rest_speed_in_any_direction() -> None:
     c, begin = contact(), point_kinematics(0.01, SLOW)
     mode = mode_of(c, np.zeros(3), begin)
     for speed, stays in ((-0.9, True), (-1.1, False), (0.9, True), (1.1, False)):
@@ -222,7 +222,7 @@ def test_dragged_anchors_stay_within_the_friction_limit_and_lose_energy(numbers:
             assert length == pytest.approx(min(np.linalg.norm(had), limit / KT))
 
 
-def test_landing_contact_has_its_anchor_at_its_point() -> None:
+def test_anchor_of_a_landing_contact_is_at_its_contact_point() -> None:
     at = point_kinematics(0.01, FAST, (0.3, 0.4))
     assert anchor_after(contact(), (APART, SLIDING), np.ones(3), np.zeros(3), at, at) == pytest.approx(at.point)
     assert anchor_after(contact(), (SLIDING, APART), np.ones(3), np.zeros(3), at, at) == pytest.approx(np.ones(3))

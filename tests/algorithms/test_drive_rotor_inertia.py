@@ -110,7 +110,7 @@ def test_acceleration_derivatives_match_finite_differences(name):
 
 
 @pytest.mark.parametrize("method", ["semi-implicit", "rk4", "midpoint", "variational", "energy-momentum", "rattle"])
-def test_every_method_conserves_energy_with_rotors(method):
+def test_every_integration_method_conserves_energy_with_rotors(method):
     m = lw.Builder("pair", gravity=(0, 0, -9.81))
     for k, parent in enumerate(("world", "link 0", "link 1")):
         m.body(f"link {k}", 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.05, 0.05))

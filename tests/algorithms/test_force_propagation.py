@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.formulations.instantaneous_motions import body_motions
+from linkwork.algorithms.formulations.coincident_frame_motions import body_motions
 from linkwork.algorithms.formulations.propagation import actuator_forces, forward_dynamics, inverse_dynamics
 from linkwork.algorithms.formulations.propagation_equations import propagation
 from linkwork.algorithms.formulations.propagation_matrices import link_jacobian
@@ -59,7 +59,7 @@ def test_accelerations_of_frames_are_time_derivatives_of_their_velocities(seed: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_secondary_equations_have_null_rows_and_as_many_others_as_freedoms(seed: int) -> None:
+def test_each_freedom_adds_one_secondary_equation_and_one_null_direction_of_coupling(seed: int) -> None:
     """The coupling matrix is idempotent, and 1 - C has the rank d; N_s is the number of all freedoms."""
     m = tree(seed)
     s = state(m, seed)
@@ -105,7 +105,7 @@ def test_forward_dynamics_inverts_inverse_dynamics_with_mimic_joints(seed: int) 
 
 
 @every_case
-def test_loops_cut_in_their_joints_match_constrained_dynamics(case: Case) -> None:
+def test_dynamics_of_loops_cut_at_joints_match_constrained_dynamics(case: Case) -> None:
     m, s = looped_tree(*case)
     d = lw.compile(m, target="numpy")
     found = forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
@@ -114,7 +114,7 @@ def test_loops_cut_in_their_joints_match_constrained_dynamics(case: Case) -> Non
 
 
 @every_case
-def test_actuator_forces_of_closed_chains_match_those_of_the_tree_equations(case: Case) -> None:
+def test_actuator_forces_of_closed_chains_match_the_tree_equations(case: Case) -> None:
     m, s = looped_tree(*case)
     d = lw.compile(m, target="numpy")
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)

@@ -71,7 +71,7 @@ def test_reaction_and_triangular_equations_have_the_same_solution(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(0, QUICK, 3))
-def test_phi_is_the_inverse_of_one_minus_a(seed: int) -> None:
+def test_spatial_operator_is_the_inverse_of_identity_minus_shift_matrix(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
     f = factorization(m, s.q, s.v)

@@ -89,7 +89,7 @@ def constraint_rows(m: lw.Mechanism, signs: Mapping[str, float], arguments: Mapp
 
 @pytest.mark.parametrize("name", MODES)
 @pytest.mark.parametrize("seed", range(4))
-def test_constraint_matrices_give_the_same_accelerations_as_multipliers(seed: int, name: str) -> None:
+def test_constraint_matrices_give_the_same_accelerations_as_lagrange_multipliers(seed: int, name: str) -> None:
     m, signs = arms(seed)
     s, system = state(m, seed), limb_system(m, **mode(name))
     A, P = constraint_rows(m, signs, mode(name)), system.velocity_map
@@ -180,7 +180,7 @@ def test_joint_measured_from_an_inboard_body_has_a_zero_column() -> None:
 
 
 @pytest.mark.parametrize("measured_from", [(-1, 0, 1, 2, 3), (-1, 0, 1, 1, 3), (-1, 0, 0, 0, 2)])
-def test_rate_of_relative_coordinates_matches_xi(measured_from: tuple[int, ...]) -> None:
+def test_rate_of_the_map_to_relative_velocities_matches_its_closed_form(measured_from: tuple[int, ...]) -> None:
     """d(C^R)/dt Omega = C^R (omega~ Omega), behind (20), by exact derivatives, for (11) and (29)."""
     C, Omega = rotations(5), np.random.default_rng(1).normal(size=15)
     C_R = relative_to_absolute(C, measured_from)
@@ -237,7 +237,7 @@ def test_mimic_joints_become_couplings_of_the_tree() -> None:
     assert np.array_equal(limb_system(coupled.tree, {"motor": {"a0": 1.0, "b0": 2.0}}).velocity_map, coupled.spread)
 
 
-def test_measuring_past_a_joint_with_another_axis_is_rejected() -> None:
+def test_measuring_an_angle_across_a_joint_with_another_axis_is_rejected() -> None:
     m = revolute_tree(15)
     joint = next(j for j in m.joints if j.i and m.joints[j.i - 1].i != 0)
     grandparent = m.bodies[m.joints[joint.i - 1].i].name

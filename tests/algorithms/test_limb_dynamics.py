@@ -38,7 +38,7 @@ def test_limb_dynamics_match_articulated_body_dynamics(seed: int) -> None:
         assert relative(limb_dynamics.mass_matrix(m, s.q), mass_matrix.mass_matrix(m, s.q)) < 1e-12
 
 
-def test_random_trees_have_branches_and_both_bases() -> None:
+def test_random_trees_have_branches_and_fixed_and_free_bases() -> None:
     limbs = [len(limb_system(revolute_tree(seed)).paths) for seed in range(QUICK)]
     assert max(limbs) >= 5
     assert {isinstance(revolute_tree(seed).joints[0].kind, lw.Free) for seed in range(QUICK)} == {True, False}
@@ -153,7 +153,7 @@ def test_absolute_equations_match_a_chain_of_ball_joints(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_limb_base_in_euler_angles_matches_the_recursion(seed: int) -> None:
+def test_limb_equations_with_base_euler_angles_match_recursive_dynamics(seed: int) -> None:
     """D_1 of (42), with the rate of D in (20)."""
     m, rng = ball_chain(seed), np.random.default_rng(seed)
     angles, rates = rng.uniform(-1.0, 1.0, size=(2, 3))

@@ -103,7 +103,7 @@ def test_point_of_the_second_region_moves_with_the_rigid_body() -> None:
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.9])
-def test_matrix_d_alone_inserts_a_joint_into_a_rigid_body(angle: float) -> None:
+def test_one_column_of_the_constraint_matrix_inserts_a_joint_into_a_rigid_body(angle: float) -> None:
     """3.1, (26): the same limb of two frames is one rigid body, or two bodies on a joint, by one column of D."""
     rng, jointed, whole = np.random.default_rng(1), two_regions(lw.Revolute((1, 0, 0))), two_regions(lw.Weld(), angle)
     base = whole.random(rng)

@@ -82,7 +82,7 @@ def constraint_rows(m: lw.Mechanism, q: Array, mode: Mapping[str, Any]) -> Array
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_accelerations_and_mass_matrix_match_multipliers(seed: int) -> None:
+def test_limb_accelerations_and_mass_matrix_match_lagrange_multipliers(seed: int) -> None:
     m, mode = random_mode(seed)
     s, system = state(m, seed), limb_system(m, **mode)
     A, P = constraint_rows(m, s.q, mode), system.velocity_map
@@ -101,7 +101,7 @@ def test_accelerations_and_mass_matrix_match_multipliers(seed: int) -> None:
     assert relative(found.h, P.T @ h) < 1e-11
 
 
-def test_random_modes_cover_all_constraint_kinds() -> None:
+def test_random_locks_couplings_and_cables_cover_all_constraint_kinds() -> None:
     """Both bases, locks, couplings, cables past one joint and past several, and all of them in one mechanism."""
     modes = [random_mode(seed).mode for seed in range(QUICK)]
     assert all(any(mode[what] for mode in modes) for what in ("couplings", "locked", "measured_from"))

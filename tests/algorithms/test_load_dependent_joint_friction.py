@@ -77,7 +77,7 @@ def test_solution_does_not_depend_on_the_main_body(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, QUICK, 3))
-def test_friction_takes_its_power_from_the_energy(seed: int) -> None:
+def test_energy_changes_by_the_power_of_motors_and_friction(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
     d = lw.compile(m, target="numpy")

@@ -89,7 +89,7 @@ def test_energy_rate_equals_the_power_of_all_forces(cases: list[tuple[lw.Mechani
         assert abs(change - (s.tau @ s.v + sum(powers))) < 1e-10 * max(scale, abs(change))
 
 
-def test_kinetic_energy_is_half_v_m_v(cases: list[tuple[lw.Mechanism, State]]) -> None:
+def test_kinetic_energy_is_half_the_quadratic_form_of_the_mass_matrix(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
         expected = 0.5 * s.v @ mass_matrix.mass_matrix(m, s.q) @ s.v
         assert abs(momentum.kinetic_energy(m, s.q, s.v) - expected) < 1e-12 * expected

@@ -25,7 +25,7 @@ def test_all_formulations_agree_on_mimic_joints(seed: int) -> None:
 
 
 @some_seeds
-def test_reduced_coordinates_match_multipliers(seed: int) -> None:
+def test_reduction_of_mimic_joints_matches_lagrange_multipliers(seed: int) -> None:
     m = tree_with_mimics(seed)
     s = state(m, seed)
     d, second = lw.compile(m, target="numpy"), lw.formulations["newton-euler"](m)

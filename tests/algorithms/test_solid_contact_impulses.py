@@ -184,7 +184,7 @@ def test_solver_leaves_a_local_minimum_of_the_violation():
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.3])
-def test_velocities_are_those_of_the_solver_of_contact_points(friction):
+def test_velocities_match_the_solver_of_contact_points(friction):
     for seed in range(3):
         one = problem(np.random.default_rng(seed), 2, friction=friction, points=3)
         _, v, _ = one.solution()
@@ -203,7 +203,7 @@ def test_impulses_on_bodies_that_joints_connect_satisfy_all_conditions():
         check_conditions(one, p, v, 1e-9)
 
 
-def test_solution_as_guess_needs_one_iteration():
+def test_solver_that_starts_at_the_solution_needs_one_iteration():
     one = problem(np.random.default_rng(4), 3)
     _, v, found = one.solution()
     assert found.iterations > 1.0
@@ -290,7 +290,7 @@ def test_solver_converges_on_hard_problems():
         check_conditions(one, p, v, 1e-9)
 
 
-def test_pairs_without_touch_change_nothing():
+def test_pairs_that_do_not_touch_have_no_effect():
     one = problem(np.random.default_rng(6), 2)
     pairs = replace(one.pairs, selection=selected_rows(rows_of([[0.0]] * one.pairs.count)))
     found, _ = solve_pairs(pairs, BodyEquations.of(pairs), one.free, rows_of([np.zeros(12)] * pairs.count))

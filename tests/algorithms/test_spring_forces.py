@@ -38,7 +38,7 @@ def without_dampers(m: lw.Mechanism) -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spring_lengths_are_distances_and_rows_are_their_rates(seed: int) -> None:
+def test_spring_length_is_a_distance_and_its_row_gives_its_rate(seed: int) -> None:
     m = tree_with_springs(seed)
     s = state(m, seed)
     found = spring_lengths(m, s.q)

@@ -99,7 +99,7 @@ def test_momentum_about_the_anchor_is_conserved_and_checked(method: str, connect
         assert np.ptp(run.energy) < 1e-11 * np.abs(run.energy).max()
 
 
-def test_members_with_different_anchors_share_no_symmetry() -> None:
+def test_batch_members_with_different_anchors_share_no_symmetry() -> None:
     m, q, v = hanging("spring")
     name = next(name for name in m.parameters if name.startswith("spring.at"))
     moved = np.stack([m.parameters[name], m.parameters[name] + np.array([0.1, 0.0, 0.0])])

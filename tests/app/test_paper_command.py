@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,13 @@ import linkwork as lw
 from command_line_helper import command
 from linkwork.examples import biped_hit, biped_reach, walker
 from linkwork.examples import walker_gaits as gaits
-from linkwork.papers import muir_neuman_pendulum, nelson_quinn, nelson_quinn_simulations, wendlandt_box
+from linkwork.papers import (
+    muir_neuman_friction,
+    muir_neuman_pendulum,
+    nelson_quinn,
+    nelson_quinn_simulations,
+    wendlandt_box,
+)
 from linkwork.papers import reproduction as papers
 from linkwork.papers.nelson_quinn_simulations import Course
 from linkwork.papers.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
@@ -47,7 +54,7 @@ def test_biped_experiments_match_the_paper(biped: Biped) -> None:
 
 
 @pytest.mark.slow
-def test_survived_throws_match_the_paper_alone_and_in_a_batch(biped: Biped) -> None:
+def test_survived_throws_match_the_paper_in_single_runs_and_in_a_batch(biped: Biped) -> None:
     found = survived(biped.survived.speeds, biped.survived.places)
     assert found.printed[:, 1].tolist() == biped.survived.printed[:, 1].tolist()
     assert found.in_cones[:, 1].tolist() == biped.survived.in_cones[:, 1].tolist()
@@ -192,18 +199,24 @@ def test_nelson_quinn_page_shows_matrices_and_walks(
 def test_muir_neuman_page_shows_that_vectors_matrices_and_equations_agree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path)
+    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path, "--no-plot")
     assert code == 0, said
-    assert "all 65 values and equations agree with the paper" in said
+    assert "all 71 values and equations agree; 10 of the printed ones have misprints" in said
     page = (tmp_path / "muir-neuman.html").read_text(encoding="utf-8")
-    assert page.count("<td>yes</td>") == 65
+    assert page.count("<td>yes</td>") == 71
     for symbol in ("<sup>L12</sup><i>C</i><sub>L1L2</sub>", *(f"<i>({k})</i>" for k in range(1, 12))):
         assert symbol in page
 
     monkeypatch.setattr(muir_neuman_pendulum, "g", 9.8)  # the printed formulas with another gravity
-    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path)
+    code, said = command(capsys, "paper", "muir-neuman", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert "values that differ from the paper: ^L12 f_gL1, ^L22 f_gL2, ^A f_eL1" in said
+    assert "values that differ: ^L12 f_gL1, ^L22 f_gL2, ^A f_eL1" in said
+
+
+@pytest.mark.parametrize("simulated", [muir_neuman_friction.swinging_pendulum, muir_neuman_friction.swaying_biped])
+def test_heat_of_the_pins_is_the_energy_that_the_example_loses(simulated: Callable[[float], lw.Run]) -> None:
+    run = simulated(1.0)
+    assert run["friction.heat"][-1].sum() == pytest.approx(run.energy[0] - run.energy[-1], rel=1e-8)
 
 
 def test_invalid_paper_names_and_folders_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

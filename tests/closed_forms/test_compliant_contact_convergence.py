@@ -152,7 +152,7 @@ def test_errors_fall_with_step_size() -> None:
     assert fine.max() < 1e-8
 
 
-def test_spinning_disk_stops_at_its_angle() -> None:
+def test_spinning_disk_stops_at_the_closed_form_angle() -> None:
     """Free rotation is exact; what remains of the error is due to the contacts."""
     coarse, fine = (errors("spinning disk", dt) for dt in STEPS)
     assert (coarse.max() < 1e-8, fine.max() < 4e-9) == (True, True)

@@ -31,7 +31,7 @@ def test_block_topples_at_the_angle_whose_tangent_is_width_over_height(method: s
 
 
 @pytest.mark.slow
-def test_balls_in_a_row_pass_on_their_speed() -> None:
+def test_as_many_balls_leave_a_row_as_hit_it_at_the_same_speed() -> None:
     """Newton's cradle with gaps: as many balls leave as arrive, at the same speed, and the others rest."""
     mass, hard, count, speed = 0.5, 1e6, 4, 1.0
     b = lw.Builder("cradle", gravity=(0, 0, 0))
@@ -48,7 +48,7 @@ def test_balls_in_a_row_pass_on_their_speed() -> None:
 
 
 @pytest.mark.parametrize("method", ["variational", "rk4", "energy-momentum"])
-def test_rod_that_digs_in_finishes_and_gains_no_energy(method: str) -> None:
+def test_run_of_a_rod_that_digs_into_the_floor_finishes_without_energy_gain(method: str) -> None:
     """Painlevé's rod slides with its tip ahead of its centre: rigid contact forces do not exist above 4/3 friction.
 
     With 4 m (1 + 3 cos^2 - 3 mu sin cos) < 0 the normal force accelerates the tip into the floor.

@@ -158,7 +158,7 @@ def test_contact_forces_conserve_momentum_and_members_of_a_batch_have_the_same_b
     assert (alone.q == run.q[3]).all()
 
 
-def test_methods_that_cannot_simulate_compliant_solids_are_refused() -> None:
+def test_integration_methods_that_cannot_simulate_solids_are_refused() -> None:
     m = stack(1, stiffness=1e5)
     for method in ("variational", "midpoint", "dop853", "energy-momentum"):
         with pytest.raises(lw.LinkworkError, match=r"compliant contact of solids.*rk4|adaptive"):

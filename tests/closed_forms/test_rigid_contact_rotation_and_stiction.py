@@ -78,7 +78,7 @@ def test_block_above_the_static_friction_angle_slides_with_dynamic_friction_from
     assert (run["contact.state"][1:] == 2.0).all()
 
 
-def test_block_pushed_downhill_between_the_friction_angles_slides_on() -> None:
+def test_block_pushed_downhill_between_the_friction_angles_keeps_sliding() -> None:
     run = simulated(block(), laid(), [0.1, 0, 0, 0, 0, 0], 0.5, 1e-3, BETWEEN)
     a = G * (np.sin(BETWEEN) - DYNAMIC * np.cos(BETWEEN))
     assert run.q[:, 0] == pytest.approx(0.1 * run.t + 0.5 * a * run.t**2, abs=1e-12)
@@ -101,7 +101,7 @@ def test_block_pushed_uphill_stops_and_returns_only_above_the_static_friction_an
         assert run.v[:, -1, 0] == pytest.approx(back, abs=1e-3 * G)
 
 
-def test_continued_run_and_members_match_a_run_from_rest_to_the_bit() -> None:
+def test_continued_run_and_batch_members_match_a_run_from_rest_to_the_bit() -> None:
     angles = np.array([0.2, BETWEEN, 0.6])
     together = simulated(block(), laid(1e-3), np.zeros(6), 0.2, 1e-3, angles)
     for k, angle in enumerate(angles):

@@ -108,7 +108,7 @@ MODELS = pytest.mark.parametrize("model", list(CLOSE))
 
 
 @MODELS
-def test_balls_in_a_row_pass_on_their_speed(model: str) -> None:
+def test_balls_in_a_row_transmit_the_speed_of_the_first_ball_to_the_last(model: str) -> None:
     run = simulated(model)
     speeds = [of(run, name)[1][-1, 0] for name in ("arriving", "waiting", "last")]
     assert speeds == pytest.approx([0.0, 0.0, 1.0], abs=CLOSE[model])

@@ -160,7 +160,7 @@ def test_newton_converges_for_each_member_separately() -> None:
         assert (members(KEPLER, [x[k : k + 1]])[0][0] == found[k]).all()
 
 
-def test_diverging_member_stops_at_the_limit_and_disturbs_no_other() -> None:
+def test_diverging_member_stops_at_the_iteration_limit_and_others_are_unaffected() -> None:
     x = np.array([[0.3, 0.2], [np.nan, 0.5], [1.0, 0.4], [2.0, 0.1], [0.5, 0.7]])
     (found,) = members(KEPLER, [x])
     assert (found[1, 1:] == [12.0, 0.0]).all()

@@ -106,7 +106,7 @@ def test_repeated_fast_calls_leak_no_references(d: lw.Dynamics) -> None:
     assert [sys.getrefcount(x) for x in (q, v, tau)] == before
 
 
-def test_fast_calls_of_one_kernel_differ_in_their_iteration_counts() -> None:
+def test_each_fast_call_of_a_kernel_has_its_own_iteration_count() -> None:
     def powers(x: Array, count: Count) -> Array:
         return repeat(count, lambda k, y: (y * x,), np.ones(2))[0]
 

@@ -136,7 +136,7 @@ def test_chunks_cover_the_graph_within_their_size_limits(share: bool) -> None:
         assert all(MIN_OPERATIONS <= len(chunk) <= MAX_OPERATIONS for chunk in found[:-1])
 
 
-def test_every_chunk_has_a_row_with_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_chunk_has_a_table_row_with_its_memory_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     for shared, chunks in shared_chunks(planned(30, monkeypatch)):
         assert len(shared.rows) == len(chunks)
         for row, chunk in zip(shared.rows, chunks, strict=True):
@@ -147,7 +147,7 @@ def test_every_chunk_has_a_row_with_its_slots(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_no_slot_is_allocated_twice(grouped: bool) -> None:
+def test_no_memory_slot_is_allocated_twice(grouped: bool) -> None:
     rng = np.random.default_rng(3)
     workspace, out, most = Workspace(grouped), list[tuple[int, int]](), 0
     for _ in range(2000):

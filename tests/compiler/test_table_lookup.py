@@ -46,7 +46,7 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_vector_width_reads_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_vector_width_reads_the_same_entries(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     other = cpu_target.processor()._replace(width=width)
     monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
@@ -103,7 +103,7 @@ def test_lookups_with_known_results_are_folded() -> None:
     assert [graph.value(k) for k in graph.outputs] == [2.5, None, None, 2.5, 2.0]
 
 
-def test_unused_columns_are_pruned_and_fusion_continues() -> None:
+def test_unused_table_columns_are_pruned_and_multiply_adds_are_still_fused() -> None:
     graph = fused(trace(lambda x: lookup(TABLE, x[0])[0] * x[1] + lookup(TABLE, x[1])[0], [(2,)]))
     verify(graph)
     assert [one.column for one in lookups(graph)] == [0, 0]

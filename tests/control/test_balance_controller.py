@@ -281,7 +281,9 @@ def test_balance_controller_kernel_matches_python(options: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("method", "dt", "rate"), [("semi-implicit", 5e-4, None), ("variational", 1e-4, 500), ("rk4", 1e-4, 500)]
 )
-def test_biped_rises_with_every_method_continuous_or_sampled(method: str, dt: float, rate: float | None) -> None:
+def test_biped_rises_under_continuous_and_sampled_control_with_every_integrator(
+    method: str, dt: float, rate: float | None
+) -> None:
     m = biped_reach.build()
     controller = biped_reach.controller(m)
     run = lw.simulate(

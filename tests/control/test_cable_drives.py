@@ -31,7 +31,7 @@ def arm(*cables: tuple[str, str], axes=(Y, Y, Y)) -> lw.Builder:
     return b
 
 
-def test_cable_drive_acts_on_all_joints_between():
+def test_cable_drive_acts_on_all_joints_between_its_motor_and_its_joint():
     m = arm(("wrist", "stand"), ("elbow", "shoulder link"), ("wrist", "pad")).build()
     assert dict(m.drives[0].ratios).keys() == {"wrist"}
     assert m.drives[0].joints == ("wrist", "elbow", "shoulder")

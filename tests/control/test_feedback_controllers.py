@@ -62,7 +62,7 @@ def test_gravity_compensation_gives_zero_acceleration_at_rest(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", FIXED)
-def test_pd_acts_as_springs_and_dampers_on_the_manifold(seed: int) -> None:
+def test_pd_controller_acts_as_springs_and_dampers_also_on_rotations(seed: int) -> None:
     """At a displacement from the target, the force is kp times the displacement back."""
     m = tree(seed)
     q, v = some_state(m, seed)
@@ -236,7 +236,7 @@ def test_null_space_motion_decays_at_its_damping_rate() -> None:
 
 @pytest.mark.parametrize("base", [False, True])
 @pytest.mark.parametrize("target", [POSE[:3, 3], POSE], ids=["position", "pose"])
-def test_resolved_rate_moves_the_frame_straight_to_its_target(base: bool, target: Array) -> None:
+def test_resolved_rate_controller_moves_the_frame_on_a_straight_line(base: bool, target: Array) -> None:
     """With little damping J rates = gain e; the velocity loop reaches those rates at its bandwidth."""
     m = arm(7, base=base)
     controller = lw.feedback.resolved_rate(m, "tool", target, gain=2.0, damping=1e-6, bandwidth=40.0)
@@ -259,7 +259,7 @@ def test_resolved_rate_moves_the_frame_straight_to_its_target(base: bool, target
     assert relative(V[:rows], 2.0 * np.concatenate([POSE[:3, 3] - X[:3, 3], turn])[:rows]) < 1e-6
 
 
-def test_damped_rates_stay_bounded_at_singular_positions() -> None:
+def test_rates_of_the_damped_controller_stay_bounded_at_singular_positions() -> None:
     """A straight arm with a target along itself: undamped rates would be unbounded."""
     m, v = arm(3, damping=0.0), np.zeros(3)
     controller = lw.feedback.resolved_rate(m, "tool", [0.0, 0.0, 5.0], gain=1.0, damping=0.1, bandwidth=10.0)

@@ -124,7 +124,7 @@ def test_actuating_an_immobile_joint_is_rejected(seed: int, far: float) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("bend", [1e-7, 1e-8])
-def test_loop_closure_moves_no_free_direction(seed: int, far: float, bend: float) -> None:
+def test_closing_nearly_equal_loops_does_not_change_free_coordinates(seed: int, far: float, bend: float) -> None:
     """Two rods of an almost stretched arm are equal but for round-off, as are their small constraint rows."""
     s = chain((seed, far), 1.0, 1.0)
     for name in ("rod", "other rod"):
@@ -142,7 +142,7 @@ def test_insufficient_sensors_are_rejected(seed: int, far: float) -> None:
 
 
 @EVERYWHERE
-def test_row_scales_are_lever_arms(seed: int, far: float) -> None:
+def test_scales_of_constraint_rows_are_lever_arms(seed: int, far: float) -> None:
     """Scales do not depend on the placement of a linkage and grow with its size."""
     here = row_scales(four_bar(seed, 0.0), np.array([0.0, 0.0, np.pi]))
     assert (here > 0.1).all()

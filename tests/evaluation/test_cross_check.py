@@ -88,10 +88,11 @@ def test_formulations_take_batches_with_the_same_call() -> None:
 def test_inapplicable_formulation_is_skipped_with_a_reason() -> None:
     m = lw.example("branched_tree")
     check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
-    reason = "limbs need revolute joints, or free joints to the world; 'joint 3' is Ball"
+    reason = "limbs are serial chains of revolute joints from the world or from a base on a free joint; "
+    reason += "joint 'joint 3' is Ball"
     assert check.left_out == {"limbs": reason}
     assert f"does not apply: {reason}" in str(check)
     assert not limbs.applies(m)
-    with pytest.raises(lw.LinkworkError, match=r"'branched_tree' cannot be represented by limbs: .*'joint 3' is Ball"):
+    with pytest.raises(lw.LinkworkError, match=r"limb formulation.*to 'branched_tree': .*'joint 3' is Ball"):
         limbs(m).forward_dynamics(m.neutral(), np.zeros(m.nv), np.zeros(m.nv))
     assert limbs.applies(lw.example("free_flyer"))

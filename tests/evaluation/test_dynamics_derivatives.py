@@ -48,7 +48,7 @@ def compare_with_complex_steps(m: lw.Mechanism, s: State) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_composite_body_derivatives_match_the_differentiated_graph(seed: int) -> None:
+def test_composite_body_derivatives_match_automatic_differentiation(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
 

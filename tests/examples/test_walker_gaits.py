@@ -167,7 +167,7 @@ def test_walkers_in_a_batch_match_single_runs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["variational", "rattle", "midpoint", "energy-momentum"])
-def test_walker_walks_with_every_suitable_method(method: str) -> None:
+def test_walker_walks_with_every_suitable_integration_method(method: str) -> None:
     """At twice the step of "semi-implicit" the path agrees to 6 mm of 1.1 m, and clutched joints stay coupled."""
     rough = lw.simulate(**gaits.straight(3.0).arguments, record=RECORDED)
     problem = gaits.straight(3.0).arguments | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}

@@ -68,9 +68,7 @@ def test_bodies_that_a_loop_connects_do_not_touch() -> None:
         ({"solids": ["world"], "against": ["a"]}, both("a floor")),
     ],
 )
-def test_arguments_solids_against_and_exclude_select_the_pairs(
-    given: dict[str, object], wanted: set[frozenset[str]]
-) -> None:
+def test_arguments_of_collide_select_the_solid_pairs(given: dict[str, object], wanted: set[frozenset[str]]) -> None:
     assert pairs(boxes("a", "b", "c").collide("some", **given).build()) == wanted
 
 

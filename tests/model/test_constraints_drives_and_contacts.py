@@ -116,7 +116,7 @@ def expected(m: lw.Mechanism, q: Array, v: Array, u: Array) -> tuple[Array, Arra
 
 @pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
 @pytest.mark.parametrize("seed", range(6))
-def test_drive_forces_do_virtual_work_along_their_length(seed: int, mimics: bool) -> None:
+def test_power_of_drive_forces_is_motor_force_times_motor_rate(seed: int, mimics: bool) -> None:
     m, rng = driven(seed, mimics), np.random.default_rng([seed, 1])
     for scale in (0.1, 100.0):  # within all limits, and beyond some
         q, v, u = m.random(rng), rng.normal(size=m.nv), rng.normal(size=3) * scale
@@ -129,7 +129,7 @@ def test_drive_forces_do_virtual_work_along_their_length(seed: int, mimics: bool
         assert (from_opaque(hidden) == tau).all()
 
 
-def test_tree_drives_act_on_tree_joints() -> None:
+def test_drives_of_the_tree_with_mimic_joints_have_equivalent_ratios() -> None:
     m = driven(0, mimics=True)
     assert len(m.drives["servo"].row) == m.nv == 5
     assert len(m.tree.drives["servo"].row) == m.tree.nv == 7
@@ -151,7 +151,7 @@ def test_engaged_brake_holds_its_joint(target: str) -> None:
     assert abs(free.forward_dynamics(*state)[m.joints["a"].v]) > 0.1  # its kernels are others
 
 
-def test_other_quantities_equal_those_of_the_tree_without_constraints() -> None:
+def test_constraints_do_not_change_poses_mass_matrix_energy_or_inverse_dynamics() -> None:
     m, n = closed().build(), four_bar().build()
     d, e = lw.compile(m, target="numpy"), lw.compile(n, target="numpy")
     q, v, a = m.random(0), np.ones(3), np.arange(3.0)

@@ -62,7 +62,7 @@ def test_mimic_joints_are_included_in_the_check():
     assert "clutch 'bc'" in message
 
 
-def test_couplings_that_hold_a_sum_at_zero_are_accepted():
+def test_couplings_that_hold_a_sum_of_speeds_at_zero_are_accepted():
     """Motors at rest hold the joints that their cables run over."""
     b = shafts().couple("first", {"a": 1, "b": 1}).couple("second", {"a": 1, "b": 1, "c": 1})
     assert lw.compile(b.build()).consistent(np.zeros(5), np.ones(5))[2] == pytest.approx(0.0, abs=1e-12)

@@ -138,7 +138,7 @@ def test_a_name_shared_by_a_joint_and_a_loop_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_forces_along_the_freedoms_are_no_load(seed: int) -> None:
+def test_forces_along_the_freedoms_of_a_joint_do_not_count_as_load(seed: int) -> None:
     """A motor force T x changes the wrench through the joint, but not the friction: L T = 0."""
     rng = np.random.default_rng(seed)
     kind = random_kind(rng, ("revolute", "prismatic", "screw", "cylindrical", "universal", "ball")[seed % 6])

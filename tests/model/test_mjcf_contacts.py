@@ -67,12 +67,12 @@ NO_COLLISION = {
 
 
 @pytest.mark.parametrize("name", NO_COLLISION)
-def test_no_warning_where_nothing_collides(name: str, tmp_path: Path) -> None:
+def test_models_in_which_nothing_collides_load_without_a_warning(name: str, tmp_path: Path) -> None:
     _, said = loaded(written(tmp_path, *NO_COLLISION[name]))
     assert not [text for text in said if IGNORED in text]
 
 
-def test_a_pair_collides_in_spite_of_masks_and_exclusions(tmp_path: Path) -> None:
+def test_an_explicit_pair_collides_in_spite_of_masks_and_exclusions(tmp_path: Path) -> None:
     world = FLOOR + free("ball", 'size="0.1" contype="0" conaffinity="0" friction="0.2"')
     rest = (
         '<contact><pair geom1="ball" geom2="floor" friction="0.3 0.3 0.01 0.02 0.02" condim="6"/>'
@@ -234,7 +234,7 @@ def test_hull_points_are_extreme_points_with_a_reported_error() -> None:
 # --- what is left out ---
 
 
-def test_all_that_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
+def test_one_warning_names_all_contacts_that_are_left_out(tmp_path: Path) -> None:
     egg = free("egg", 'type="ellipsoid" size="1 2 3"', "9 0 9")
     box = free("box", 'type="box" size="1 1 1" condim="6"', "0 9 9")
     world = FLOOR + '<geom name="rock" type="ellipsoid" size="1 2 3"/>' + BALL + egg + box
@@ -312,7 +312,7 @@ def test_extreme_values_are_rejected(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("contacts", [1, "floor", 0.0, [True], np.ones(2)])
-def test_contacts_must_be_a_known_choice(contacts: Any, tmp_path: Path) -> None:
+def test_an_unknown_value_of_the_contacts_argument_is_rejected(contacts: Any, tmp_path: Path) -> None:
     with pytest.raises(lw.ModelError, match="contacts must be True, False, None or 'ground'"):
         lw.load(written(tmp_path, BALL), contacts=contacts)
 

@@ -176,7 +176,7 @@ def test_element_kind_with_a_missing_method_is_named() -> None:
         lw.simulate(b.add(Rope("r")).build(), duration=0.1)
 
 
-def test_section_belongs_to_one_class() -> None:
+def test_document_section_belongs_to_one_element_class() -> None:
     with pytest.raises(lw.ModelError, match="the section 'clutches' already belongs to"):
         type("Other", (Element,), {}, section="clutches")
 
@@ -254,7 +254,7 @@ class Lifted(Force, section="lifts"):
         return -self.lift * motion.pose(self.body).p[2]
 
 
-def test_forces_have_wrenches_and_powers() -> None:
+def test_user_defined_forces_have_the_expected_wrenches_and_powers() -> None:
     rng = np.random.default_rng(0)
     X = Transform.place(rng.normal(size=3), rng.normal(size=3))
     V = Twist(rng.normal(size=3), rng.normal(size=3))

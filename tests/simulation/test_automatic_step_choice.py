@@ -38,14 +38,14 @@ def start(name: str) -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
     return m, q, lw.compile(m).consistent(q, v) if m.frame_constraints else v
 
 
-def test_copies_of_a_mechanism_get_the_step_of_one() -> None:
+def test_several_copies_of_a_mechanism_get_the_automatic_step_of_one_copy() -> None:
     """States of the trial run near flat positions once gave steps from 5e-5 s (2 four-bars) to 2e-3 s (10)."""
     runs = [lw.simulate(m, v0=v, duration=10.0) for m, v in map(four_bars, (1, 2, 4))]
     assert [run.settings.dt for run in runs] == [0.01] * 3
     assert all(run.report().passed for run in runs)
 
 
-def test_automatic_step_is_the_same_from_a_flat_position() -> None:
+def test_start_in_a_flat_position_does_not_change_the_automatic_step() -> None:
     m, v = four_bars(2)
     flat = np.array([np.pi / 2 if joint.name.startswith("pivot") else -np.pi / 2 for joint in m.joints])
     run = lw.simulate(m, flat, 2.0 * v, duration=2.0)

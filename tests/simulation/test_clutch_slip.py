@@ -129,7 +129,7 @@ def test_overloaded_brake_slips_in_the_other_direction(method):
     np.testing.assert_allclose(held.v, 0.0, atol=1e-13)
 
 
-def test_slipping_clutch_beside_a_rigid_clutch_transmits_its_capacity():
+def test_slipping_clutch_parallel_to_a_rigid_clutch_transmits_its_capacity():
     """At another ratio the slipping clutch brakes the wheels by its capacity; at the same ratio it carries a part."""
     b = two_wheels().clutch("hard", "a", "b", engaged=True).clutch("soft", "a", "b", 2.0, capacity=1.0, engaged=True)
     run = lw.simulate(b.build(), [0, 0], [3.0, 3.0], duration=1.0, dt=0.01, method="rk4")

@@ -79,7 +79,7 @@ def test_clutched_legs_stay_coupled_during_contact(method):
 
 
 @pytest.mark.parametrize("method", STRUCTURED)
-def test_methods_keep_their_order_through_the_switch(method):
+def test_integration_methods_keep_their_order_when_a_clutch_switches(method):
     """Halving the step divides the error by four: neither the switch nor the contact has a first-order error."""
     coarse, fine, finer = (stepped(method, halved) for halved in range(3))
     for name in ("q", "v"):
@@ -90,7 +90,7 @@ def test_methods_keep_their_order_through_the_switch(method):
     )
 
 
-def test_methods_agree_on_the_trajectory_after_the_switch():
+def test_integration_methods_agree_on_the_trajectory_after_a_clutch_switches():
     best = stepped("variational", 2)
     for method in STRUCTURED:
         assert abs(stepped(method, 2).q[-1] - best.q[-1]).max() < 4e-6

@@ -70,7 +70,7 @@ def worst(run: Run) -> float:
 
 
 @pytest.mark.parametrize("method", ORDERS)
-def test_methods_keep_their_order_through_a_bounce(method: str) -> None:
+def test_integration_methods_keep_their_order_through_a_bounce(method: str) -> None:
     errors = [worst(dropped(method, dt)) for dt in (4e-4, 2e-4, 1e-4)]
     orders = np.log2(np.divide(errors[:-1], errors[1:]))
     assert orders == pytest.approx(ORDERS[method], abs=0.1)

@@ -63,7 +63,7 @@ def test_step_is_chosen_by_stiffness_and_mass() -> None:
 
 
 @pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
-def test_methods_with_adaptive_steps_are_rejected(method: str) -> None:
+def test_adaptive_integration_methods_are_rejected(method: str) -> None:
     with pytest.raises(lw.LinkworkError, match="contacts need fixed steps"):
         lw.simulate(BOX, duration=0.1, method=method)
 

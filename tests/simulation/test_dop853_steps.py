@@ -168,7 +168,7 @@ def test_error_is_below_the_tolerance_without_a_mechanism() -> None:
     [lambda t, y: np.zeros(2), lambda t, y: 0.0 * y, lambda t, y: np.array([1.0, 0.0])],
     ids=["at rest", "at rest, scaled", "constant"],
 )
-def test_motion_without_error_takes_the_steps_of_scipy(rates: Rates) -> None:
+def test_steps_equal_those_of_scipy_if_the_error_estimate_is_zero(rates: Rates) -> None:
     found = Dop853(in_python(rates), 0.0, np.zeros(2), 1.0, rtol=1e-6, atol=1e-8)
     expected = DOP853(rates, 0.0, np.zeros(2), 1.0, rtol=1e-6, atol=1e-8)
     while expected.status == "running":

@@ -88,13 +88,13 @@ def test_slip_forces_of_brakes_are_not_clipped(method: str, wrapped: str) -> Non
 
 
 @pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: lw.sampled(f, rate=100)])
-def test_rigid_contacts_clip_too(wrapped: Any) -> None:
+def test_controller_forces_are_clipped_with_rigid_contacts(wrapped: Any) -> None:
     clipped, expected = both(wrapped(servo), wrapped(by_hand), "floor", method="moreau", contact="rigid")
     np.testing.assert_allclose(clipped.q, expected.q, rtol=0, atol=1e-12)
     assert np.abs(clipped["tau.commanded"][:, 0]).max() > 10.0
 
 
-def test_plain_python_clips_too() -> None:
+def test_controller_forces_are_clipped_in_plain_python() -> None:
     python, compiled = (
         lw.simulate(
             arm(), [0.2, 0.1], duration=0.02, dt=2e-3, method=method, controller=servo, clip_effort=True, target=t
@@ -205,7 +205,7 @@ def test_drives_are_not_clipped() -> None:
     assert "other than drives" in runs[1].report()["effort limits"].note
 
 
-def test_clip_effort_must_be_a_truth_value() -> None:
+def test_clip_effort_must_be_true_or_false() -> None:
     for call in (lw.simulate, lw.Simulator):
         with pytest.raises(lw.LinkworkError, match="clip_effort must be True or False; got 'yes'"):
             call(arm(), clip_effort="yes")  # type: ignore[arg-type]

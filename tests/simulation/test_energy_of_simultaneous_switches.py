@@ -50,7 +50,7 @@ def test_engage_and_shift_at_one_instant_report_their_energy_once(case: str, met
     assert [bool(event.impulse) for event in run.events] == [True, False]
 
 
-def test_members_share_their_energies_separately() -> None:
+def test_energies_are_attributed_separately_in_each_batch_member() -> None:
     """In one member the clutch is engaged and shifted at once, in the other one after the other."""
     schedule = [([0.1, 0.05], "engage", "clutch"), (0.1, "shift", "clutch", RATIO)]
     speeds = np.array([SPEEDS, SPEEDS])

@@ -31,7 +31,7 @@ def test_guard_engages_a_clutch_at_an_angle(method):
     assert run.report().passed
 
 
-def test_methods_keep_their_order_through_guards():
+def test_integration_methods_keep_their_order_when_guards_fire():
     b = lw.Builder("arm")
     b.body("upper", 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)).body("lower", 1.0, com=(0.2, 0, 0))
     b.joint("shoulder", lw.Revolute((0, 1, 0)), "world", "upper")
@@ -49,7 +49,7 @@ def test_methods_keep_their_order_through_guards():
     assert 3.5 < np.log2(errors[0] / errors[1]) < 5.0
 
 
-def test_guard_fires_each_time_or_once():
+def test_plain_guard_fires_each_time_and_one_shot_guard_fires_once():
     def beat(t, q, v):
         return np.sin(10.0 * t)
 
@@ -184,7 +184,7 @@ def test_invalid_guards_are_rejected(entry, error, message):
         lw.simulate(flywheels(), [0, 0], duration=0.1, dt=0.01, method="rk4", schedule=[entry])
 
 
-def test_methods_with_backward_substeps_reject_guards():
+def test_integration_methods_with_backward_substeps_reject_guards():
     with pytest.raises(lw.LinkworkError, match="order=4 uses substeps backward in time"):
         lw.simulate(
             flywheels(), [0, 0], dt=0.01, method="variational", order=4, schedule=[(turned, "engage", "clutch")]

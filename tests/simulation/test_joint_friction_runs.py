@@ -67,7 +67,7 @@ def test_an_oscillator_loses_twice_the_friction_over_the_stiffness_in_each_half_
 
 
 @pytest.mark.parametrize("method", ORDERS)
-def test_methods_keep_their_order_across_slip_and_stick_events(method: str) -> None:
+def test_integration_methods_keep_their_order_across_slip_and_stick_events(method: str) -> None:
     m, q = arm(0, 5, 15.0), start(0, 5)
     exact = lw.simulate(m, q, duration=1.6, method="dop853", rtol=1e-11)
     runs = [lw.simulate(m, q, duration=1.6, dt=dt, method=method) for dt in (8e-3, 4e-3, 2e-3)]
@@ -98,7 +98,7 @@ def test_joints_hold_for_a_minute_below_the_limit_and_slip_above_it(method: str)
     assert np.all(slips.v[-1] != 0.0)
 
 
-def test_joints_at_rest_hold_or_slip_as_the_principle_of_least_constraint_says() -> None:
+def test_accelerations_of_joints_at_rest_satisfy_the_principle_of_least_constraint() -> None:
     for seed in range(4):
         m, q = arm(seed, 8, (5.0, 20.0, 60.0)[seed % 3]), start(seed, 8)
         d, dt = lw.compile(m), 1e-6
@@ -163,7 +163,7 @@ def test_saved_and_continued_runs_and_the_simulator_are_bit_identical(method: st
         np.testing.assert_array_equal(simulator.state.q, whole.q[-1])
 
 
-def test_joints_that_a_sampled_controller_moves_at_one_instant_converge_with_full_order() -> None:
+def test_motion_converges_with_full_order_if_a_controller_moves_several_joints_at_once() -> None:
     m, q = arm(2, 5, 15.0), 0.3 * start(2, 5)
 
     def controller(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ def test_joints_that_a_sampled_controller_moves_at_one_instant_converge_with_ful
     assert len(exact.events) > 5
 
 
-def test_friction_beside_clutches_brakes_and_latches_agrees_between_methods() -> None:
+def test_integration_methods_agree_on_friction_with_clutches_brakes_and_latches() -> None:
     b = lw.Builder("flywheels", gravity=(0, 0, 0))
     b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
     b.joint("a", lw.Revolute(), "world", "first", friction=1.0)
@@ -218,7 +218,7 @@ def test_a_leg_on_rigid_ground_holds_below_the_friction_limit_and_slides_above_i
     assert falls.report().passed
 
 
-def test_a_load_exactly_at_the_limit_moves_nothing() -> None:
+def test_joint_loaded_exactly_at_the_friction_limit_does_not_move() -> None:
     for excess, moved in ((0.0, 0.0), (1e-12, 0.0), (1e-6, 0.5 * 1e-6 / MASS * 20.0**2)):
         push = FRICTION + excess
         run = lw.simulate(

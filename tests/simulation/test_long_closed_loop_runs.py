@@ -49,7 +49,7 @@ def test_example_keyframes_are_closed(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods_keep_their_order_with_loops(method: str) -> None:
+def test_integration_methods_keep_their_order_with_loops(method: str) -> None:
     m, largest = four_bar.build(), []
     exact = lw.simulate(m, duration=0.48, dt=0.0005, method="rk4", every=16)
     for k in (4, 8):
@@ -60,7 +60,7 @@ def test_methods_keep_their_order_with_loops(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [*METHODS, "dop853", "radau", "lsoda"])
-def test_every_method_keeps_loops_closed(method: str) -> None:
+def test_every_integration_method_keeps_loops_closed(method: str) -> None:
     run = lw.simulate(slider_crank.build(), duration=0.5, dt=1e-3, method=method, every=50)
     assert run.outcome.kind == "finished"
     assert max(errors(run)) < 1e-10

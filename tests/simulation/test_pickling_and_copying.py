@@ -129,7 +129,7 @@ def test_pickled_simulators_can_be_continued(options: dict[str, Any], child: Cal
 
 
 @COPY_METHODS
-def test_copied_simulators_keep_pushes_and_modes(copied: Callable[[Any], Any]) -> None:
+def test_copied_simulators_keep_user_wrenches_and_switched_parameters(copied: Callable[[Any], Any]) -> None:
     sim = lw.Simulator(lw.example("four_bar"), dt=1e-3)
     sim.step()
     sim.push(sim.mechanism.bodies[2].name, [1.0, 0.0, 2.0, 0.0, 0.1, 0.0], duration=3e-3)

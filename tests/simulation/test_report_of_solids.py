@@ -67,7 +67,7 @@ def test_the_proposed_step_prevents_the_passage() -> None:
     assert not {DEPTH, MOTION} & {*report.failures, *report.warnings}
 
 
-def test_coarse_recording_still_warns() -> None:
+def test_runs_that_record_few_samples_still_get_the_warning() -> None:
     m, v = scene(lw.Sphere(0.01), lw.Sphere(0.01), gravity=0.0), np.zeros(12)
     v[6] = -300.0
     run = lw.simulate(m, at((0, 0, 0), (1.05, 0.005, 0)), v, duration=0.01, dt=1e-3, contact="rigid", every=5)
@@ -129,7 +129,7 @@ def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
     assert "their size: they may pass through" in hard[DEPTH].note
 
 
-def test_a_box_that_lands_on_dampers_is_not_accused_at_the_automatic_step() -> None:
+def test_box_that_lands_on_dampers_passes_the_report_at_the_automatic_step() -> None:
     """Its damping force begins suddenly within a step; a step that is ten times as large is seen."""
     b = lw.Builder("landing", gravity=(0, 0, -9.81)).surface("floor", lw.Plane())
     b.body("box", 1.0, inertia=(1 / 6, 1 / 6, 1 / 6)).joint("free", lw.Free(), "world", "box")
@@ -144,7 +144,7 @@ def test_a_box_that_lands_on_dampers_is_not_accused_at_the_automatic_step() -> N
     assert not coarse.report().passed
 
 
-def test_reports_without_states_leave_the_check_out() -> None:
+def test_penetration_is_not_checked_if_states_were_not_recorded() -> None:
     run = lw.simulate(scene(CUBE, floor=lw.Plane()), at((0, 0, 1.0)), duration=0.01, dt=1e-4, method="rk4")
     del (recorded := dict(run.recorded))["q"]
     assert "q was not recorded" in changed(run, **recorded).report().not_checked[DEPTH]
@@ -186,7 +186,7 @@ def turned(place: tuple[float, float, float], by: tuple[float, float, float]) ->
 
 
 @pytest.mark.parametrize("name", [*list(GOOD)[:-1], pytest.param(list(GOOD)[-1], marks=pytest.mark.slow)])
-def test_good_runs_are_not_accused(name: str) -> None:
+def test_good_runs_of_solids_pass_the_report(name: str) -> None:
     m, q, v, duration = GOOD[name]()
     report = lw.simulate(m, q, v, duration=duration, dt=1e-3, contact="rigid").report()
     assert report[DEPTH].verdict == "ok", report[DEPTH].note
@@ -201,7 +201,7 @@ WORK = "work of contacts"
 @pytest.mark.parametrize(
     ("gain", "wanted"), [(1e-8, "ok"), (5e-7, "ok"), (2e-6, "warning"), (5e-3, "warning"), (2e-2, "bad")]
 )
-def test_energy_that_rigid_solids_add_is_reported_from_a_millionth_on(gain: float, wanted: str) -> None:
+def test_report_detects_an_energy_gain_of_rigid_solids_above_a_millionth(gain: float, wanted: str) -> None:
     run = lw.simulate(scene(lw.Sphere(0.1), floor=lw.Plane()), at((0, 0, 0.6)), duration=0.5, dt=1e-3, contact="rigid")
     work = run["work.contacts"].copy()
     turnover = np.abs(np.diff(work)).sum()

@@ -28,7 +28,7 @@ def rail(**options: Any) -> lw.Builder:
 
 
 @pytest.mark.parametrize("method", ["dop853", "rk4", "semi-implicit", "variational", "energy-momentum"])
-def test_force_based_methods_are_rejected(method: str) -> None:
+def test_integration_methods_without_impulses_are_rejected(method: str) -> None:
     with pytest.raises(lw.LinkworkError, match=rf"'{method}' cannot handle the impulses.*contact='compliant'"):
         lw.simulate(BOX, duration=0.1, method=method, contact="rigid")
     with pytest.raises(lw.LinkworkError, match=rf"'{method}' cannot handle the impulses"):

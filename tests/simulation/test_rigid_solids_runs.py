@@ -55,6 +55,7 @@ def test_series_of_contact_points_slip_and_wrenches_match_the_motion() -> None:
     """A sliding box: its points, their slip, and the wrench on the box about its origin."""
     m = boxes(restitution=0.0)
     record = ("q", "v", "contact.state", "contact.force", "contact.point", "contact.slip", "contact.wrenches")
+    record += ("contact.impulse",)
     run = lw.simulate(
         m, [0, 0, 0.1, 1, 0, 0, 0], [1.0, 0.5, 0, 0, 0, 0], 0.1, 1e-3, contact="rigid", record=record
     ).check()
@@ -69,6 +70,7 @@ def test_series_of_contact_points_slip_and_wrenches_match_the_motion() -> None:
     wrench = np.concatenate([F.sum(axis=0), np.cross(arms, F).sum(axis=0)])
     assert run["contact.wrenches"][-1, 0] == pytest.approx(wrench, abs=1e-12)
     assert wrench[2] == pytest.approx(G, abs=1e-9)
+    assert run["contact.impulse"][-1, :3] == pytest.approx(run.momentum[-1, :3] - run.momentum[0, :3] + [0, 0, 0.1 * G])
     assert np.abs(wrench[3:]).max() < 1e-4  # a box that only slides does not turn
     assert (run["contact.point"][0] == 0).all()  # before the first step all points are apart
 
@@ -90,7 +92,7 @@ def test_solids_inside_each_other_are_reported_and_separated() -> None:
         ({"locate": True}, "works for point contacts only"),
     ],
 )
-def test_methods_that_cannot_simulate_solids_are_refused(options: dict[str, Any], reason: str) -> None:
+def test_integration_methods_that_cannot_simulate_solids_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(LinkworkError, match=reason):
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 

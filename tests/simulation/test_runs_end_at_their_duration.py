@@ -10,7 +10,7 @@ import linkwork as lw
 
 @pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
 @pytest.mark.parametrize(("duration", "dt", "fits"), [(0.1, 1.0, 0.1), (0.1, 0.03, 0.025), (1.0, 0.3, 0.25)])
-def test_a_step_that_does_not_fit_is_refused_with_one_that_does(
+def test_error_of_a_step_that_does_not_divide_the_duration_proposes_one_that_does(
     method: str, duration: float, dt: float, fits: float
 ) -> None:
     m = lw.example("double_pendulum")
@@ -34,7 +34,7 @@ def test_steps_too_small_to_count_are_refused(dt: float) -> None:
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, dt=dt, method="rk4")
 
 
-def test_more_members_than_memory_holds_are_refused_before_the_work_begins() -> None:
+def test_batches_too_large_for_memory_are_refused_before_the_run() -> None:
     q0 = np.broadcast_to([1.0, 0.5], (10**11, 2))
     with pytest.raises(lw.LinkworkError, match=r"100000000000 members needs .* GB"):
         lw.simulate(lw.example("double_pendulum"), q0, duration=0.1)
@@ -55,7 +55,7 @@ def test_runs_with_too_many_steps_are_refused(method: str) -> None:
         {"v0": np.zeros((10**5, 1, 2)), "parameters": {"gravity": np.broadcast_to(np.zeros(3), (1, 10**5, 3))}},
     ],
 )
-def test_batches_of_any_argument_are_estimated_before_the_work_begins(batch: dict[str, Any]) -> None:
+def test_memory_of_batches_of_any_argument_is_estimated_before_the_run(batch: dict[str, Any]) -> None:
     with pytest.raises(lw.LinkworkError, match=r"10000000000 members needs .* GB"):
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, **batch)
 

@@ -204,7 +204,7 @@ def test_guard_cannot_close_a_wide_open_loop(method):
 
 
 @pytest.mark.parametrize("clutch", [{}, {"capacity": 6.0}], ids=["rigid", "slipping"])
-def test_derived_series_use_the_modes_whatever_is_recorded(clutch):
+def test_derived_series_use_switched_parameters_that_are_not_recorded(clutch):
     """A clutch is released while a motor pulls: it does not slip, and transmits no force from then on."""
     problem = {"controller": lambda t, q, v: np.array([1.0, 0.0]), "schedule": [(0.5, "release", "clutch")], **RUN}
     whole, part = (

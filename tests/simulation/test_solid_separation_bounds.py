@@ -32,7 +32,7 @@ def zoo() -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1, 0.5])
-def test_bounds_are_at_least_the_depth(spread: float) -> None:
+def test_depth_bounds_are_at_least_the_penetration_depth(spread: float) -> None:
     m = zoo()
     q = m.random(np.random.default_rng(1)).reshape(10, 7)
     q[:, :3] = spread * RNG.uniform(-1.0, 1.0, (10, 3))
@@ -50,7 +50,7 @@ def test_bounds_are_at_least_the_depth(spread: float) -> None:
     assert compared >= 4
 
 
-def test_bounds_of_several_states_are_those_of_each() -> None:
+def test_depth_bounds_of_several_states_equal_the_bounds_of_single_states() -> None:
     m = zoo()
     several = np.concatenate([stacked(body_poses(m, m.random(np.random.default_rng(k)))) for k in range(4)])
     together = depth_bounds(solid_tables(m), several, 1e-3)

@@ -73,7 +73,7 @@ def test_step_derivatives_of_a_closed_loop_match_differences(method: str) -> Non
     check(sim, np.array([0.3, -0.2, 0.1]), 2e-7, size)
 
 
-def test_step_derivatives_of_a_composition_with_push_and_open_loop_match_differences() -> None:
+def test_step_derivatives_with_a_user_wrench_and_an_open_loop_match_differences() -> None:
     m = lw.example("four_bar")
     sim = lw.Simulator(m, dt=2e-3, method="variational", order=4)
     sim.open("closing pin")

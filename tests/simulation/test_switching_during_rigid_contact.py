@@ -127,7 +127,7 @@ def cart() -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("spin", [1.0, 40.0])
-def test_braked_wheel_turns_its_cart_only_beyond_friction(spin: float) -> None:
+def test_braked_wheel_turns_its_cart_only_above_the_friction_limit(spin: float) -> None:
     m = cart()
     v0 = [0, 0, 0, 0, 0, 0, spin]
     run = lw.simulate(

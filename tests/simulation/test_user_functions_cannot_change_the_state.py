@@ -40,7 +40,7 @@ def writing(t: Any, q: Any, v: Any) -> Any:
 
 
 @pytest.mark.parametrize("how", WAYS_TO_RUN)
-def test_a_controller_that_writes_into_its_arguments_changes_nothing_else(how: str) -> None:
+def test_a_controller_that_writes_into_its_arguments_does_not_change_the_run(how: str) -> None:
     expected, found = (run(**WAYS_TO_RUN[how](f)) for f in (pure, writing))
     np.testing.assert_array_equal(found.q, expected.q)
     np.testing.assert_array_equal(found.v, expected.v)
@@ -63,7 +63,7 @@ def test_a_corrected_controller_does_not_get_the_kernel_of_the_wrong_one(
 
 
 @pytest.mark.parametrize("what", ["stop_when", "wrenches", "guard", "gains", "memory"])
-def test_wrenches_guards_and_stop_conditions_get_copies_too(what: str) -> None:
+def test_wrenches_guards_and_stop_conditions_get_copies_of_their_arguments(what: str) -> None:
     m = lw.example("double_pendulum")
     free = run(method="rk4")
     if what == "stop_when":
@@ -240,6 +240,6 @@ def test_a_gain_without_the_batch_shape_is_explained() -> None:
         run(method="rk4", controller=lambda t, q, v, K: -K * v, gains={"K": np.ones(256)})
 
 
-def test_a_gain_that_is_not_given_is_named() -> None:
+def test_the_error_for_a_missing_gain_names_it() -> None:
     with pytest.raises(lw.LinkworkError, match="argument 'K' of the controller is not among the gains"):
         run(method="rk4", controller=lambda t, q, v, K: -K * v)

@@ -60,7 +60,7 @@ def test_center_of_mass_moves_as_in_figure_5_3(method: str) -> None:
     assert run.q[-1, 0] == pytest.approx(3.27, abs=0.02)
 
 
-def test_second_order_methods_agree() -> None:
+def test_second_order_integration_methods_agree() -> None:
     ends = [dropped(method).q[-1] for method in SECOND_ORDER]
     assert np.ptp(ends, axis=0).max() < 2e-3
 

@@ -91,7 +91,7 @@ def test_action_is_compatible_with_the_product(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DRAWS if "inertia" not in kind])
-def test_up_and_down_are_inverse(kind: str) -> None:
+def test_upward_and_downward_transforms_are_inverse(kind: str) -> None:
     for rng in generators(20):
         X, Y, x = transform(rng), transform(rng), DRAWS[kind](rng)
         assert relative(numbers(X.down(X.up(x))), numbers(x)) < EPS

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.joint_friction.friction_sites import friction_directions, sites
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
 from linkwork.algorithms.rotor_inertia import rotor_momenta, turns_with_rotor
@@ -17,7 +18,7 @@ from linkwork.model.bodies import Place
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.spatial import Motion, Transform
+from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
 from linkwork.spatial.scalar import Array, cross, hat, ldlt
 from linkwork.spatial.transform import exp_transform
@@ -48,16 +49,17 @@ def symmetries(mechanism: Mechanism) -> Array:
     length = length if length > RANK * (1.0 + far) else 1.0  # all connections are at one position
     scale = np.repeat([1.0 / length, 1.0], 3)[:, None]
     rng = np.random.default_rng(0)
-    left = _keeping_heights(mechanism.gravity)
+    left = _twists_without_gravity_work(mechanism.gravity)
     for joint in roots:
         for _ in range(TRIED):
             left = _common(left, _followed(mechanism, joint, centre, rng) * scale)
     for point in anchors:
         about = np.concatenate([-hat(centre - point), np.eye(3)])  # rotations about the anchor
         left = _common(left, about * scale)
+    rubbing = {site.name: friction_directions(site).array for site in sites(mechanism) if site.loop is not None}
     for one in loops:
         for _ in range(TRIED):
-            left = _common(left, _without_work(_wrenches(one, centre, rng) / scale.T))
+            left = _common(left, _without_work(_wrenches(one, centre, rng, rubbing.get(one.name)) / scale.T))
     rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
@@ -107,6 +109,8 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
     """
     nv, none = joint.kind.nv, np.zeros(joint.kind.nv, dtype=bool)
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if nv > 1 else ()))
+    if mechanism.rubs(joint):
+        return none
     if any(np.asarray(x).dtype == object for x in forces):
         return none
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
@@ -120,16 +124,19 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
     return none if opposed.any() or limited.any() else ~none
 
 
-def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> Array:
+def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator, friction: Array | None) -> Array:
     """Return the constraint wrenches (n, 6) about the point `centre` of a loop `one` that is closed to the world.
 
-    The wrenches are evaluated at a random pose that closes the loop; `rng` draws it.
+    The wrenches are evaluated at a random pose that closes the loop; `rng` draws it. The wrenches of the loop's
+    friction, `friction` (6, k) on the frame `to` in its axes, are among them.
     """
     X = _closed_pose(one, rng)
     at_world = _at_world(one)[0].pose
     frame = at_world @ X if one.at.body == WORLD else at_world  # the frame of the wrenches in the world
     frame = Transform(frame.R, frame.p - centre)
-    return np.array([frame.up(row.wrench(X)).array for row in one.rows])
+    own = [row.wrench(X) for row in one.rows]
+    own += [] if friction is None else [Force.of(column) for column in friction.T]
+    return np.array([frame.up(wrench).array for wrench in own])
 
 
 def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
@@ -155,8 +162,12 @@ def _without_work(wrenches: Array) -> Array:
     return right[int((s > RANK).sum()) :].T
 
 
-def _keeping_heights(gravity: Array) -> Array:
-    """Return the twists (6, k) of a rigid body on which gravity does no work; all six if there is no gravity."""
+def _twists_without_gravity_work(gravity: Array) -> Array:
+    """Return an orthonormal basis (6, k) of the rigid-body twists that do not change the potential energy of gravity.
+
+    With gravity, k is 3: two horizontal translations and the rotation about the vertical axis. Without gravity, the
+    function returns all six unit twists.
+    """
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)

@@ -16,7 +16,7 @@ from linkwork.app.terminal_output import labelled, plain
 from linkwork.errors import LinkworkError, ModelWarning
 from linkwork.model import Mechanism
 from linkwork.model.documents.loading import find_faults, load
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
 COLORS = {"error": "bold red", "warning": "yellow"}

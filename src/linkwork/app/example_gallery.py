@@ -20,10 +20,12 @@ TIMES = {
     "five_bar": (0.0, 0.06, 0.12),
     "four_bar": (0.0, 0.1, 0.2, 0.35),
     "four_bar_ladder": (0.0, 0.2, 0.4),
+    "friction_four_bar": (0.0, 0.1, 0.2, 0.35),
     "frontal_biped": (0.0, 0.45, 0.65),
     "scissor_lift": (0.0, 0.3),
     "slider_crank": (0.0, 0.08, 0.16, 0.24),
     "stewart_platform": (0.0,),
+    "worm_gear": (0.0,),
 }
 # Run function and times [s] of examples that define a controller or schedule
 DRIVEN = {

@@ -148,7 +148,10 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
                 needed[k] = True
     path = [k for k in range(len(leads)) if leads[k] and needed[k] and k not in starts]
     if not all(isinstance(graph.nodes[k][0], str) for k in path):
-        raise NotTraceable("the result of a traced loop cannot be differentiated; differentiate inside its body")
+        raise NotTraceable(
+            "the result of a compiled loop (repeat, record or iterate) cannot be differentiated; differentiate inside "
+            "the body of the loop"
+        )
     return path
 
 

@@ -114,11 +114,11 @@ class _NoLoops:
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.record` cannot be differentiated."""
-        raise NotTraceable("the result of a traced loop cannot be differentiated")
+        raise NotTraceable("a function with a compiled loop (repeat, record or iterate) cannot be differentiated")
 
     def iterate(self, most: int, body: Any, state: Any, start: Any) -> Any:
         """Raise NotTraceable: a loop of `spatial.traceable_loops.iterate` cannot be differentiated."""
-        raise NotTraceable("the result of a traced loop cannot be differentiated")
+        raise NotTraceable("a function with a compiled loop (repeat, record or iterate) cannot be differentiated")
 
     def row_array(self, count: int, size: int) -> Any:
         """Raise NotTraceable: a row array cannot be differentiated."""

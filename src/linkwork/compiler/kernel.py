@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.compiler import kernel_cache
-from linkwork.compiler.build_lock import BUILDING
+from linkwork.compiler.compiler_thread_lock import BUILDING
 from linkwork.compiler.kernel_shapes import Rows, Shape
 from linkwork.compiler.result_buffers import Results
 from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named

@@ -1,8 +1,8 @@
 """Checks that a user's function is pure, as tracing requires: every call must compute the same formulas.
 
-A traced function runs once, and its formulas become machine code. A clock, a random generator or a variable that the
-function changes would have the same value at every later step. `refuse_unrepeatable` finds clocks and generators by
-name; `Repeatable` traces twice and compares the graphs and the function's variables.
+Python runs a traced function only once, when it is compiled, and its formulas become machine code. A clock, a random
+generator or a variable that the function changes would therefore stay constant. `refuse_unrepeatable` finds clocks and
+generators by name; `Repeatable` traces twice and compares the graphs and the function's variables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
     """
     for name in _unrepeatable_names(function, set()):
         raise NotTraceable(
-            f"the {what} uses {name}: a traced function runs once, so the value would be the same at every step. "
+            f"the {what} uses {name}: Python runs the {what} only once, when it is compiled, so that the value would "
+            "be the same at every step. "
             "Use lw.random_normal or lw.white_noise for random numbers, and the argument t for the time; " + REMEDY
         )
 
@@ -131,14 +132,16 @@ class Repeatable:
             for name in held.keys() & now.keys():
                 if held[name] != now[name]:
                     raise NotTraceable(
-                        f"the {what} changes its variable {name!r} when it is called: a traced function runs once. "
-                        "Use a controller with memory, controller(t, q, v, memory); " + REMEDY
+                        f"the {what} changes its variable {name!r} when it is called: Python runs the {what} only "
+                        "once, when it is compiled, so that this variable would stay constant. Use a controller with "
+                        "memory, controller(t, q, v, memory); " + REMEDY
                     )
         if again != text:
             names = " or ".join(dict.fromkeys(what for what, _ in self.functions))
             raise NotTraceable(
                 f"the {names} computes a different result each time it is called, because it uses a clock, a random "
-                "generator or a counter; a traced function runs once. " + REMEDY
+                "generator or a counter. Python runs the function only once, when it is compiled, so that this value "
+                "would stay constant. " + REMEDY
             )
         return text
 

@@ -74,7 +74,10 @@ def frame_target(given: Any) -> tuple[Target, int]:
         wanted = _from_function(given)
         shape = np.shape(wanted(0.0).place)
         if shape not in (POSITION, POSE):
-            raise ShapeError(f"target(0.0) must return a position (3,) or a pose (4, 4) first; got shape {shape}")
+            raise ShapeError(
+                "target(t) must return a tuple of position or pose, rate and acceleration, whose first entry has the "
+                f"shape (3,) of a position or (4, 4) of a pose; target(0.0) returned a first entry of shape {shape}"
+            )
         return wanted, 6 if shape == POSE else 3
     place = as_numbers("target", given)
     target = _fixed(place, {POSITION: 3, POSE: 6})

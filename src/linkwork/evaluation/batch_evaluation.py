@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms import jacobians
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
-from linkwork.compiler.build_lock import BUILDING
+from linkwork.compiler.compiler_thread_lock import BUILDING
 from linkwork.errors import unknown_name
 from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
 from linkwork.model.batch_broadcasting import Input, Shape, checked, members, over_batch, require_out

@@ -16,7 +16,9 @@ from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.evaluation.friction_methods import (
     FORWARD,
+    FORWARD_DERIVATIVES,
     INVERSE,
+    INVERSE_DERIVATIVES,
     REACTIONS,
     WITH_FRICTION,
     FrictionMethods,
@@ -363,7 +365,7 @@ class DynamicsMethods(FrictionMethods):
         )
 
     def forward_dynamics_derivatives(
-        self, q: Any, v: Any, tau: Any, *, parameters: Parameters = None
+        self, q: Any, v: Any, tau: Any, *, friction: bool = False, parameters: Parameters = None
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives of `forward_dynamics` with respect to q, v and tau.
 
@@ -374,6 +376,9 @@ class DynamicsMethods(FrictionMethods):
         ----------
         q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
             Coordinates, velocities and joint forces.
+        friction : bool, default False
+            Whether to include the dry friction of the joints of a tree, see `friction`. Joints that stick have no
+            acceleration; the derivatives are those of the present slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
@@ -391,12 +396,14 @@ class DynamicsMethods(FrictionMethods):
                [0., 1.]])
 
         """
-        return self._derivatives(
-            "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
-        )
+        name, run = "forward_dynamics_derivatives", forward_dynamics_derivatives
+        if self._includes(friction):
+            require_open_loops(self.mechanism)
+            name, run = with_friction(FORWARD_DERIVATIVES, self.check)
+        return self._derivatives(name, run, q, v, parameters, tau=tau)
 
     def inverse_dynamics_derivatives(
-        self, q: Any, v: Any, a: Any, *, parameters: Parameters = None
+        self, q: Any, v: Any, a: Any, *, friction: bool = False, parameters: Parameters = None
     ) -> tuple[Array, Array, Array]:
         """Return the derivatives of `inverse_dynamics` with respect to q, v and a.
 
@@ -407,6 +414,9 @@ class DynamicsMethods(FrictionMethods):
         ----------
         q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
             Coordinates, velocities and accelerations.
+        friction : bool, default False
+            Whether to include the dry friction of the joints of a tree, see `friction`. Joints that stick have no
+            acceleration; the derivatives are those of the present slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
@@ -424,7 +434,11 @@ class DynamicsMethods(FrictionMethods):
                [103.005, 103.005]])
 
         """
-        return self._derivatives("inverse_dynamics_derivatives", inverse_dynamics_derivatives, q, v, parameters, a=a)
+        name, run = "inverse_dynamics_derivatives", inverse_dynamics_derivatives
+        if self._includes(friction):
+            require_open_loops(self.mechanism)
+            name, run = with_friction(INVERSE_DERIVATIVES, self.check)
+        return self._derivatives(name, run, q, v, parameters, a=a)
 
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any

@@ -10,8 +10,9 @@ import numpy as np
 from linkwork.algorithms.joint_friction import friction_dynamics
 from linkwork.algorithms.joint_friction.friction_sites import has_friction
 from linkwork.algorithms.mimic_reduction import CONSTRAINED, WITH_MIMIC_JOINTS
-from linkwork.errors import LinkworkError, listed
-from linkwork.evaluation.batch_evaluation import SOLVING, BatchEvaluation, Out, Parameters
+from linkwork.errors import LinkworkError, NotConverged, listed
+from linkwork.evaluation import friction_derivatives
+from linkwork.evaluation.batch_evaluation import SEVERAL, SOLVING, BatchEvaluation, Out, Parameters
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -33,17 +34,23 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
 def require_unique_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> None:
-    """Raise a LinkworkError that names the joints if their friction in this state has no unique solution."""
+    """Raise a NotConverged error that names the joints if their friction in this state has no unique solution."""
     with np.errstate(all="ignore"):
-        names = friction_dynamics.jammed_joints(mechanism, q, v, tau, wrenches)
-    if names:
-        many = len(names) > 1
-        raise LinkworkError(
-            f"the motion with friction has no unique solution: the friction of "
-            f"joint{'s' if many else ''} {listed(map(repr, names))} grows as fast as the force that moves "
-            f"{'them' if many else 'it'} (jamming or self-locking); reduce the friction coefficients or the levers of "
-            "the load"
-        )
+        jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
+    names = jammed or undecided
+    if not names:
+        return
+    many = len(names) > 1
+    reason = (
+        f"grows as fast as the force that moves {'them' if many else 'it'} (jamming or self-locking)"
+        if jammed
+        else "agrees with the load that it causes in no direction of slip and not at rest (jamming, or static friction "
+        "above dynamic friction)"
+    )
+    raise NotConverged(
+        f"the motion with friction has no unique solution: the friction of joint{'s' if many else ''} "
+        f"{listed(map(repr, names))} {reason}; reduce the friction coefficients or the levers of the load"
+    )
 
 
 FORWARD, INVERSE, REACTIONS, FORCES = (
@@ -52,7 +59,13 @@ FORWARD, INVERSE, REACTIONS, FORCES = (
     "reactions with friction",
     "friction",
 )
+FORWARD_DERIVATIVES, INVERSE_DERIVATIVES = (
+    "forward_dynamics_derivatives with friction",
+    "inverse_dynamics_derivatives with friction",
+)
 ALGORITHMS: dict[str, Algorithm] = {
+    FORWARD_DERIVATIVES: friction_derivatives.forward_dynamics_derivatives,
+    INVERSE_DERIVATIVES: friction_derivatives.inverse_dynamics_derivatives,
     FORWARD: friction_dynamics.forward_dynamics,
     INVERSE: friction_dynamics.inverse_dynamics,
     REACTIONS: friction_dynamics.reactions,
@@ -61,9 +74,11 @@ ALGORITHMS: dict[str, Algorithm] = {
 UNCHECKED = ", unchecked"  # appended to the name of a quantity whose failures are not diagnosed
 WITH_FRICTION = "with friction"  # distinguishes kernels with friction
 for _name, _one in ALGORITHMS.items():  # mimic joints and loops are part of these algorithms
-    for _quantity, _run in ((_name, _one if _name == INVERSE else diagnosed(_one)), (_name + UNCHECKED, _one)):
+    _checked = _one if _name in (INVERSE, INVERSE_DERIVATIVES) else diagnosed(_one)
+    for _quantity, _run in ((_name, _checked), (_name + UNCHECKED, _one)):
         CONSTRAINED[_quantity] = WITH_MIMIC_JOINTS[_quantity] = _run
         SOLVING.add(_quantity)
+SEVERAL.update(name + check for name in (FORWARD_DERIVATIVES, INVERSE_DERIVATIVES) for check in ("", UNCHECKED))
 
 
 def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
@@ -113,7 +128,7 @@ class FrictionMethods(BatchEvaluation):
 
         Raises
         ------
-        LinkworkError
+        NotConverged
             If the motion with friction has no unique solution, because a joint jams. The message names the joints.
 
         Examples
@@ -135,6 +150,6 @@ def require_open_loops(mechanism: Mechanism) -> None:
     if mechanism.constrained:
         names = [one.label for one in mechanism.constraints]
         raise LinkworkError(
-            f"inverse dynamics with friction needs a tree, because the loads of {listed(names)} are unknown; use "
+            f"inverse dynamics and derivatives with friction need a tree; {listed(names)} would need known loads. Use "
             "forward_dynamics(..., friction=True), or omit friction"
         )

@@ -17,9 +17,7 @@ HELPERS = ("catalogue", "gait_measures", "planar_linkage_formulas", "walker_gait
 
 
 class Claim(NamedTuple):
-    """The result of the check of an example: the checked statement, the measured error and the tolerance of the
-    error.
-    """
+    """The result of the check of an example: what the check measures, the measured error and its tolerance."""
 
     sentence: str
     error: float

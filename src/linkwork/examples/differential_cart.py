@@ -96,7 +96,7 @@ def claim() -> Claim:
         np.abs(carried[:3] / [torque, *tyres] - 1.0).max(),
     ]
     return Claim(
-        "position and wheel speeds in a curve equal closed forms, and both wheels have equal torques (relative error)",
+        "relative error of position, wheel speeds and wheel torques in a curve against closed forms",
         float(max(errors)),
         1e-10,
     )

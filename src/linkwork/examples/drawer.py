@@ -58,7 +58,7 @@ def claim() -> Claim:
     errors = [abs(run.v[-1, 0] / (expected * run.t[-1]) - 1.0)]
     jammed = simulate(build(), [0.0], duration=0.1, dt=1e-3, method="rk4", wrenches=pulled(JAM, 1e6), progress=False)
     return Claim(
-        "acceleration below the jam distance (relative error), and displacement when jammed [m]",
+        "relative error of the acceleration below the jam distance, and displacement [m] of the jammed drawer",
         float(max(*errors, np.abs(jammed.q).max())),
         1e-10,
     )

@@ -95,5 +95,7 @@ def claim() -> Claim:
         free = np.abs(np.linalg.solve(mass_matrix(m, q), tau)).max()
         worst = max(worst, np.abs(forward_dynamics(m, q, np.zeros(4), tau, wrenches).a).max() / free)
     return Claim(
-        "motor torques that balance a force on the tip keep the arm at rest (relative error)", float(worst), 1e-10
+        "acceleration of an arm whose motors balance a force on its tip, relative to that without the force",
+        float(worst),
+        1e-10,
     )

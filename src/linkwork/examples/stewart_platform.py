@@ -114,4 +114,4 @@ def claim() -> Claim:
         v = consistent_velocity(active_constraints(m, q), rng.normal(size=m.nv))
         expected = leg_rates(q, v[:6])
         worst = max(worst, np.abs(v[at] - expected).max() / np.abs(expected).max())
-    return Claim("rates of the leg lengths equal those of the inverse kinematics (relative error)", float(worst), 1e-10)
+    return Claim("relative error of the rates of the leg lengths against inverse kinematics", float(worst), 1e-10)

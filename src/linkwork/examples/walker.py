@@ -111,7 +111,7 @@ def claim() -> Claim:
     found, expected = matrices(limbs(m)), printed()
     wrong = max(float(np.abs(found[name] - expected[name]).max()) for name in expected)
     return Claim(
-        "the matrices equal those of the paper, and accelerations by limbs those of other methods (relative error)",
+        "error of the matrices against the paper, and relative error of accelerations in limb coordinates",
         max(wrong, *differences(m, states=5)),
         1e-11,
     )

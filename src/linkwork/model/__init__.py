@@ -4,7 +4,7 @@ from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners
 from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.elements.uneven_ground import Ground, HeightField
-from linkwork.model.friction import Bearing, Coupling, DryFriction, Guide, Sleeve, Socket, Thread
+from linkwork.model.friction import Bearing, Coupling, DryFriction, Guide, Sleeve, Socket, Teeth, Thread
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Hull, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,
@@ -51,6 +51,7 @@ __all__ = [
     "Sleeve",
     "Socket",
     "Sphere",
+    "Teeth",
     "Thread",
     "Universal",
     "Weld",

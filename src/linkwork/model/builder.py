@@ -37,7 +37,7 @@ from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.mechanism_assembly import Assembly
 from linkwork.model.mimic_joints import Mimic
-from linkwork.model.model_faults import Fault, errors_in, raise_or_warn
+from linkwork.model.model_definition_faults import Fault, errors_in, raise_or_warn
 from linkwork.model.physical_validity import (
     element_faults,
     mass_faults,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from linkwork.errors import listed, unknown_name
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic_joints import Mimic
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

@@ -72,7 +72,7 @@ class Mechanism(ElementViews, ParameterViews):
     frames: Named[Frame]
     keyframes: Named[Keyframe] = NO_KEYFRAMES
     elements: Sections = field(default_factory=lambda: Sections({}))
-    rubbing: tuple[int, ...] = ()  # velocities with dry friction, which a run holds or lets slip; set by `simulate`
+    rubbing: tuple[int, ...] = ()  # velocities with dry friction, which stick or slip in a run; set by `simulate`
 
     def __getattr__(self, name: str) -> Named[Any]:
         """Return the elements of the section `name`, such as `m.clutches`."""

@@ -26,7 +26,7 @@ from linkwork.model.joints import Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
 from linkwork.model.mimic_joints import Mimic, mimic_faults, resolved_chains
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named, Sections
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

@@ -18,6 +18,7 @@ from linkwork.model.solids import POINTS, SolidPair, solid_pairs
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
+    from linkwork.model.mechanism_joint import Joint
 
 
 class ElementViews:
@@ -28,12 +29,12 @@ class ElementViews:
 
     @cached_property
     def nc(self) -> int:
-        """The number of constraint rows of all frame constraints (loops)."""
+        """The number of scalar constraint equations (rows) of all loop closures."""
         return sum(len(one.rows) for one in self.frame_constraints)
 
     @property
     def nh(self) -> int:
-        """The number of all constraint rows: those of frame constraints, then those of velocity constraints."""
+        """The number of all scalar constraint equations (rows): of loop closures, then of velocity constraints."""
         return self.nc + len(self.velocity_rows)
 
     @property
@@ -43,12 +44,12 @@ class ElementViews:
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
-        """All constraint elements of the mechanism, frame constraints (loops) first."""
+        """All constraint elements of the mechanism: loop closures, then velocity constraints."""
         return self.frame_constraints + self.velocity_constraints
 
     @cached_property
     def frame_constraints(self) -> tuple[FrameConstraint, ...]:
-        """All constraints between frames of two bodies: loops."""
+        """All loop closures, which are constraints between frames of two bodies."""
         return tuple(one for one in self.all_elements if isinstance(one, FrameConstraint))
 
     @cached_property
@@ -73,7 +74,7 @@ class ElementViews:
 
     @property
     def constrained(self) -> bool:
-        """Whether the mechanism has frame constraints or velocity constraints that may be engaged."""
+        """Whether the mechanism has loop closures, or velocity constraints that may be engaged."""
         return bool(self.frame_constraints or self.velocity_rows)
 
     @cached_property
@@ -91,6 +92,29 @@ class ElementViews:
         """All actuators, by name: motors with a control input."""
         return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
 
+    def rubs(self, joint: Joint) -> bool:
+        """Return whether a joint of the tree has a friction law.
+
+        Parameters
+        ----------
+        joint : Joint
+            Joint of this mechanism.
+
+        Returns
+        -------
+        bool
+            False also for friction by numbers, which is the attribute `friction` of the joint.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1))
+        >>> m = b.joint("hub", lw.Revolute(), "world", "wheel", friction=lw.Bearing(0.1, 0.02)).build()
+        >>> m.rubs(m.joints["hub"])
+        True
+
+        """
+        return any(one.rubs_on(joint.name) for one in self.all_elements)
+
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:
         """All elements that an event function switches during a run: latches."""
@@ -98,23 +122,27 @@ class ElementViews:
 
     @cached_property
     def contact_pairs(self) -> tuple[Pair, ...]:
-        """All pairs of a contact and a surface that can touch, in the order of contacts."""
+        """All pairs of a contact point and a surface that can touch, in the order of the contact elements."""
         return contact_pairs(cast("Mechanism", self))
 
     @cached_property
     def solid_pairs(self) -> tuple[SolidPair, ...]:
-        """All solid pairs that can touch, collision after collision."""
+        """All pairs of solids that can touch, in the order of the collision elements."""
         return solid_pairs(cast("Mechanism", self))
 
     @cached_property
     def contact_names(self) -> tuple[str, ...]:
-        """The names of all contacts: of the contact pairs, then of the four contact points of each solid pair."""
+        """The names of all contacts, in the order of the contact series of a run.
+
+        First come the contact pairs, each of which is a contact point (`Builder.touch`) and a surface. Then come the
+        solid pairs, each of which is two solids that can touch (`Builder.collide`), with four contact points each.
+        """
         solids = [f"{pair.name} {k}" for pair in self.solid_pairs for k in range(1, POINTS + 1)]
         return (*(pair.name for pair in self.contact_pairs), *solids)
 
     @property
     def contact_bodies(self) -> Iterator[tuple[str, int, int]]:
-        """The label of each contact, and the numbers of the two bodies that it lets touch."""
+        """The label of each contact or collision element, and the numbers of the two bodies that can touch there."""
         for contact, surface in self.contact_pairs:
             yield contact.label, contact.at.body, surface.place.body
         for pair in self.solid_pairs:
@@ -133,7 +161,7 @@ class ElementViews:
         return next(one.label for one in self.velocity_constraints if one.name == name)
 
     def frame_constraint_of_row(self, row: int) -> FrameConstraint:
-        """Return the frame constraint to which constraint row `row` (of `nc`) belongs."""
+        """Return the loop closure to which constraint row `row` (of `nc`) belongs."""
         return [one for one in self.frame_constraints for _ in one.rows][row]
 
     @cached_property

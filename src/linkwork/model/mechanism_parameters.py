@@ -11,9 +11,9 @@ import numpy as np
 from linkwork.errors import NameNotFound, unknown_name
 from linkwork.model.elements.contradicting_couplings import contradictions
 from linkwork.model.elements.element import Element
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
+from linkwork.model.parameter_substitution import varied
 from linkwork.model.parameter_value_checks import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
-from linkwork.model.parameter_variation import varied
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.errors import listed
 from linkwork.model.bodies import Body, Part, inertia_matrix
 from linkwork.model.elements.contradicting_couplings import contradictions
-from linkwork.model.model_faults import Fault, as_warnings, raise_first
+from linkwork.model.model_definition_faults import Fault, as_warnings, raise_first
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

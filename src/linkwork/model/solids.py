@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from linkwork.errors import unknown_name
 from linkwork.model.geometry import Mesh
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ UNBOUNDED = ORDER.index("Plane")  # from here on, shapes do not touch each other
 class Solid(NamedTuple):
     """A solid: a shape that is fixed to body number `body`, with the given `pose` in the body's frame.
 
-    `names` are the names by which a collision can refer to the solid: its own name, and the name of the part to which
-    it is fixed.
+    `names` are the names by which a collision element can refer to the solid: its own name, and the name of the
+    part to which it is fixed.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Solid(NamedTuple):
 
 
 class SolidPair(NamedTuple):
-    """Two solids that can touch, and the collision that defines the force law between them.
+    """Two solids that can touch, and the collision element that defines the force law between them.
 
     The solids are sorted by ORDER, so that the pair of a ball and a box is "ball on box" in any model.
     """
@@ -82,7 +82,7 @@ def solid_pairs(mechanism: Mechanism) -> tuple[SolidPair, ...]:
 
 
 def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[SolidPair]:
-    """Return the solid pairs that can touch because of one collision."""
+    """Return the pairs of solids that can touch according to one collision element."""
     known, apart = solids(mechanism), _connected(mechanism)
     some = _selected(known, collision.solids)
     others = _selected(known, collision.against) if collision.against else some
@@ -132,7 +132,7 @@ def _between(known: Sequence[Solid], one: str, two: str) -> list[tuple[Solid, So
 
 
 def solid_faults(mechanism: Mechanism, collision: Collision) -> Iterator[Fault]:
-    """Yield a fault for each unknown name in a collision, and for each mesh among its solids."""
+    """Yield a fault for each unknown name in a collision element, and for each mesh among its solids."""
     known = solids(mechanism)
     valid = {name for one in known for name in one.names}
     given = [(role, name) for role in ("solids", "against") for name in getattr(collision, role)]

@@ -12,7 +12,7 @@ from linkwork.errors import listed
 from linkwork.model.builder_specifications import JointSpecification
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.loop import closing_joint
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 
 OWN = ("armature", "damping", "stiffness", "friction")
 

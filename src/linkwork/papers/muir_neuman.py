@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.papers import muir_neuman_biped, muir_neuman_pendulum
-from linkwork.papers.html_pages import write_page
+from linkwork.papers import muir_neuman_biped, muir_neuman_friction, muir_neuman_pendulum
+from linkwork.papers.html_pages import NO_FIGURES, figure, write_page
 from linkwork.papers.output_folder import FAILED, PASSED
 from linkwork.papers.printed_values import Compared
 
@@ -36,27 +37,55 @@ BIPED = (
     "compared by their residuals for random forces of the ground and random accelerations that keep both feet at rest.",
 )
 
+FRICTION = (
+    "Friction in the pins",
+    "The paper describes friction as coupling, but both examples are without friction. Here all pins are journal "
+    "bearings with the coefficient 0.2 and radii of 300 mm (pendulum) and 30 mm (biped), in the same states. The "
+    "column 'agrees' compares the solution by coupling matrices with that by friction laws, which depend on "
+    "the load.",
+)
+CHARTS = {
+    muir_neuman_friction.swinging_pendulum: "Where the energy of the pendulum goes, from rest at 1.2 and 0.5 rad.",
+    muir_neuman_friction.swaying_biped: "Where the energy of the biped goes, from rest with the left leg at 0.12 rad, "
+    "with a spring at the left ankle.",
+}
 
-def muir_neuman(console: Console, out: Path, _: bool) -> int:
-    """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs from print.
 
-    `out` is the folder for the HTML page.
+def muir_neuman(console: Console, out: Path, drawn: bool) -> int:
+    """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs.
+
+    `out` is the folder for the page; `drawn` says whether to draw figures.
     """
-    sections = {PENDULUM: muir_neuman_pendulum.pendulum_results(), BIPED: muir_neuman_biped.biped_results()}
+    sections = {
+        PENDULUM: muir_neuman_pendulum.pendulum_results(),
+        BIPED: muir_neuman_biped.biped_results(),
+        FRICTION: muir_neuman_friction.friction_results(),
+    }
     text = ABOUT.format(version=html.escape(lw.__version__))
     for (title, about), results in sections.items():
         console.print(_table(title, results), about, sep="\n")
         text += f"<h2>{html.escape(title)}</h2><p>{html.escape(about)}</p>" + _as_html(results)
+    text += _charts() if drawn else NO_FIGURES
     file = out / "muir-neuman.html"
     write_page(file, "Muir and Neuman: force/torque propagation", text)
     every = [one for results in sections.values() for one in results]
     wrong = [one.symbol for one in every if not one.agrees]
     misprints = sum(bool(one.correction) for one in every)
-    verdict = f"all {len(every)} values and equations agree with the paper; {misprints} of them have misprints"
+    verdict = f"all {len(every)} values and equations agree; {misprints} of the printed ones have misprints"
     if wrong:
-        verdict = f"values that differ from the paper: {', '.join(wrong)}"
+        verdict = f"values that differ: {', '.join(wrong)}"
     console.print(Text(f"{verdict}; page written to {file}", "bold red" if wrong else ""), soft_wrap=True)
     return FAILED if wrong else PASSED
+
+
+def _charts() -> str:
+    """Return the HTML of the energy charts of both examples with friction."""
+    pictures = []
+    for simulated, about in CHARTS.items():
+        stream = io.BytesIO()
+        simulated().plot_energy().savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        pictures.append(figure(stream.getvalue(), about))
+    return f'<div class="figures">{"".join(pictures)}</div>'
 
 
 def _table(title: str, results: Sequence[Compared]) -> Table:

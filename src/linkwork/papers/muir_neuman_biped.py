@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.formulations.instantaneous_motions import body_motions
+from linkwork.algorithms.formulations.coincident_frame_motions import body_motions
 from linkwork.algorithms.formulations.propagation_equations import Propagation, propagation
 from linkwork.algorithms.formulations.propagation_matrices import link_jacobian
 from linkwork.algorithms.kinematics import joint_poses, world_poses
@@ -133,7 +133,7 @@ def _forces(found: Propagation) -> list[Compared]:
     motor_4 = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
     right = link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
     right = right + motor_4  # the ground carries the reaction of the motor
-    acting = "on the legs instead of the ground sides of the ankles"
+    acting = "on the legs"
     at_right = _six(-motion.right[0], -motion.right[1], motion.right[2])
     listed += [
         Compared(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.formulations.instantaneous_motions import body_motions
+from linkwork.algorithms.formulations.coincident_frame_motions import body_motions
 from linkwork.algorithms.formulations.propagation_equations import Propagation, propagation
 from linkwork.algorithms.formulations.propagation_matrices import link_jacobian
 from linkwork.algorithms.kinematics import joint_poses

@@ -17,8 +17,8 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_r
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array, dot, where
 
 SWEEPS = 200  # number of projected Gauss-Seidel sweeps if the smallest forces exceed the friction limit

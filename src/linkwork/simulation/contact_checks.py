@@ -21,7 +21,7 @@ from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.geometry import Hull, Mesh
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS, SolidPair
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.solid_separation_bounds import depth_bounds, solid_tables, stacked, with_world
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

@@ -12,6 +12,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_series import DIRECTION
 from linkwork.simulation.energy_balance import Stored, stored_energies
 from linkwork.simulation.events.slip import slip_multipliers
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.joint_friction_series import FRICTION, regularized_friction
 from linkwork.simulation.series_definition import Axis, Family, RunFacts, Series
 from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities
@@ -50,7 +51,7 @@ def _center_of_mass(run: Run) -> Array:
 
 def _passive(run: Run) -> Array:
     passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
-    if not run.mechanism.rubbing:
+    if not friction_count(run.mechanism):
         return passive
     return passive - regularized_friction(run) + run.recorded[FRICTION]
 
@@ -102,7 +103,7 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
 
 
 def _rubbing(facts: RunFacts) -> tuple[str, ...]:
-    return (FRICTION,) if facts.mechanism.rubbing else ()
+    return (FRICTION,) if friction_count(facts.mechanism) else ()
 
 
 def _wrenches(run: Run) -> Array | None:

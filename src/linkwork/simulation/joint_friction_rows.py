@@ -9,7 +9,7 @@ of joints; locks cost no computing time.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,13 @@ import numpy as np
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.load_dependent_friction import law_coefficients
+from linkwork.simulation.loop_friction import (
+    loop_friction_count,
+    loop_sites,
+    loop_slip_accelerations,
+    loop_slip_rows,
+    with_held_loops,
+)
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
@@ -27,6 +34,12 @@ ROUNDED = 1e-9  # force above a friction limit that counts as within it, relativ
 
 # Results of `with_rubbing`, by mechanism and rubbing velocities
 _changed: WeakKeyDictionary[Mechanism, dict[tuple[int, ...], Mechanism]] = WeakKeyDictionary()
+
+
+def _independent(mechanism: Mechanism, number: int) -> range:
+    """Return the numbers of the independent velocities of joint `number`."""
+    own = mechanism.joints[number].v
+    return range(own.start, own.stop)
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
@@ -65,7 +78,22 @@ def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:
     """Return the slip directions (nf,) of joint friction, a part of the slip directions `slip` (n,) of all rows."""
-    return slip[len(slip) - len(mechanism.rubbing) :]
+    return slip[len(slip) - friction_count(mechanism) :]
+
+
+def friction_count(mechanism: Mechanism) -> int:
+    """Return nf, the number of velocities with friction: independent velocities, then slip velocities of loops."""
+    return len(mechanism.rubbing) + loop_friction_count(mechanism)
+
+
+def slip_speeds(mechanism: Mechanism, q: Array, v: Array) -> list[Number]:
+    """Return the velocities with friction (nf,) [rad/s or m/s]."""
+    return [*(v[k] for k in mechanism.rubbing), *(loop_slip_rows(mechanism, q) @ v)]
+
+
+def slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> list[Number]:
+    """Return the time derivatives (nf,) [rad/s^2 or m/s^2] of the velocities with friction."""
+    return [*(a[k] for k in mechanism.rubbing), *loop_slip_accelerations(mechanism, q, v, a)]
 
 
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
@@ -88,10 +116,33 @@ def rubbing_joints(mechanism: Mechanism) -> tuple[int, ...]:
     return tuple(number for number, j in enumerate(mechanism.tree.joints) if moved[j.v].any())
 
 
-def joint_powers(mechanism: Mechanism, forces: Array, v: Array) -> list[Number]:
-    """Return the power [W] of friction `forces` (tree.nv,) in each of the `rubbing_joints`, at velocities v (nv,)."""
+def joint_powers(mechanism: Mechanism, q: Array, v: Array, forces: Array) -> list[Number]:
+    """Return the power [W] of friction in each of the `rubbing_joints`, then in each loop with friction.
+
+    `forces` are the friction forces (tree.nv,) of the tree, then those of loops.
+    """
     tree, speeds = mechanism.tree, mechanism.tree_velocity(v)
-    return [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in rubbing_joints(mechanism)]
+    found = [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in rubbing_joints(mechanism)]
+    start, own = 0, loop_sites(mechanism)
+    slips = loop_slip_rows(mechanism, q) @ v if own else np.zeros(0)
+    for site in own:
+        part = slice(start, start + site.size)
+        found.append(forces[tree.nv :][part] @ slips[part])
+        start += site.size
+    return found
+
+
+def friction_joint_forces(mechanism: Mechanism, q: Array, forces: Array) -> Array:
+    """Return the joint forces (nv,) [N m or N] of friction `forces`: those of the tree (tree.nv,), then of loops."""
+    found = mechanism.spread.T @ forces[: mechanism.tree.nv]
+    if len(forces) == mechanism.tree.nv:
+        return found
+    return found + loop_slip_rows(mechanism, q).T @ forces[mechanism.tree.nv :]
+
+
+def ledger_places(mechanism: Mechanism) -> int:
+    """Return the number of joints and loops whose heat of friction a run sums."""
+    return len(rubbing_joints(mechanism)) + len(loop_sites(mechanism))
 
 
 def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
@@ -103,7 +154,8 @@ def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
         j, row = tree.joints[number], []
         for k in mechanism.rubbing:
             own = sum((abs(mechanism.spread[t, k]) * f for t, f in enumerate(j.friction, j.v.start)), 0.0)
-            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), 0.0))
+            leads = mechanism.joints[number].mimic is None and k in _independent(mechanism, number)
+            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), float(leads)))
         found.append(row)
     return found
 
@@ -118,7 +170,7 @@ def friction_rows(mechanism: Mechanism) -> Array:
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
     """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
     rubs, found = may_rub(mechanism), [0.0] * mechanism.nv
-    for k, s in zip(mechanism.rubbing, directions, strict=True):
+    for k, s in zip(mechanism.rubbing, directions, strict=False):  # those of loops follow
         found[k] = where(s == 0.0, rubs[k], 0.0)
     return found
 
@@ -129,12 +181,17 @@ def may_rub(mechanism: Mechanism) -> list[Number]:
     return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
 
 
-def directions_after(mechanism: Mechanism, v: Array, before: Array) -> Array:
-    """Return the slip directions (nf,) after a change of the velocities to v (nv,): the signs of the velocities in v.
+def rows_that_rub(mechanism: Mechanism) -> list[Number]:
+    """Return 1 for each velocity with friction (nf,) that may have it with the present parameters, else 0."""
+    rubs = may_rub(mechanism)
+    return [*(rubs[k] for k in mechanism.rubbing), *[1.0] * loop_friction_count(mechanism)]
 
-    Where v is zero, the direction remains that of `before` (nf,).
+
+def directions_after(speeds: Sequence[Number], before: Array) -> Array:
+    """Return the slip directions (nf,) after a change of the slip speeds: the signs of `speeds` (nf,).
+
+    Where a speed is zero, the direction remains that of `before` (nf,).
     """
-    speeds = [v[k] for k in mechanism.rubbing]
     signs = zip(speeds, before, strict=True)
     return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
 
@@ -143,7 +200,7 @@ def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
     """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) are the slip
     directions of all rows.
     """
-    if not mechanism.rubbing:
+    if not friction_count(mechanism):
         return mechanism
     extra = np.array(holds(mechanism, friction_part(mechanism, slip))) * LOCKED
     joints = [
@@ -152,7 +209,9 @@ def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
         else j
         for j in mechanism.joints
     ]
-    return replace(mechanism, joints=mechanism.joints.replaced(joints))
+    found = replace(mechanism, joints=mechanism.joints.replaced(joints))
+    count = loop_friction_count(mechanism)
+    return with_held_loops(found, slip[len(slip) - count :]) if count else found
 
 
 def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
@@ -201,15 +260,17 @@ def slack(limit: Number) -> Number:
     return BOUND_SLACK + limit * ROUNDED
 
 
-def friction_functions(mechanism: Mechanism, directions: Array, v: Array, needed: Array, limits: Array) -> list[Number]:
+def friction_functions(
+    mechanism: Mechanism, directions: Array, speeds: Sequence[Number], needed: Array, limits: Array
+) -> list[Number]:
     """Return the event function of each velocity with friction (nf,): not negative while the velocity holds or
     continues to slip.
 
-    `directions` (nf,) are the slip directions, v (nv,) the velocities, `needed` (nf,) the forces [N m or N] that hold
-    the velocities, and `limits` (nf,) the largest friction forces.
+    `directions` (nf,) are the slip directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the forces [N m or N]
+    that hold the velocities, and `limits` (nf,) the largest friction forces.
     """
-    rubs, found = may_rub(mechanism), []
-    for k, s, force, limit in zip(mechanism.rubbing, directions, needed, limits, strict=True):
+    found = []
+    for rubs, w, s, force, limit in zip(rows_that_rub(mechanism), speeds, directions, needed, limits, strict=True):
         left = limit + slack(limit) - abs(force)
-        found.append(where(rubs[k] > 0.0, where(s == 0.0, left, s * v[k] + STICKING_SPEED), 1.0))
+        found.append(where(rubs > 0.0, where(s == 0.0, left, s * w + STICKING_SPEED), 1.0))
     return found

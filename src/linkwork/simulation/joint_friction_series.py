@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.algorithms.tree_traversal import outward
+from linkwork.model.mechanism import Mechanism
 from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.simulation.events.impulses import ConstrainedMotion, constrained_motion
-from linkwork.simulation.joint_friction_rows import joint_powers, rubbing_joints
+from linkwork.simulation.joint_friction_rows import friction_count, friction_joint_forces, joint_powers, rubbing_joints
+from linkwork.simulation.loop_friction import loop_sites, loop_slip_rows
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state_series import by_velocity, velocities
 from linkwork.simulation.work_ledger import SIZE
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
     from linkwork.simulation.results.run_data import RunData
@@ -22,7 +25,7 @@ FRICTION = "friction"
 
 
 def _rubs(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.rubbing)
+    return bool(friction_count(facts.mechanism))
 
 
 def _motion(now: Sample) -> ConstrainedMotion:
@@ -36,30 +39,36 @@ def _friction(now: Sample) -> Array:
     at rest.
     """
     found, m = now.once(_motion), now.mechanism
-    forces = list(m.spread.T @ found.slipping)
-    for k, holding in zip(m.rubbing, found.friction, strict=True):
+    forces, count = list(friction_joint_forces(m, now.q, found.slipping)), len(m.rubbing)
+    for k, holding in zip(m.rubbing, found.friction, strict=False):
         forces[k] = forces[k] + holding
-    return np.array(forces)
+    if len(found.friction) == count:
+        return np.array(forces)
+    return np.array(forces) + loop_slip_rows(m, now.q).T @ found.friction[count:]
 
 
 def _power(now: Sample) -> Array:
     """Return the power (njoints,) [W] of the dry friction of each joint in one state."""
-    m, found = now.mechanism, [0.0] * len(now.mechanism.joints)
-    for k, power in zip(rubbing_joints(m), joint_powers(m, now.once(_motion).slipping, now.v), strict=True):
-        found[k] = power
-    return np.array(found)
+    return _by_joint(now.mechanism, joint_powers(now.mechanism, now.q, now.v, now.once(_motion).slipping))
+
+
+def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
+    """Return values of all joints (njoints,), then of loops with friction, from the `values` of those that rub."""
+    found: list[Number] = [0.0] * len(m.joints)
+    numbers = rubbing_joints(m)
+    for k, value in zip(numbers, values, strict=False):
+        found[k] = value
+    return np.array([*found, *values[len(numbers) :]])
 
 
 def _heat(now: Sample) -> Array:
     """Return the heat (njoints,) [J] of the dry friction of each joint since the start of the run."""
-    m, found = now.mechanism, [0.0] * len(now.mechanism.joints)
-    for k, work in zip(rubbing_joints(m), now.state.motion.ledger[SIZE:], strict=True):
-        found[k] = -work
-    return np.array(found)
+    return _by_joint(now.mechanism, [-work for work in now.state.motion.ledger[SIZE:]])
 
 
 def _joints(facts: RunFacts) -> tuple[Axis, ...]:
-    return (Axis("joint", facts.mechanism.joints.names),)
+    m = facts.mechanism
+    return (Axis("joint", (*m.joints.names, *(site.name for site in loop_sites(m)))),)
 
 
 def _summed(facts: RunFacts) -> bool:

@@ -13,7 +13,8 @@ import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import active_limits
 from linkwork.algorithms.joint_friction.friction_sites import Site, sites
-from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, solve_directions
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution
+from linkwork.algorithms.joint_friction.strong_coupling import solve_for_directions
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -43,13 +44,15 @@ def solved_friction(
 ) -> JointFrictionState:
     """Return the friction of all joints under joint forces tau (nv,) and wrenches (nbodies, 6) or None.
 
-    `directions` (nf,) are the slip directions of the velocities in `Mechanism.rubbing`. All results are nan if the
-    equations have no solution that the iteration finds, as in a joint that jams.
+    `directions` (nf,) are the slip directions of the velocities in `Mechanism.rubbing`, then those of loops. All
+    results are nan if the iteration finds no solution of the equations, for example if a joint jams.
     """
-    own = [(n, *_velocity(mechanism, site.joint, d)) for site in sites(mechanism) for n, d in _numbered(site)]
-    by_velocity = dict(zip(mechanism.rubbing, directions, strict=True))
-    signed = np.array([by_velocity[k] * np.sign(factor) for _, _, k, factor in own])
-    found = solve_directions(mechanism, q, v, tau, wrenches, signed)
+    tree = [site for site in sites(mechanism) if site.joint is not None]
+    own = [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
+    by_velocity = dict(zip(mechanism.rubbing, directions, strict=False))
+    of_loops = list(directions[len(mechanism.rubbing) :])
+    signed = np.array([*(by_velocity[k] * np.sign(factor) for _, _, k, factor in own), *of_loops])
+    found = solve_for_directions(mechanism, q, v, tau, wrenches, signed)
     limits = _limits(mechanism, q, found)
     slipping: list[Number] = [0.0] * mechanism.tree.nv
     holding, largest = dict.fromkeys(mechanism.rubbing, 0.0), dict.fromkeys(mechanism.rubbing, 0.0)
@@ -58,12 +61,16 @@ def solved_friction(
         slipping[number] = where(slips, found.friction[n], 0.0)
         holding[k] = holding[k] + where(slips, 0.0, found.friction[n] * factor)
         largest[k] = largest[k] + limits[n] * abs(factor)
+    first = len(own)  # the friction forces of loops follow those of joints
+    slips_of_loops = [where(s != 0.0, f, 0.0) for s, f in zip(of_loops, found.friction[first:], strict=True)]
+    held_loops = [where(s != 0.0, 0.0, f) for s, f in zip(of_loops, found.friction[first:], strict=True)]
+    limits_of_loops = [limits[n] for n in range(first, first + len(of_loops))]
     solved = where(found.converged == 1.0, 1.0, np.nan)
     return JointFrictionState(
         found.a * solved,
-        np.array(slipping) * solved,
-        np.array([holding[k] for k in mechanism.rubbing]) * solved,
-        np.array([largest[k] for k in mechanism.rubbing]),
+        np.array([*slipping, *slips_of_loops]) * solved,
+        np.array([*(holding[k] for k in mechanism.rubbing), *held_loops]) * solved,
+        np.array([*(largest[k] for k in mechanism.rubbing), *limits_of_loops]),
         found.multipliers,
     )
 
@@ -79,7 +86,7 @@ def law_coefficients(mechanism: Mechanism) -> list[Number]:
         for limit in site.limits(site.joint.kind.subspace(site.joint.kind.neutral())):
             size = sum((one.coefficient.static for one in limit.terms), limit.constant.static)
             for d in limit.velocities:
-                _, k, factor = _velocity(mechanism, site.joint, d)
+                _, k, factor = velocity_of(mechanism, site.joint, d)
                 total[k] = total[k] + size * abs(factor)
     return total
 
@@ -92,11 +99,10 @@ def unsupported(mechanism: Mechanism, rigid: bool) -> str:
     for site in sites(mechanism):
         if site.friction is None:
             continue
-        if rigid:
-            return f"{site.friction.label}: friction laws cannot act beside rigid contacts; use a number, friction=f"
-        if site.joint is None:
-            return f"{site.friction.label}: friction of loops acts in `Dynamics`, not in runs"
-        limits = site.limits(site.joint.kind.subspace(site.joint.kind.neutral()))
+        if rigid and (site.joint is None or mechanism.solid_pairs or mechanism.frame_constraints):
+            reason = "beside rigid contacts, friction laws act in trees with contact points only"
+            return f"{site.friction.label}: {reason}; use a number, friction=f"
+        limits = site.limits(site.subspace(mechanism.tree.neutral()))
         if any(len(limit.velocities) > 1 for limit in limits):
             reason = "friction with one limit for several velocities acts in `Dynamics`, not in runs"
             return f"{site.friction.label}: {reason}"
@@ -110,7 +116,7 @@ def _numbered(site: Site) -> list[tuple[int, int]]:
     return [(site.start + d, d) for d in range(site.size)]
 
 
-def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
+def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
     """Return the number of a joint's velocity in the tree, the number of its independent velocity, and the factor.
 
     `number` is the number of the velocity within the joint.

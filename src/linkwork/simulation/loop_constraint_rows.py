@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork import evaluation
 from linkwork.algorithms.constraint_ranks import row_scales
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.method_registry import method_of_order
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
@@ -74,7 +75,7 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
     if problem.compliant:
         return _for_contacts(problem, wanted)
-    if method == "auto" and problem.mechanism.rubbing:
+    if method == "auto" and friction_count(problem.mechanism):
         reach = LONGEST["midpoint"]
         return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
     loops, start = LoopRows(problem), problem.member(problem.first)[0]
@@ -159,7 +160,7 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     _, values = problem.member(problem.first)
     held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
-    rubs = np.ones(len(m.rubbing))  # constant friction does not change the rates of a motion that it does not stop
+    rubs = np.ones(friction_count(m))  # constant friction does not change the rates of a motion that it does not stop
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         q = m.integrate(now.q, N @ x[:k])

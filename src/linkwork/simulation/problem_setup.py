@@ -32,11 +32,11 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.joint_friction_rows import directions_after, with_rubbing
+from linkwork.simulation.joint_friction_rows import directions_after, friction_count, slip_speeds, with_rubbing
 from linkwork.simulation.load_dependent_friction import unsupported
 from linkwork.simulation.memory_limits import refuse_many_members
-from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.simulation_problem import CONSTANT, Problem
 from linkwork.simulation.start_state import state_at_start
 from linkwork.simulation.state import (
     LOG_COLUMNS,
@@ -420,8 +420,10 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
         slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
-        rubs = directions_after(m, np.moveaxis(begin.v, -1, 0), np.zeros((len(m.rubbing), *batch)))
-        begin = begin.moved(slip=_stacked([*slip, *rubs], batch))
+        rubs = np.zeros((*batch, friction_count(m)))
+        for index in np.ndindex(batch):
+            rubs[index] = directions_after(slip_speeds(m, begin.q[index], begin.v[index]), rubs[index])
+        begin = begin.moved(slip=np.concatenate([_stacked(slip, batch), rubs], axis=-1))
     return begin.moved(modes=_stacked([parameters[name] for name in switched], batch))
 
 
@@ -452,8 +454,8 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
     """Return the start state with an event log; in a `resumed` run, guards stay armed or not as they were."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
-    count = 2 * len(m.bounded) + len(m.rubbing) + own + guards + len(problem.commands)
-    length = max(LINES, count, LINES_PER_JOINT * len(m.rubbing)) if count else 0
+    count = 2 * len(m.bounded) + friction_count(m) + own + guards + len(problem.commands)
+    length = max(LINES, count, LINES_PER_JOINT * friction_count(m)) if count else 0
     lines = np.zeros((*batch, length, LOG_COLUMNS))
     armed = np.zeros((*batch, own + guards))
     if resumed and start.motion.armed.shape == armed.shape:

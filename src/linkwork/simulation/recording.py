@@ -12,8 +12,8 @@ from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.series import RunFacts, Series, find, recordable
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
 
 # Memory limits [bytes]. Without `every`, a run records at most COMFORTABLE. Above WORTH_A_WARNING it warns.

@@ -21,7 +21,6 @@ from linkwork.simulation.contact_checks import check_start, method_of, refuse_un
 from linkwork.simulation.events.schedule import Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.run import Run
@@ -31,6 +30,7 @@ from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.start_state_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, Wrenches

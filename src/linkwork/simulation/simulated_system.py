@@ -39,7 +39,16 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
-from linkwork.simulation.joint_friction_rows import friction_forces, friction_part, joint_powers, locked, still
+from linkwork.simulation.joint_friction_rows import (
+    friction_count,
+    friction_forces,
+    friction_joint_forces,
+    friction_part,
+    joint_powers,
+    ledger_places,
+    locked,
+    still,
+)
 from linkwork.simulation.load_dependent_friction import JointFrictionState, depends_on_load, solved_friction
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import ground_force
@@ -116,7 +125,7 @@ class System:
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
-    rubs: Array | None = None  # slip directions of the joint friction that acts (`Mechanism.rubbing`); None: none acts
+    rubs: Array | None = None  # slip directions -1, 0, 1 of velocities in `Mechanism.rubbing`; None: no joint friction
     unlocked: Mechanism | None = None  # the mechanism without the locks of joints that hold by friction; see `rubbing`
 
     def in_modes(self, modes: Array) -> System:
@@ -150,15 +159,15 @@ class System:
         """
         if self.rubs is None:
             return loads, None
-        spread = self.mechanism.spread
-        if not depends_on_load(self.mechanism):
-            forces = friction_forces(self.mechanism, self.rubs)
-            return loads._replace(control=loads.control + spread.T @ forces, friction=forces), None
-        assert self.unlocked
+        m = self.unlocked
+        assert m
+        if not depends_on_load(m):
+            forces = friction_forces(m, self.rubs)
+            return loads._replace(control=loads.control + m.spread.T @ forces, friction=forces), None
         tau = self.joint_forces(q, v, loads)
-        found = solved_friction(self.unlocked, q, v, tau, loads.outside, self.rubs)
-        a = still(self.mechanism, self.rubs, found.a)
-        control = loads.control + spread.T @ found.slipping
+        found = solved_friction(m, q, v, tau, loads.outside, self.rubs)
+        a = still(m, self.rubs, found.a)
+        control = loads.control + friction_joint_forces(m, q, found.slipping)
         return loads._replace(control=control, friction=found.slipping, a=a), found
 
     def rubbing(self, slip: Array) -> System:
@@ -168,7 +177,11 @@ class System:
         Joints that hold by friction are locked, and the friction of slipping joints acts.
         """
         m = self.mechanism
-        return replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip), unlocked=m) if m.rubbing else self
+        return (
+            replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip), unlocked=m)
+            if friction_count(m)
+            else self
+        )
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, dry friction, stops, and passive springs and dampers.
@@ -304,7 +317,7 @@ class System:
         if loads.a is not None and explicit:
             return loads.a
         a = self._acceleration(q, v, loads, implicit, viscous)
-        return a if self.rubs is None else still(self.mechanism, self.rubs, a)
+        return a if self.rubs is None or self.unlocked is None else still(self.unlocked, self.rubs, a)
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
         """Return the accelerations (nv,) as `acceleration`, except that the accelerations of locked joints are
@@ -361,14 +374,14 @@ class System:
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 
-    def joint_powers(self, v: Array, friction: Array | None) -> tuple[Number, Array]:
+    def joint_powers(self, q: Array, v: Array, friction: Array | None) -> tuple[Number, Array]:
         """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
 
         The second result is the power of dry friction in each of the `rubbing_joints`, for the friction forces
         `friction` (tree.nv,) or None.
         """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
-        powers = self.friction_powers(v, friction)
+        powers = self.friction_powers(q, v, friction)
         return sum(powers, -((dampers(self.mechanism.tree) * speed) @ speed)), powers
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
@@ -382,17 +395,19 @@ class System:
             return np.array([powers.total])
         contacts = loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
-        friction = self.friction_powers(v, loads.friction)
+        friction = self.friction_powers(q, v, loads.friction)
         joints = sum(friction, powers.joints)
         return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
 
-    def friction_powers(self, v: Array, friction: Array | None) -> Array:
+    def friction_powers(self, q: Array, v: Array, friction: Array | None) -> Array:
         """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `rubbing_joints`.
 
         v (nv,) are the velocities.
         """
-        m = self.mechanism
-        return np.array(joint_powers(m, np.zeros(m.tree.nv) if friction is None else friction, v))
+        m = self.unlocked or self.mechanism
+        if friction is None:
+            return np.zeros(ledger_places(m))
+        return np.array(joint_powers(m, q, v, friction))
 
 
 def free_acceleration(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:

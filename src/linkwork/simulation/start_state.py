@@ -11,7 +11,7 @@ from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
-from linkwork.simulation.joint_friction_rows import rubbing_joints
+from linkwork.simulation.joint_friction_rows import friction_count, ledger_places
 from linkwork.simulation.state import (
     CONTACT_COLUMNS,
     LOG_COLUMNS,
@@ -43,13 +43,13 @@ def state_at_start(
         all_of("v0"),
         zeros,
         contact_memory=_apart(m, batch, rigid),
-        slip=np.zeros((*batch, len(m.bounded) + len(m.rubbing))),
+        slip=np.zeros((*batch, len(m.bounded) + friction_count(m))),
         modes=none,
         armed=none,
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
-        ledger=np.zeros((*batch, SIZE + len(rubbing_joints(m)) if ledger_entries(m, parameters) else 0)),
+        ledger=np.zeros((*batch, SIZE + ledger_places(m) if ledger_entries(m, parameters) else 0)),
         solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)

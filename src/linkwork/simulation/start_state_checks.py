@@ -7,7 +7,7 @@ import numpy as np
 from linkwork import evaluation
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.schedule import slips
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.tolerances import CLOSURE_OPEN
 
 REMEDIES = [f"{call} with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.loop_friction import loop_sites
 from linkwork.simulation.series_definition import Axis, Family, RunFacts, Sample, Series
 from linkwork.spatial.scalar import Array
 
@@ -31,7 +32,10 @@ def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
 def friction_names(mechanism: Mechanism) -> list[str]:
     """Return the name of each velocity with friction: its joint's name, or "joint.wx" if the joint has several."""
     names = velocity_names(mechanism)
-    return [names[k] for k in mechanism.rubbing]
+    of_loops = [
+        site.name if site.size == 1 else f"{site.name}.{d}" for site in loop_sites(mechanism) for d in range(site.size)
+    ]
+    return [*(names[k] for k in mechanism.rubbing), *of_loops]
 
 
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:

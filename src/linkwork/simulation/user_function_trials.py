@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.errors import NonFinite, ShapeError
 from linkwork.model.batch_broadcasting import refuse_non_finite
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
 
 

@@ -23,10 +23,8 @@ def _work(number: int, name: str) -> Series:
 
 
 def _touches_world(facts: RunFacts) -> bool:
-    pairs = facts.mechanism.contact_pairs
-    return "contacts" in facts.ledger_entries and any(
-        0 in (one.contact.at.body, one.surface.place.body) for one in pairs
-    )
+    bodies = (pair for _, *pair in facts.mechanism.contact_bodies)
+    return "contacts" in facts.ledger_entries and any(0 in pair for pair in bodies)
 
 
 LEDGER_SERIES: tuple[Series, ...] = (

@@ -91,7 +91,10 @@ def across(x: Number, y: Number, otherwise: tuple[float, float]) -> tuple[Number
 
 
 def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
-    """Return the used corner of the overlap that is farthest along (x, y)."""
+    """Return the corner of the overlap that is farthest along (x, y).
+
+    Entries of `corners` with the distance FAR are unused places of the fixed-size list, and are ignored.
+    """
     best, found = -FAR, corners[0]
     for corner in corners:
         along = where(corner.distance < FAR, x * corner.x + y * corner.y, -FAR)

@@ -239,11 +239,11 @@ class StickingElimination:
         self.seen = [self.box.K @ one.W for one in known[1:]]  # effect of the other blocks on the rows (k, d)
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
-    def among(self, p: Array, caution: Number) -> list[FactoredBlock]:
-        """Return all blocks with their factors, after elimination of the clutches and brakes that stick.
+    def eliminated(self, p: Array, caution: Number) -> list[FactoredBlock]:
+        """Return all blocks with factorized inverse effective masses in which sticking clutches and brakes are rigid.
 
         p (k,) are the impulses of the k rows of clutches and brakes; a row sticks if its impulse is strictly within its
-        bounds. With `caution` 1, no row is eliminated.
+        bounds. With `caution` 1, no row is eliminated, and the masses do not change.
         """
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
@@ -298,7 +298,7 @@ def solve_impulses(
             left = maximum(left, scaled(k, residual(k, p, speeds)))
             speeds = improve_block(among[k], p, k, speeds, caution)
             if k == 0 and boxed is not None:
-                among = boxed.among(p[0], caution)
+                among = boxed.eliminated(p[0], caution)
         ended = np.concatenate(p)
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), (left <= enough) | ~_as_numpy_condition(needed)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
+from linkwork.algorithms.formulations.coincident_frame_motions import FrameMotion, relative_acceleration
 from linkwork.algorithms.formulations.force_sources import Columns, Source
-from linkwork.algorithms.formulations.instantaneous_motions import FrameMotion, relative_acceleration
 from linkwork.algorithms.formulations.linear_friction import LinearFriction
 from linkwork.model.bodies import Place
 from linkwork.model.mechanism import WORLD, Mechanism

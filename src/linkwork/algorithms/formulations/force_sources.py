@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.formulations.instantaneous_motions import FrameMotion
+from linkwork.algorithms.formulations.coincident_frame_motions import FrameMotion
 from linkwork.algorithms.formulations.propagation_matrices import JointMatrices, inboard_number
 from linkwork.algorithms.rotor_inertia import rotor_matrix
 from linkwork.algorithms.tree_traversal import outward

@@ -1,4 +1,4 @@
-"""Limb systems: a tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5).
+"""Limb systems: a tree of revolute joints as limbs, serial chains from a base that share bodies and motors (S0 4, 5).
 
 The module computes the constant matrices. Every path from a base to an outermost body is a limb. A base is a body on a
 free joint, or the world (a locked base). Matrices map few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3
@@ -60,7 +60,8 @@ def why_not(mechanism: Mechanism) -> str:
     """Return the reason why the limb formulation does not apply to a mechanism; an empty text if it does."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
-            return f"limbs need revolute joints, or free joints to the world; {j.name!r} is {type(j.kind).__name__}"
+            needed = "limbs are serial chains of revolute joints from the world or from a base on a free joint"
+            return f"{needed}; joint {j.name!r} is {type(j.kind).__name__}"
     return ""
 
 
@@ -79,7 +80,7 @@ def limb_system(
     """
     reason = why_not(mechanism)
     if reason:
-        raise LinkworkError(f"{mechanism.name!r} cannot be represented by limbs: {reason}")
+        raise LinkworkError(f"the limb formulation does not apply to {mechanism.name!r}: {reason}")
     if mechanism.tree is not mechanism:
         raise LinkworkError(
             f"{mechanism.name!r} has mimic joints; use mechanism.tree, and describe the mimic joints by couplings"

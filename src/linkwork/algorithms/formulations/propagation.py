@@ -1,8 +1,8 @@
 """Forward and inverse dynamics by force/torque propagation (S1 section 3).
 
-The equations are those of `propagation_equations`. They are solved together, by linear algebra, for accelerations or
-joint forces and for the forces of the ground and of loops. This formulation checks the others, and it has dry friction
-that depends on the load. It works on floats only and cannot be traced. Deviations from the paper are proved in
+Linear algebra solves the equations of `propagation_equations` together, for accelerations or joint forces and for the
+forces of the ground and of loops. This formulation checks the others, and it has dry friction that depends on the load.
+The formulation works on floats only and cannot be traced. Deviations from the paper are proved in
 docs/papers/muir-neuman.md.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms, smallest_multipliers
 from linkwork.algorithms.formulations.cut_loops import ConstraintRows
-from linkwork.algorithms.formulations.friction_power import require_dissipation
+from linkwork.algorithms.formulations.friction_power_check import require_dissipation
 from linkwork.algorithms.formulations.propagation_equations import NO_FRICTION, LinearFriction, Propagation, propagation
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed

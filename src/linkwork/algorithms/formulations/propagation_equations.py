@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from linkwork.algorithms.formulations.coincident_frame_motions import body_motions
 from linkwork.algorithms.formulations.cut_loops import (
     ConstraintRows,
     CutLoop,
@@ -29,7 +30,6 @@ from linkwork.algorithms.formulations.force_sources import (
     joint_sources,
     principal_frame,
 )
-from linkwork.algorithms.formulations.instantaneous_motions import body_motions
 from linkwork.algorithms.formulations.linear_friction import NO_FRICTION, LinearFriction
 from linkwork.algorithms.formulations.propagation_matrices import (
     Chains,

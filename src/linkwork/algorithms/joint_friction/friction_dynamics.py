@@ -8,14 +8,16 @@ sticking joints follows (`stick_and_slip`). If neither method finds a unique sol
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics as without_friction
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
 from linkwork.algorithms.joint_friction.friction_sites import sites, slip_rows, slip_velocities
-from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, iterate_friction
-from linkwork.algorithms.joint_friction.load_response import reactions_of
-from linkwork.algorithms.joint_friction.stick_and_slip import StickSlip, first_slip, stick_and_slip
+from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, slip_friction
+from linkwork.algorithms.joint_friction.load_response import load_response, reactions_of
+from linkwork.algorithms.joint_friction.stick_and_slip import first_slip, stick_and_slip
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, where
@@ -28,26 +30,28 @@ OWN_ITERATIONS = 3  # of the friction of a joint that changes its own load, as i
 def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> FrictionSolution:
     """Return the motion of a mechanism with the friction of all its joints, which slip or stick.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. `converged` is 0 if there is no unique
-    solution; then the other results are NaN.
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. `limits` are those of slip, also for
+    joints that stick. `converged` is 0 if there is no unique solution; then the other results are NaN.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)
     limits = active_limits(mechanism, q, speeds, np.zeros(count))
     resting, slip = first_slip(limits, speeds)
     all_slip = sum(resting, 0.0) < 0.5
-    first = iterate_friction(mechanism, q, v, tau, wrenches, slip.directions, limits, all_slip)
+    response = load_response(mechanism, q, v, tau, wrenches, np.ones(count))
+    f, a, found = slip_friction(mechanism, response, limits, slip.directions, all_slip)
 
-    def strictly(*_: Array) -> tuple[tuple[Array, ...], bool]:
-        return tuple(_of_stick_slip(stick_and_slip(mechanism, q, v, tau, wrenches))), True
+    def strictly(f: Array, a: Array, known: Number, *given: Array) -> tuple[tuple[Array | Number, ...], bool]:
+        strict = stick_and_slip(mechanism, *given, *(() if len(given) > 3 else (None,)))
+        return (strict.step.friction, strict.step.answer.a, strict.valid, *given), True
 
-    last, _, _ = iterate(1, strictly, *first, start=first.converged < 0.5)
-    return _or_nan(FrictionSolution(*last))
-
-
-def _of_stick_slip(found: StickSlip) -> FrictionSolution:
-    step, answer = found.step, found.step.answer
-    return FrictionSolution(answer.a, step.friction, found.limits, answer.loads, answer.multipliers, found.valid)
+    # The state is part of the loop's state, so that the compiler does not compute parts of the body in advance
+    given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
+    known = where(found, 1.0, 0.0)
+    (f, a, known, *_), _, _ = iterate(1, strictly, f, a, known, *given, start=known < 0.5)
+    answer = response.free + response.change(f)
+    values = np.array([one.value(answer.loads[one.site], f) for one in limits])
+    return _or_nan(FrictionSolution(a, f, values, answer.loads, answer.multipliers, known))
 
 
 def _or_nan(found: FrictionSolution) -> FrictionSolution:
@@ -137,24 +141,39 @@ def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
     """Return the friction limit for a load (6,), with friction against the direction `along` of the first velocity."""
     if all(isinstance(own, float) and own == 0.0 for _, _, own in one.terms):
         return one.value(load, np.zeros(one.numbers[0] + 1))
-    f = np.zeros(one.numbers[0] + 1, dtype=object)
+    f: Number = 0.0
     limit: Number = 0.0
     for _ in range(OWN_ITERATIONS):
         row, factor, constant = one.linear(load, f)
         limit = (row @ load + constant) / (1.0 + along * one.scales[0] * factor)
-        f[one.numbers[0]] = -along * one.scales[0] * limit
+        f = -along * one.scales[0] * limit
     return limit
 
 
-def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
-    """Return the names of the joints whose friction has no unique solution; empty if the solution is unique."""
+class NoSolution(NamedTuple):
+    """The joints whose friction has no unique solution: those that jam, or else those that find neither stick nor slip.
+
+    Both are names; `jammed` have a pivot that is not positive.
+    """
+
+    jammed: list[str]
+    undecided: list[str]
+
+
+def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NoSolution:
+    """Return the names of the joints whose friction has no unique solution; empty if there is one."""
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
-        return []
+        return NoSolution([], [])
     names = {n: site.name for site in sites(mechanism) for n in range(site.start, site.start + site.size)}
-    numbers = [n for n, pivot in enumerate(found.step.pivots) if not pivot > 0.0]
-    if not numbers:
-        none = np.zeros(len(found.step.friction))
-        limits = active_limits(mechanism, q, none, none)
-        numbers = [one.numbers[0] for one, changed in zip(limits, found.changed, strict=True) if changed]
-    return list(dict.fromkeys(names[n] for n in numbers))
+    jammed = [names[n] for n, pivot in enumerate(found.step.pivots) if not pivot > 0.0]
+    none = np.zeros(len(found.step.friction))
+    limits = active_limits(mechanism, q, none, none)
+    changing = [names[one.numbers[0]] for one, changed in zip(limits, found.changed, strict=True) if changed]
+    return NoSolution(list(dict.fromkeys(jammed)), list(dict.fromkeys(changing)))
+
+
+def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
+    """Return the names of the joints that jam, or of those that find neither stick nor slip; empty if none."""
+    found = unsolved_joints(mechanism, q, v, tau, wrenches)
+    return found.jammed or found.undecided

@@ -36,19 +36,19 @@ class ActiveLimit(NamedTuple):
         """
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
 
-    def linear(self, load: Array, f: Array) -> tuple[Array, Number, Number]:
+    def linear(self, load: Array, f: Number) -> tuple[Array, Number, Number]:
         """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
 
-        The result is a row (6,), a factor of the friction force and a constant: the limit is row F + factor f +
-        constant.
+        f is the friction force, which matters for limits of a single force. The result is a row (6,), a factor and a
+        constant: the limit is row F + factor f + constant for a load F near the load (6,).
         """
         row: Array = np.zeros(6)
         factor: Number = 0.0
         for c, L, own in self.terms:
             x = L @ load
             if len(x) == 1:
-                whole = x[0] + own * f[self.numbers[0]]
-                row, factor = row + L[0] * (c * sign(whole)), factor + own * c * sign(whole)
+                side = sign(x[0] + own * f)
+                row, factor = row + L[0] * (c * side), factor + own * c * side
             else:
                 row = row + (x * (c / norm(x))) @ L
         return row, factor, self.constant

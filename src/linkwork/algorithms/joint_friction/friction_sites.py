@@ -18,7 +18,6 @@ from linkwork.algorithms.kinematics import Kinematics, kinematics
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, JointFriction
 from linkwork.model.friction.friction_law import FrictionLimit, steady
-from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion
 from linkwork.spatial.scalar import Array, may_be_nonzero
@@ -46,8 +45,8 @@ class Site(NamedTuple):
 
     def subspace(self, q: Array) -> Motion:
         """Return the motion subspace of the joint at the position q (tree.nq,) of the tree with all joints."""
-        if self.loop is not None:
-            return loop_subspace(self.loop)
+        if self.loop is not None and self.friction is not None:
+            return loop_subspace(self.loop, self.friction)
         assert self.joint
         return self.joint.kind.subspace(q[self.joint.q])
 
@@ -73,7 +72,7 @@ def sites(mechanism: Mechanism) -> tuple[Site, ...]:
     for loop in mechanism.frame_constraints:
         own = frictions.get(loop.name)
         if own is not None and not own.in_tree:
-            size = sum(len(limit.velocities) for limit in own.law.limits(loop_subspace(loop)))
+            size = sum(len(limit.velocities) for limit in own.law.limits(loop_subspace(loop, own)))
             found.append(Site(loop.name, start, size, None, loop, own))
             start += size
     return tuple(found)
@@ -89,11 +88,12 @@ def has_friction(mechanism: Mechanism) -> bool:
     return bool(sites(mechanism))
 
 
-def loop_subspace(loop: FrameConstraint) -> Motion:
-    """Return the motion subspace of a loop's joint kind, which is constant, in the loop frame of its second body."""
-    kind = getattr(loop, "kind", None)
-    assert isinstance(kind, JointKind)
-    return kind.subspace(kind.neutral())
+def loop_subspace(loop: FrameConstraint, friction: JointFriction) -> Motion:
+    """Return the motion subspace of a loop's slip velocities, which is constant, in the loop frame of its second body.
+
+    `friction` is the friction of the loop.
+    """
+    return friction.law.slip_subspace(getattr(loop, "kind"))  # noqa: B009
 
 
 def motor_directions(S: Motion) -> Force:
@@ -124,7 +124,8 @@ def friction_directions(site: Site) -> Force:
     The wrenches are zero while the loop is open.
     """
     assert site.loop
-    return motor_directions(loop_subspace(site.loop)) * site.loop.engaged
+    assert site.friction
+    return motor_directions(loop_subspace(site.loop, site.friction)) * site.loop.engaged
 
 
 def slip_rows(mechanism: Mechanism, q: Array) -> Array:

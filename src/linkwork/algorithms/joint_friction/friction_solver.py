@@ -15,14 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits
-from linkwork.algorithms.joint_friction.friction_sites import slip_velocities
-from linkwork.algorithms.joint_friction.load_response import Answer, load_response
+from linkwork.algorithms.joint_friction.friction_sites import Site, sites, slip_velocities
+from linkwork.algorithms.joint_friction.load_response import Response, load_response
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Condition, Number, largest, where
+from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import TINY_SIZE
 
-CONVERGED = 1e-13  # change of a friction force, relative to its limit, at which the iteration ends
-FLOOR = 1e-15  # as CONVERGED, relative to the largest limit of all: round-off of the loads
+CONVERGED = 1e-12  # change of a friction force, relative to its limit, at which the iteration ends
+FLOOR = 1e-14  # as CONVERGED, relative to the largest limit of all: round-off of the loads
+SLOW = 0.5  # ratio of successive changes above which the error is not estimated from this ratio
 MOST_ITERATIONS = 40
 
 
@@ -44,53 +46,84 @@ class FrictionSolution(NamedTuple):
 
 
 def solve_directions(
-    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, directions: Array
-) -> FrictionSolution:
-    """Return the accelerations and friction forces of a mechanism whose joints slip in given directions.
-
-    tau (nv,) are joint forces and `wrenches` (nbodies, 6) external wrenches or None. `directions` (nf,) are -1 or 1 for
-    the friction forces of velocities that slip, and 0 for velocities that friction holds; for several velocities with
-    one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero acceleration; the
-    friction force that keeps it at zero may exceed its limit here.
-    """
-    moves = slipping(mechanism, q, v, directions)
-    limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
-    return iterate_friction(mechanism, q, v, tau, wrenches, directions, limits, moves=moves)
-
-
-def iterate_friction(
     mechanism: Mechanism,
     q: Array,
     v: Array,
     tau: Array,
     wrenches: Array | None,
     directions: Array,
-    limits: tuple[ActiveLimit, ...],
-    start: Any = True,
-    moves: Array | None = None,
+    guess: Array | None = None,
 ) -> FrictionSolution:
-    """Return the solution for given directions and limits by fixed-point iteration.
+    """Return the accelerations and friction forces of a mechanism whose joints slip in given directions.
 
-    See `solve_directions` for the arguments; velocities with moves[n] = 0 (nf,) are held, by default none. If the
-    condition `start` is false, no iteration is made.
+    tau (nv,) are joint forces and `wrenches` (nbodies, 6) external wrenches or None. `directions` (nf,) are -1 or 1 for
+    the friction forces of velocities that slip, and 0 for velocities that friction holds; for several velocities with
+    one limit, they are the unit vector of the slip velocities, or zeros. A held velocity has zero acceleration; the
+    friction force that keeps it at zero may exceed its limit here. `guess` (nf,) are friction forces near the solution,
+    for example those of the last step, which save iterations.
     """
-    moves = np.ones(len(directions)) if moves is None else moves
+    moves = slipping(mechanism, q, v, directions)
+    limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
     response = load_response(mechanism, q, v, tau, wrenches, moves)
+    begin = None if guess is None else guess * moves
+    f, a, converged = slip_friction(mechanism, response, limits, directions, guess=begin)
+    answer = response.free + response.change(f)
+    total = f + answer.held
+    found = np.array([one.value(answer.loads[one.site], total) for one in limits])
+    return FrictionSolution(a, total, found, answer.loads, answer.multipliers, where(converged, 1.0, 0.0))
 
-    def body(f: Array, *_: Array) -> tuple[tuple[Array, ...], Condition]:
-        change = response.change(f)
-        answer = response.free + change
-        total = f + answer.held
-        found = [one.value(answer.loads[one.site], total) for one in limits]
-        new = forces(limits, found, directions, len(f))
-        return (new, np.array(found), *change), _agree(new, f, found)
 
-    nothing = (np.zeros(np.shape(part)) for part in response.free)
-    initial = (np.zeros(len(directions)), np.zeros(len(limits)), *nothing)
-    (f, found, *change), _, converged = iterate(MOST_ITERATIONS, body, *initial, start=start)
-    answer = response.free + Answer(*change)
-    known = where(converged & start, 1.0, 0.0)
-    return FrictionSolution(answer.a, f + answer.held, found, answer.loads, answer.multipliers, known)
+def slip_friction(
+    mechanism: Mechanism,
+    response: Response,
+    limits: tuple[ActiveLimit, ...],
+    directions: Array,
+    start: Any = True,
+    guess: Array | None = None,
+) -> tuple[Array, Array, Condition]:
+    """Return friction forces (nf,) of slip in given directions (nf,), accelerations (nv,), and whether it converged.
+
+    `response` is that of the mechanism in this state, and `limits` are its friction limits. If the condition `start` is
+    false, no iteration is made. The iteration begins at the friction forces `guess` (nf,), by default zero.
+    """
+    own = sites(mechanism)
+
+    def body(f: Array, _: Array, last: Number) -> tuple[tuple[Array, Array, Number], Condition]:
+        def update(number: int, load: Array, G: Array | None) -> Array:
+            return _updated(own[number], [one for one in limits if one.site == number], load, G, f, directions)
+
+        new, a = response.relax(f, update)
+        change = largest(new - f)
+        rate = change / maximum(last, TINY_SIZE)
+        return (new, a, change), _agree(new, f, rate)
+
+    first = np.zeros(len(directions)) if guess is None else guess
+    (f, a, _), _, converged = iterate(MOST_ITERATIONS, body, first, 0.0 * response.free.a, 0.0, start=start)
+    return f, response.free.a + a, converged & start
+
+
+def _updated(
+    site: Site, limits: list[ActiveLimit], load: Array, G: Array | None, old: Array, directions: Array
+) -> Array:
+    """Return the friction forces (size,) of a site for its load (6,); see `Response.relax` for `load` and `G`.
+
+    With G, the friction of a limit and the load that it changes agree, for the direction that the load had with the old
+    friction forces (nf,).
+    """
+    new: list[Number] = [0.0] * site.size
+    for one in limits:
+        along = np.array([scale * directions[n] for n, scale in zip(one.numbers, one.scales, strict=True)])
+        mine = [n - site.start for n in one.numbers]
+        if G is None:
+            limit = one.value(load, old)
+        else:
+            whole = load + G @ old[site.forces]
+            row, factor, constant = one.linear(whole, old[one.numbers[0]])
+            others = whole - G[:, mine] @ old[list(one.numbers)]
+            limit = (row @ others + constant) / (1.0 + row @ (G[:, mine] @ along) + factor * along[0])
+        for d, x in zip(mine, along, strict=True):
+            new[d] = -(limit * x)
+    return np.array(new)
 
 
 def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Array:
@@ -104,19 +137,14 @@ def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Arr
     return found
 
 
-def forces(limits: tuple[ActiveLimit, ...], values: list[Number], directions: Array, count: int) -> Array:
-    """Return the friction forces (count,) for slip in the `directions` (count,); `values` are the values of all
-    `limits`.
+def _agree(new: Array, old: Array, rate: Number) -> Condition:
+    """Return whether the friction forces (nf,) of two iterations agree, up to the error that further iterations remove.
+
+    `rate` is the ratio of the change in the last iteration to that in the one before, which estimates the error that
+    the last iteration left: rate times its change.
     """
-    f: list[Number] = [0.0] * count
-    for one, value in zip(limits, values, strict=True):
-        for n, force in zip(one.numbers, one.forces(value, directions), strict=True):
-            f[n] = force
-    return np.array(f)
-
-
-def _agree(new: Array, old: Array, limits: list[Number]) -> Condition:
-    """Return whether the friction forces `new` and `old` (nf,) of two iterations agree within round-off."""
-    floor = largest(np.array(limits)) * FLOOR
-    excess = [abs(x - y) - abs(x) * CONVERGED - floor for x, y in zip(new, old, strict=True)]
-    return sum((where(x <= 0.0, 0.0, 1.0) for x in excess), 0.0) < 0.5
+    floor, certain = largest(new) * FLOOR, where(rate < SLOW, rate, 1.0)
+    excess: Number = -floor
+    for x, y in zip(new, old, strict=True):
+        excess = maximum(excess, abs(x - y) * certain - abs(x) * CONVERGED)
+    return excess <= floor

@@ -38,7 +38,7 @@ from linkwork.algorithms.kinematics import Kinematics, against_gravity, kinemati
 from linkwork.algorithms.mimic_reduction import forward_dynamics, mass_solver, reduced_rows
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, HeldVelocity, JointFriction
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array
 
@@ -61,11 +61,22 @@ class Answer(NamedTuple):
         return Answer(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+Update = Callable[[int, Array, Array | None], Array]
+
+
 class Response(NamedTuple):
-    """The answer of a mechanism without friction forces, and the function that returns the change by forces (nf,)."""
+    """The answer of a mechanism without friction forces, and how it changes by friction forces.
+
+    `change` takes friction forces (nf,) and returns the change of the answer. `relax` takes friction forces (nf,) and a
+    function that updates the friction of one site from its load, and returns the updated friction forces (nf,) and the
+    change of the accelerations (nv,). The function takes the number of the site, its load (6,), and the change of this
+    load (6, size) by each unit of the site's own friction, which the given load leaves out; or None if the given load
+    contains all friction.
+    """
 
     free: Answer
     change: Callable[[Array], Answer]
+    relax: Callable[[Array, Update], tuple[Array, Array]]
 
 
 def load_response(
@@ -106,7 +117,17 @@ def _of_loose_tree(
         forces = scattered(mechanism, own, f)
         return answer(forces, tree.change(forces))
 
-    return Response(free, change)
+    numbers = {site.name: number for number, site in enumerate(own)}
+
+    def relax(f: Array, update: Update) -> tuple[Array, Array]:
+        def updated(j: Joint, load: Force, G: Force) -> Array | None:
+            number = numbers.get(j.name)
+            return None if number is None else update(number, free.loads[number] + load.array, G.array)
+
+        a, forces = tree.relaxed(scattered(mechanism, own, f), updated)
+        return np.concatenate([none, *(forces[j.v] for j in joints)]), a
+
+    return Response(free, change, relax)
 
 
 def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
@@ -159,7 +180,15 @@ def _of_constrained_mechanism(
     def change(f: Array) -> Answer:
         return answer(further(mechanism.spread.T @ (slip.T @ f)), f, True)
 
-    return Response(answer(solution, np.zeros(len(moves)), False), change)
+    free = answer(solution, np.zeros(len(moves)), False)
+
+    def relax(f: Array, update: Update) -> tuple[Array, Array]:
+        changed = change(f)
+        loads = free.loads + changed.loads
+        parts = [update(number, loads[number], None) for number in range(len(own))]
+        return np.concatenate([np.zeros(0), *parts]), changed.a
+
+    return Response(free, change, relax)
 
 
 Solution = tuple[Constrained, Callable[[Array], Constrained]]

@@ -7,6 +7,7 @@ joint, F_k = P_k A_k + z_k (S4 equation (3.36)).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,6 +80,33 @@ class LockedTree:
         """Return the changes of accelerations and wrenches that further joint forces tau (nv,) cause."""
         none, still = [Force.zero() for _ in self.mechanism.bodies], [Motion.zero() for _ in self.mechanism.bodies]
         return self.solve(tau, none, still, Motion.zero())
+
+    def relaxed(self, forces: Array, update: Callable[[Joint, Force, Force], Array | None]) -> tuple[Array, Array]:
+        """Return the changes of accelerations (nv,) by joint forces (nv,), and these forces, updated joint by joint.
+
+        The inward sweep uses the given `forces`. The outward sweep replaces the force of each joint: `update` takes the
+        joint, the change of the wrench through it without its own force, and the wrench by each unit of this force. It
+        returns the new force, or None to leave it. A joint's own force and those of the joints inboard of it are
+        therefore up to date.
+        """
+        X, S, z = self.motion.X, self.motion.S, [Force.zero() for _ in self.mechanism.bodies]
+        for j in inward(self.mechanism):
+            k, joint = j.o, self.joints[j.o]
+            if j.i != WORLD:
+                free = (forces[j.v] - S[k].pair(z[k])) * joint.moves
+                z[j.i] = z[j.i] + X[k].up(z[k] + joint.G @ free)
+        acc, a, new = [Motion.zero()], [np.zeros(0)], [np.zeros(0)]
+        for j in outward(self.mechanism):
+            k, joint = j.o, self.joints[j.o]
+            inherited = X[k].down(acc[j.i])
+            without = joint.freed(-S[k].pair(z[k])) - inherited.pair(joint.G)
+            load = joint.P @ (inherited + S[k] @ without) + z[k]
+            found = update(j, load, joint.G)
+            force = forces[j.v] if found is None else found
+            a.append(without + joint.freed(force))
+            new.append(force)
+            acc.append(inherited + S[k] @ a[k])
+        return np.concatenate(a), np.concatenate(new)
 
 
 def factored_tree(mechanism: Mechanism, motion: Kinematics, moves: Array) -> LockedTree:

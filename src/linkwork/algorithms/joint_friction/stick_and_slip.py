@@ -31,7 +31,7 @@ TOGETHER = 8  # iterations in which all joints change between stick and slip at 
 MOST = 80
 AGREES = 1e-10  # difference of friction force and limit, relative to the limit, at which the iteration ends
 FLOOR = 1e-13  # as AGREES, relative to the largest limit of all
-NEAR = 0.99  # cosine of the change of a direction of slip below which Newton's method finds it
+NEAR = 0.999  # cosine of the change of a direction of slip below which Newton's method finds it
 FADED = 1e3  # ratio to NO_SLIP of an acceleration of several velocities below which they stick
 NO_SLIP = 1e-9  # acceleration of a joint at rest, relative to the largest without friction, that counts as zero
 
@@ -115,7 +115,8 @@ class _Judge(NamedTuple):
         K, b, moves = [[0.0] * 6 for _ in range(count)], [0.0] * count, [1.0] * count
         for number, (slow, fast) in enumerate(zip(self.static, self.dynamic, strict=True)):
             load = old.answer.loads[fast.site]
-            parts = [one.linear(load, old.friction) for one in (slow, fast)]
+            f = old.friction[fast.numbers[0]]
+            parts = [one.linear(load, f) for one in (slow, fast)]
             row, own, constant = (where(slip.dynamic[number] > 0.5, y, x) for x, y in zip(*parts, strict=True))
             several = len(fast.numbers) > 1
             turning = self._turning(number, slip, old, row @ load + constant) if several else _Turning(1.0, 0.0)
@@ -183,13 +184,12 @@ class _Judge(NamedTuple):
         exceeds = size > static * (1.0 + BOUND_SLACK) + floor
         along = sum(m * slip.directions[n] for m, n in zip(motion, one.numbers, strict=True))
         back, moves = along < -self.least, along > self.least
-        # Newton's method may turn the direction of several velocities too far: then it continues with smaller turns
-        certain = True if len(pairs) == 1 else slip.settled[number] < 0.5
-        fades = False if len(pairs) == 1 else (speed < self.least * FADED) & (speed > 0.0)
-        switches = rests & ((~reached & exceeds) | (reached & ((back & certain) | fades)))
+        # The direction of several velocities may turn back on the way to the solution; they stick when they fade out
+        ends = back if len(pairs) == 1 else (speed < self.least * FADED) & (speed > 0.0)
+        switches = rests & ((~reached & exceeds) | (reached & ends))
         against = [-x / maximum(size, TINY_SIZE) for x in force]
         ahead = [x / maximum(speed, TINY_SIZE) for x in motion] if len(pairs) > 1 else against
-        turned = moves & (len(pairs) > 1)
+        turned = (speed > self.least) & (len(pairs) > 1)
         old = [slip.directions[n] for n in one.numbers]
         directions = [where(~reached, a, where(turned, b, c)) for a, b, c in zip(against, ahead, old, strict=True)]
         return _Wanted(switches, reached & moves, directions)

@@ -130,7 +130,7 @@ class BodyEquations:
         return iterate(1, with_other, blocks, start=lookup(self.responses.mobile, b)[0] > 0.0)[0][0]
 
     def factored(self, blocks: RowArray) -> RowArray:
-        """Return the LU factors of the equations with the given blocks, which they overwrite."""
+        """Return the LU factors of the equations with the given blocks; the factors overwrite the blocks."""
         count = self.count
 
         def eliminate(k: Number, blocks: RowArray) -> tuple[RowArray]:

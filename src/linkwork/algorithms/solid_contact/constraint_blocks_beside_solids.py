@@ -118,7 +118,8 @@ class OtherBlocks:
         return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
     def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
-        """Return the impulses (n,) after changes of the velocities of the bodies, outside of their limits or not.
+        """Return the impulses (n,) after changes of the velocities of the bodies; the impulses may be outside of their
+        admissible sets.
 
         `constants` and `slopes` are the results of `linearized`.
         """

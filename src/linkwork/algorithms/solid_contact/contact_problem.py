@@ -56,10 +56,10 @@ class ContactProblem(NamedTuple):
     ) -> tuple[RowArray, Violation, Number]:
         """Return the speeds of the contact points, the violation of all conditions, and a number of points.
 
-        These are the points that do not have the slopes in `slopes` (rows SLOPES): they are in other states, or slide
-        with friction, so that their slopes change in each iteration. p are the impulses of the pairs and `others` (n,)
-        those of other blocks. v are the velocities of the bodies with these impulses. The speeds (12,) of each pair are
-        written to the rows of `u`.
+        The third result is the number of points whose slopes differ from `slopes` (rows SLOPES): such points are in
+        other states, or slide with friction, so that their slopes change in each iteration. p are the impulses of the
+        pairs and `others` (n,) the impulses of other blocks. v are the velocities of the bodies with these impulses.
+        The speeds (12,) of each pair are written to the rows of `u`.
         """
         pairs = self.pairs
 
@@ -100,7 +100,7 @@ class Violation(NamedTuple):
 class Guess(NamedTuple):
     """Impulses to begin with: `p` of the pairs, and `others` (n,).
 
-    `v` are the velocities of the bodies with them, and `u` the speeds of the contact points.
+    `v` are the velocities of the bodies with these impulses, and `u` the speeds of the contact points.
     """
 
     p: RowArray

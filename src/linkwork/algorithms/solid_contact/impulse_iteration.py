@@ -55,10 +55,11 @@ def solve_pairs(
 ) -> tuple[PairImpulses, Matrix]:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
 
-    `equations` are those of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess of the
-    impulses, one row (12,) per pair, which is overwritten. It is used only if it is better than none. `others` are
-    other constraints with bounded impulses, and `other_guess` (n,) is a first guess of theirs. `matrix` is that of the
-    last solution, which the first iteration uses again if it fits; the second result is the matrix of this solution.
+    `equations` are the equations of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess
+    of the impulses, one row (12,) per pair, which is overwritten. The guess is used only if it is better than zero
+    impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is a first guess of their
+    impulses. `matrix` is the matrix of the last solution, which the first iteration uses again if it fits; the second
+    result is the matrix of this solution.
     """
     matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others

@@ -66,7 +66,9 @@ class PointState(NamedTuple):
         return PointState(number, y[1:] / maximum(size, TINY_SIZE))
 
     def base(self, friction: Number, p: Array) -> Array:
-        """Return the impulse (3,) that follows from the impulse p (3,) in this state if the speeds are those wanted."""
+        """Return the impulse (3,) that follows from the impulse p (3,) in this state if the speeds are the required
+        ones.
+        """
         drag = friction * p[0]
         sliding = np.array([p[0], drag * self.along[0], drag * self.along[1]])
         return where(self.number == STICKS, p, where(self.number == SLIDES, sliding, np.zeros(3)))

@@ -12,7 +12,7 @@ velocities of the bodies then satisfy
 with the mass matrix M and du = K dV. Redundant points cause no difficulty, because the unknowns are the velocities of
 the bodies, not the impulses.
 
-After the first iterations, parts of a Newton step are tried until one reduces the violation of the conditions. If no
+After the first iterations, parts of a Newton step are tried until a part reduces the violation of the conditions. If no
 point changes its state, and none slides, the matrix of the last iteration is used again. If Newton's method does not
 converge soon, it continues with a smaller R, which makes smaller changes, and then with iterations that must reduce the
 sum of squared violations: R = r is increased after each iteration that does so; any other iteration is undone, and R is
@@ -96,8 +96,8 @@ class _Newton(NamedTuple):
     violations of the contact conditions. `best` and `best_others` are the best impulses so far. For them, `least` is
     the merit, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The next
     numbers belong to iterations that must reduce the merit: the stiffness R, the number `failed` of such iterations in
-    succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next. The last three are
-    those of `Matrix`.
+    succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next. The last three
+    entries form a `Matrix`.
     """
 
     p: RowArray
@@ -121,7 +121,7 @@ class _Newton(NamedTuple):
 class _Tried(NamedTuple):
     """Impulses `p` of the pairs and `others` (n,), velocities `v` of bodies and `u` of contact points after them.
 
-    With the violation by these impulses, and the `matrix`.
+    `violation` is the violation of the conditions by these impulses, and `matrix` the matrix of the iteration.
     """
 
     p: RowArray
@@ -135,7 +135,7 @@ class _Tried(NamedTuple):
 class Solution(NamedTuple):
     """Result of Newton's method: impulses `p` of the pairs and `others` (n,), and the velocities `v` of the bodies.
 
-    `left` [m/s] is the largest violation, and `matrix` that of the last iteration.
+    `left` [m/s] is the largest violation, and `matrix` the matrix of the last iteration.
     """
 
     p: RowArray
@@ -153,7 +153,7 @@ def newton_impulses(
 
     `enough` [m/s] is the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each
     other, so that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is
-    the tolerance. If the guess is good enough, it is returned. `matrix` is that of the first iteration, if it fits.
+    the tolerance. If the guess is good enough, it is returned. The first iteration uses `matrix` if it fits.
     """
     pairs = problem.pairs
 
@@ -269,7 +269,7 @@ class _Search:
         return _Tried(p, q, v, u, Violation(merit, largest), Matrix(factors, rows, again))
 
     def _rows(self, turn: Number) -> tuple[Array, Array]:
-        """Return the current row of SCHEDULE and the next one."""
+        """Return the current row of SCHEDULE and the next row."""
         return lookup(SCHEDULE, turn), lookup(SCHEDULE, turn + 1.0)
 
     def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
@@ -283,9 +283,10 @@ class _Search:
     def _points(
         self, k: Number, p: RowArray, u: RowArray, decision: Number
     ) -> tuple[PairFrame, list[tuple[Array, Array, Array, PointState]]]:
-        """Return the contact frame of pair k, and each point: its impulse, its speeds, argument y, and its state.
+        """Return the contact frame of pair k, and for each point: impulse, speeds, argument y of the projection, and
+        state.
 
-        The speeds are less the bounce.
+        The bounce is subtracted from the speeds.
         """
         pairs = self.pairs
         frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
@@ -398,7 +399,8 @@ class _Search:
 def _improved(
     frame: PairFrame, conditions: PairConditions, C: Array, j: int, p: Array, V: Array, caution: Number
 ) -> tuple[Array, Array]:
-    """Return the new impulse (3,) of contact point j for fixed others, and the resultant (6,) of its change.
+    """Return the new impulse (3,) of contact point j for fixed impulses of other points, and the resultant (6,) of its
+    change.
 
     V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance.
     """

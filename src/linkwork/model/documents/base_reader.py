@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from linkwork.errors import ModelError
 from linkwork.model.builder import Builder
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
 LARGEST = 1e50  # numbers must be smaller, so that squares and products stay finite

@@ -15,7 +15,7 @@ from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.urdf_reader import read_urdf
 from linkwork.model.documents.xml_parser import parse, read_bytes, shown
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.model_faults import Fault, raise_or_warn
+from linkwork.model.model_definition_faults import Fault, raise_or_warn
 
 READABLE = (
     ".toml (linkwork's format), .urdf, .xml (MJCF or URDF, by its root element) or .xacro (with the package xacro)"

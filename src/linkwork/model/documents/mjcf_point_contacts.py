@@ -40,7 +40,7 @@ class PointContacts(ContactCollector):
         self.groups: dict[tuple[int, tuple[float, ...]], tuple[ContactParameters, list[int]]] = {}
 
     def add(self, at: Collision) -> None:
-        """Add the collision of a geom of a moving body with a static geom."""
+        """Add the contact of a geom of a moving body with a static geom."""
         geom, surface = (at.second, at.first) if self.static[at.first] else (at.first, at.second)
         self.limit(1, geom)
         if self.surface(surface) is None or self.touching(geom) is None:
@@ -55,7 +55,7 @@ class PointContacts(ContactCollector):
         return sorted({surface for _, against in self.groups.values() for surface in against})
 
     def read(self) -> Touches:
-        """Return names and arguments of `Builder.touch` for all collisions."""
+        """Return names and arguments of `Builder.touch` for all added contacts."""
         found: Touches = []
         for (geom, _), (given, against) in self.groups.items():
             found += self.touches(geom, given, against)

@@ -31,7 +31,7 @@ from linkwork.model.documents.overlap_warnings import depth_faults
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import ROLES, Mesh, Role, Shape
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
-from linkwork.model.model_faults import Fault, errors_in
+from linkwork.model.model_definition_faults import Fault, errors_in
 from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion

@@ -19,7 +19,7 @@ from linkwork.model.elements.collision import MOST_PAIRS
 from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape
 from linkwork.model.geometry import Hull, Shape
 
-NAME = "contacts"  # of collisions
+NAME = "contacts"  # of collision elements
 NOT_OF_BODIES = (Ground, HeightField)  # shapes of surfaces that a moving body cannot have
 
 
@@ -47,7 +47,7 @@ class SolidContacts(ContactCollector):
         self.groups: dict[tuple[float, ...], tuple[dict[str, float], list[tuple[int, int]]]] = {}
 
     def add(self, at: Collision) -> None:
-        """Add the collision of two geoms, of which at most one is static."""
+        """Add a pair of geoms that can touch, of which at most one is static."""
         a, b = at.first, at.second
         self.limit(1, a)
         geom, other = (b, a) if self.static[a] else (a, b)
@@ -82,7 +82,7 @@ class SolidContacts(ContactCollector):
         return shape
 
     def read(self) -> SolidsRead:
-        """Return the collision shapes, surfaces and collisions for the Builder of all pairs that were added."""
+        """Return the collision shapes, surfaces and collision elements of all added pairs, for the Builder."""
         pairs = [pair for _, several in self.groups.values() for pair in several]
         used = sorted({g for pair in pairs for g in pair})
         names = self.own_names(used)
@@ -101,7 +101,7 @@ class SolidContacts(ContactCollector):
     def own_names(self, used: list[int]) -> dict[int, str]:
         """Return, for each of the geoms `used`, a name that no body and no other solid has.
 
-        The names must differ from those of bodies because a collision may also name a solid by its body.
+        The names must differ from those of bodies because a collision element may also name a solid by its body.
         """
         counts = Counter(self.bodies[self.c.geom_bodyid[g]] for g in used)
         taken = {*self.bodies, *(f"{body} {k}" for body, count in counts.items() for k in range(1, count + 1))}

@@ -11,7 +11,7 @@ from linkwork.model.documents.base_reader import Options
 from linkwork.model.documents.mjcf_includes import MjcfText
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mujoco_compiler import Compiled
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Array
 
 FEW = 5  # the most names of one kind in a message

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from linkwork.errors import listed
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.solid_separation import Overlap, overlaps
 
 DEEP = 0.05  # depth of two solids, relative to the width of the thinner one, that causes a warning

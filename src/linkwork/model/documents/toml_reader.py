@@ -29,7 +29,7 @@ from linkwork.model.documents.xml_parser import read_bytes, shown
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.toml_value_conversion import DEGREES
 
 AS_WRITTEN = Options(None, None, True, ())

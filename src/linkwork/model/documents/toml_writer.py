@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from linkwork.model.geometry import Geometry
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.toml_value_conversion import (
     named_kinds,
     numbers_of_joints,
@@ -215,5 +216,12 @@ def _read_back(text: str, path: Path) -> None:
         raise ModelError(
             f"cannot be saved, because it could not be loaded again: {reason}", element, str(path)
         ) from None
-    if reading.mechanism is None or document_text(reading.mechanism) != text:
-        raise ModelError("cannot be saved, because loading it would give another mechanism", file=str(path))
+    again = "" if reading.mechanism is None else document_text(reading.mechanism)
+    if again != text:
+        lines = zip_longest(text.splitlines(), again.splitlines(), fillvalue="")
+        written, loaded = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
+        raise ModelError(
+            "cannot be saved, because the mechanism loaded from the document would differ: the document has the line "
+            f"{written!r:.100}, and the document of the loaded mechanism has {loaded!r:.100}",
+            file=str(path),
+        )

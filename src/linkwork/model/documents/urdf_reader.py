@@ -32,7 +32,7 @@ from linkwork.model.documents.urdf_solid_contacts import add_link_contacts
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence

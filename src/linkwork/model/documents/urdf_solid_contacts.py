@@ -21,13 +21,16 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.solid_separation import overlaps
 from linkwork.model.solids import SolidPair, pairs_of_collision
 
-NAME = "contacts"  # of the collision
+NAME = "contacts"  # of the collision element
 FREEDOMS = 6  # of a free joint
 TOUCHING = 1e-3  # distance of overlapping shapes, at most, relative to the width of the thinner shape
 
 
 class LeftOut(NamedTuple):
-    """The names of shapes and pairs that are left out or approximated, by reason."""
+    """The collision shapes and solid pairs of a URDF that the reader leaves out or approximates.
+
+    `names` maps each reason to the names of the shapes and pairs.
+    """
 
     names: dict[str, list[str]]
 
@@ -41,10 +44,10 @@ class LeftOut(NamedTuple):
 
 
 def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: float, taken: set[str]) -> list[str]:
-    """Add collision shapes, and a collision of all of them with each other, to a Builder that has all links and joints.
+    """Add collision shapes, and one collision element for all of them, to a Builder that has all links and joints.
 
-    `mass` [kg] is the mass of the robot; `taken` are the names of joints, which the collision must not have. Return
-    texts that say what was left out.
+    `mass` [kg] is the mass of the robot; `taken` are the names of joints, which the collision element must not have.
+    Return texts that say what was left out.
     """
     left_out = LeftOut({})
     solids = [(one, shape) for one in shapes if (shape := _solid(one, left_out))]

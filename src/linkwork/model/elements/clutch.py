@@ -19,7 +19,7 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
     terms_of,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

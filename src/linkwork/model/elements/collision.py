@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from linkwork.model.elements import contact_force_law as force_law
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import key, name_pairs, names
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.solids import pair_in_two, pairs_of_collision, solid_faults
 from linkwork.spatial.scalar import Number
 
@@ -63,9 +63,9 @@ class Collision(Element, section="collisions"):
     radius = rolling = spinning = 0.0  # a solid touches in points; `compliant_contact.ContactLaw` has these too
 
     def checked(self) -> Self:
-        """Return the collision with all its values checked; raise a ModelError for an invalid value.
+        """Return the collision element with all its values checked; raise a ModelError for an invalid value.
 
-        For rigid contacts, `completed` replaces omitted stiffness and damping by zeros. If such a collision is checked
+        For rigid contacts, `completed` replaces omitted stiffness and damping by zeros. If such an element is checked
         again, these zeros count as omitted.
         """
         if self.stiffness == 0.0 and self.tangential_damping is not None:
@@ -73,7 +73,7 @@ class Collision(Element, section="collisions"):
         return super().checked()
 
     def completed(self) -> Self:
-        """Return the collision with default values filled in; raise a ModelError if keys contradict each other."""
+        """Return the collision element with default values; raise a ModelError if keys contradict each other."""
         return self._with(force_law.completed(self))
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
@@ -107,7 +107,7 @@ class Collision(Element, section="collisions"):
         return force_law.slopes(self, load)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the collision's table in a TOML document, without empty lists, and the comments after its keys."""
+        """Return the element's table in a TOML document, without empty lists, and the comments after its keys."""
         table, notes = super().document()
         return {name: value for name, value in table.items() if value != []}, notes
 

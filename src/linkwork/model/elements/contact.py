@@ -24,7 +24,7 @@ from linkwork.model.elements.key_types import (
     point,
 )
 from linkwork.model.elements.surface import Surface
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.spatial.scalar import Array, Number
 

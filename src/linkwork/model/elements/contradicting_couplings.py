@@ -19,7 +19,7 @@ from linkwork.model.elements.velocity_constraint import (
     may_be_engaged,
     side_text,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import RANK_OF_UNIT_ROWS, TINY
 

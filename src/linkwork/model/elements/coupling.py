@@ -15,7 +15,7 @@ from linkwork.model.elements.velocity_constraint import (
     engaged_key,
     state_text,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

@@ -13,7 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     role_faults,
     state_text,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Number
 
 

@@ -27,7 +27,7 @@ from linkwork.model.elements.key_types import (
     positive,
     three_numbers,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Drive(Actuator, section="drives"):
     """Add a motor that drives joints through constant ratios.
 
-    For a control u, the motor's length l, rate l' and force f are
+    For a control u, the motor's position l, speed l' and force f are
 
         l  = gear * sum(ratio q)   [rad or m], if every joint has one coordinate
         l' = gear * sum(ratio v)   [rad/s or m/s]
@@ -71,13 +71,15 @@ class Drive(Actuator, section="drives"):
     ratios: Any = key(numbers_by_joint_name, "Ratios by joint: one number, or one for each velocity of the joint")
     measured_from: str | None = key(
         body_name("measured_from", wanted="the name of a body"),
-        "Inboard body on which the motor is mounted; cables run over all joints in between",
+        "Body on which the motor is mounted, inboard of its joints; cables run over all joints between this body "
+        "and the driven body. None: the parent body of each joint",
         default=None, kw_only=True,
     )  # fmt: skip
     gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
     bias: Any = key(
         three_numbers,
-        "Coefficients of the force at zero control: constant, per motor length l, per rate l'",
+        "Force of the motor at zero control: bias[0] + bias[1] l + bias[2] l', with the position l and speed l' of "
+        "the motor [N m or N; per rad or m; per rad/s or m/s]",
         default=ZERO,
         kw_only=True,
     )

@@ -17,7 +17,7 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.bodies import Place
 from linkwork.model.builder_argument_checks import checked_name
 from linkwork.model.elements.key_types import ClassKind, Key, derived, is_finite, key
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.named_collections import Named
 from linkwork.model.parameter_value_checks import check_values
 from linkwork.model.toml_value_conversion import same_bits
@@ -162,6 +162,10 @@ class Element:
     def added_damping(self, joint: str) -> float:
         """Return the viscous damping [N m s/rad or N s/m] that the element adds to the joint called `joint`."""
         return 0.0
+
+    def rubs_on(self, joint: str) -> bool:
+        """Return whether the element causes dry friction of the joint called `joint` of the tree."""
+        return False
 
     def laid_out(self, layout: Layout) -> Self:
         """Return the element with numbers of bodies and joints added to their names: `placed`, then `numbered`.

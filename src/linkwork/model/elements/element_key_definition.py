@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.parameter_value_checks import FINITE, Rules, as_number, is_traced
 from linkwork.model.toml_value_conversion import DEGREES, Documented, as_lists
 from linkwork.spatial.scalar import Array, Number

@@ -13,7 +13,7 @@ from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.element import GIVEN
 from linkwork.model.elements.key_types import gear_ratios, joint_name, key, whole
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 from linkwork.tolerances import HUGE
 

@@ -19,7 +19,7 @@ from linkwork.model.elements.velocity_constraint import VelocityConstraint, Velo
 from linkwork.model.friction import FrictionLaw
 from linkwork.model.friction.friction_law import has_constant_subspace
 from linkwork.model.joints import ClosingKind, JointKind
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.toml_value_conversion import named_kinds
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number
@@ -102,6 +102,10 @@ class JointFriction(Element, section="frictions", what="friction"):
         """Return the viscous part of the law [N m s/rad or N s/m] if this is the friction of the joint, else 0."""
         return self.law.damping if joint == self.name else 0.0
 
+    def rubs_on(self, joint: str) -> bool:
+        """Return whether this is the friction of the joint called `joint` of the tree."""
+        return self.in_tree and self.name == joint
+
     @property
     def parameters(self) -> dict[str, Array]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The numbers of the law that can vary, by key."""
@@ -156,6 +160,7 @@ class HeldFreedom(Row):
     """Constraint row on the slip velocity of a loop: its `wrench_` on frame B is fixed in B, and its error is zero."""
 
     wrench_: Force
+    holonomic = False  # pyright: ignore[reportAssignmentType]
 
     def error(self, X: Transform) -> Number:
         """Return zero, because the row constrains velocities only."""

@@ -37,7 +37,7 @@ from linkwork.model.elements.element_key_definition import Kind as Kind
 from linkwork.model.elements.element_key_definition import derived as derived
 from linkwork.model.elements.element_key_definition import is_finite as is_finite
 from linkwork.model.elements.element_key_definition import key as key
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.parameter_value_checks import (
     AT_MOST_ONE,
     FINITE,

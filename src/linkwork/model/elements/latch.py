@@ -13,7 +13,7 @@ from linkwork.model.elements.velocity_constraint import (
     side_faults,
     state_text,
 )
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Array, Number, where
 
 SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch

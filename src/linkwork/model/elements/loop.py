@@ -20,7 +20,7 @@ from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.key_types import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.elements.loop_kinds import PointOnLine
 from linkwork.model.joints import ClosingKind, Free
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.toml_value_conversion import named_kinds
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number

@@ -9,7 +9,7 @@ from linkwork.errors import ModelError
 from linkwork.model.builder_specifications import Draft
 from linkwork.model.elements.force import LineForce
 from linkwork.model.elements.key_types import ZERO, body_name, key, not_negative, point
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:

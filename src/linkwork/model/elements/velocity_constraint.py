@@ -14,7 +14,7 @@ from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import Direction, Side, key, positive, switch
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic_joints import Mimic
-from linkwork.model.model_faults import Fault
+from linkwork.model.model_definition_faults import Fault
 from linkwork.model.parameter_value_checks import is_traced
 from linkwork.spatial.scalar import Number
 

@@ -176,5 +176,5 @@ def radial_loads(axis: Array, length: float, center: float) -> tuple[Array, ...]
         return (of_force(radial),)
     # Tilting moment about the middle: M - center axis x F; its couple has the force axis x M / length at one end
     turn = hat(axis)
-    from_force = turn @ turn * (-center / length)
-    return tuple(of_wrench(radial * 0.5 + from_force * s, turn * (s / length)) for s in (1.0, -1.0))
+    ends = ((1.0 / length), (-1.0 / length))
+    return tuple(of_wrench(radial @ (np.eye(3) * 0.5 - turn @ turn * (center * s)), radial @ turn * s) for s in ends)

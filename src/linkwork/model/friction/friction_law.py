@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.constraint_rows import perpendicular
 from linkwork.model.elements.element_key_definition import Key, key
 from linkwork.model.elements.key_types import not_negative, positive
 from linkwork.model.joints import ClosingKind, JointKind
@@ -116,6 +117,11 @@ class FrictionLaw(ABC):
     @abstractmethod
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
         """Return the friction limits of a joint with the motion subspace S of nv columns, in the child's frame."""
+
+    def slip_subspace(self, kind: ClosingKind) -> Motion:
+        """Return the motion subspace of the slip velocities of a loop of this kind, in its second body's loop frame."""
+        assert isinstance(kind, JointKind)
+        return kind.subspace(kind.neutral())
 
     @property
     def parameters(self) -> dict[str, Array]:
@@ -215,8 +221,8 @@ def is_zero(value: object) -> bool:
 
 
 def across(axis: Array) -> Array:
-    """Return the matrix (3, 3) that projects vectors onto the plane normal to a unit axis (3,)."""
-    return np.eye(3) - np.outer(axis, axis)
+    """Return a matrix (2, 3) or (3, 3) that keeps the length of the part of vectors normal to a unit axis (3,)."""
+    return np.eye(3) - np.outer(axis, axis) if axis.dtype == object else np.array(perpendicular(axis))
 
 
 def of_force(A: Array) -> Array:

@@ -187,12 +187,12 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
 def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
     """Return the bracket of `now`; if `wanted` is true, with the event functions at the start of the step."""
 
-    def begin(over: Array) -> tuple[Leaves, Condition]:
+    def begin(over: Array, *state: Value) -> tuple[Leaves, Condition]:
         assert switching.begins
-        here = switching.begins(now.begin)
-        return (switching.functions(here, here),), True
+        here = switching.begins(unflatten(now.begin, state))
+        return (switching.functions(here, here), *state), True
 
-    (over,), _, _ = iterate(1, begin, now.bracket.over, start=wanted)
+    (over, *_), _, _ = iterate(1, begin, now.bracket.over, *flatten(now.begin), start=wanted)
     return now.bracket._replace(over=over)
 
 

@@ -18,10 +18,11 @@ SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an
 
 
 class Line(NamedTuple):
-    """One line of the event log: event source, resulting slip direction or mode, time [s], energy and impulse.
+    """One line of the event log: which event occurred, when, and its effects.
 
-    `energy` [J] is the energy gained, `impulse` [N s or N m s] the impulse and `carried` [N or N m] the force of the
-    constraint that was switched. `result` is the resulting slip direction or mode. `gap` [m or rad] is the loop closure
+    `source` is the number of the event function, `result` the new slip direction or the new value of the switched
+    parameter, and `time` [s] the time of the event. `energy` [J] is the energy gained, `impulse` [N s or N m s] the
+    impulse and `carried` [N or N m] the force of the constraint that was switched. `gap` [m or rad] is the loop closure
     error that was removed.
     """
 

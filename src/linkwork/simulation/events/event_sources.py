@@ -20,7 +20,7 @@ from linkwork.simulation.events.guards import armed_again, disarmed, guard_funct
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.resting_joints import with_resting_joints
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
-from linkwork.simulation.joint_friction_rows import friction_functions, friction_part
+from linkwork.simulation.joint_friction_rows import friction_count, friction_functions, friction_part, slip_speeds
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
 from linkwork.simulation.state_series import friction_names
@@ -59,7 +59,7 @@ def sources(system: System) -> list[Source]:
 def has_events(system: System) -> bool:
     """Return whether events can occur within a step (slip, latches or guards), so that they must be located."""
     m = system.mechanism
-    return bool(m.self_switching or system.guards or ((m.bounded or m.rubbing) and not system.rigid))
+    return bool(m.self_switching or system.guards or ((m.bounded or friction_count(m)) and not system.rigid))
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
@@ -110,7 +110,8 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     rubs = friction_part(m, now.slip)
-    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, now.v, friction, limits)
+    speeds = slip_speeds(m, now.q, now.v)
+    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, speeds, friction, limits)
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
     return after._replace(
@@ -124,7 +125,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
     """
     m = system.mechanism
-    bounded, rubbing = len(m.bounded), len(m.rubbing)
+    bounded, rubbing = len(m.bounded), friction_count(m)
     slips, others = one_releases(end.slip[:bounded], which[: 2 * bounded]), which[2 * bounded + rubbing :]
     slip = np.concatenate([np.array(slip_after(end.slip[:bounded], slips)), end.slip[bounded:]])
     modes = list(end.modes)
@@ -159,7 +160,7 @@ def _logged(
     impact that the events cause.
     """
     known, m = sources(system), system.mechanism
-    count, bounded, rubbing = len(known), len(m.bounded), len(m.rubbing)
+    count, bounded, rubbing = len(known), len(m.bounded), friction_count(m)
     loops = len(m.frame_constraints)
     pairs = enumerate(m.velocity_constraints, loops)
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}

@@ -32,7 +32,9 @@ def one_shot(guard: StateFunction) -> OneShot:
     ----------
     guard : callable
         `guard(t, q, v)` with the time t [s], coordinates q (nq,) and velocities v (nv,). It returns one number and
-        fires where this number becomes positive. It may also take gains by name.
+        fires where this number becomes positive. A gain is a number or array from `simulate(..., gains={"name":
+        value})`; a guard receives the gains whose names are among its further arguments, as in
+        `guard(t, q, v, name)`.
 
     Returns
     -------

@@ -30,6 +30,7 @@ from linkwork.simulation.events.slip import (
     slip_speeds,
 )
 from linkwork.simulation.joint_friction_rows import directions_after, holding_forces, still
+from linkwork.simulation.joint_friction_rows import slip_speeds as slip_speeds_of_joints
 from linkwork.simulation.simulated_system import System, free_acceleration
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
@@ -133,7 +134,7 @@ def impact(
         energies[k] = energies[k] + bridged * one.engaged * first
         first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
-    slip = np.concatenate([slip, directions_after(m, push.v, rubs)])
+    slip = np.concatenate([slip, directions_after(slip_speeds_of_joints(m, q, push.v), rubs)])
     return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 
@@ -209,8 +210,8 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     loads, friction = begun.with_friction(now.q, now.v, loads)
     if friction is not None:
         assert acting.rubs is not None
-        forces = by_constraint(stuck, friction.multipliers, size_of)
-        a = still(m, acting.rubs, friction.a)
+        forces = by_constraint(acting.unlocked or stuck, friction.multipliers, size_of)
+        a = still(m, acting.rubs, friction.a)  # the constraint rows of held loops are not among the multipliers
         return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
     if stuck.constrained:

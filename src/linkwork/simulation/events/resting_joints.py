@@ -18,7 +18,15 @@ import numpy as np
 from linkwork.algorithms.mimic_reduction import reduced, to_tree, velocities
 from linkwork.simulation.events.impulses import constrained_motion
 from linkwork.simulation.events.slip import holding
-from linkwork.simulation.joint_friction_rows import friction_part, locked, may_rub, slack
+from linkwork.simulation.joint_friction_rows import (
+    friction_count,
+    friction_part,
+    locked,
+    rows_that_rub,
+    slack,
+    slip_accelerations,
+    slip_speeds,
+)
 from linkwork.simulation.methods.discrete_equations import momenta_of_joints
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
@@ -27,7 +35,7 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED
 
 TOGETHER = 12  # iterations in which all joints may change at once; then one at a time (Murty 1974), without cycles
-MOST = 100  # iterations, at most
+MOST = 50  # iterations, at most
 
 
 def with_resting_joints(
@@ -39,25 +47,29 @@ def with_resting_joints(
     are the joint forces of a sampled controller. The modes of `system` are set.
     """
     m = system.mechanism
-    slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - len(m.rubbing)]
+    slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - friction_count(m)]
     rests = [
-        where(event, 1.0, where(abs(now.v[k]) <= STICKING_SPEED, 1.0, 0.0))
-        for k, event in zip(m.rubbing, fired, strict=True)
+        where(event, 1.0, where(abs(w) <= STICKING_SPEED, 1.0, 0.0))
+        for w, event in zip(slip_speeds(m, now.q, now.v), fired, strict=True)
     ]
-    begin = np.array([where(rest == 1.0, 0.0, s) for rest, s in zip(rests, slips, strict=True)])
-    now = now._replace(v=_stopped(system, now, np.concatenate([others, begin]), rests))
-    rubs = may_rub(m)
+    # A joint that has just stopped may reverse at once, for example where a linkage turns it back
+    speeds = slip_speeds(m, now.q, now.v)
+    rows = zip(fired, rests, slips, speeds, strict=True)
+    ahead = [where(event, where(s == 0.0, 0.0, where(w > 0.0, 1.0, -1.0)), 0.0) for event, _, s, w in rows]
+    begin = np.array([where(rest == 1.0, guess, s) for rest, guess, s in zip(rests, ahead, slips, strict=True)])
+    rubbing = rows_that_rub(m)
 
     def improve(directions: Array, count: Number) -> tuple[Leaves, Condition]:
         there = now._replace(slip=np.concatenate([others, directions]))
         motion = constrained_motion(system, t, there, held)
         found, allowed, changed = [], 1.0, 0.0
-        rows = zip(m.rubbing, rests, fired, directions, motion.friction, motion.limits, strict=True)
-        for k, rest, event, s, force, limit in rows:
+        rates = slip_accelerations(m, now.q, now.v, motion.a)
+        rows = zip(rubbing, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
+        for rubs, rate, rest, event, s, force, limit in rows:
             # The force that ends the hold is evaluated again, with other round-off
             exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
-            reverses = (s != 0.0) & (motion.a[k] * s < 0.0)
-            changes = where(exceeds | reverses, rest, 0.0) * rubs[k] * allowed
+            returns = (s != 0.0) & (rate * s < 0.0)
+            changes = where(exceeds | returns, rest, 0.0) * rubs * allowed
             new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
             found.append(where(changes == 1.0, new, s))
             allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)
@@ -65,11 +77,13 @@ def with_resting_joints(
         return (np.array(found), count + 1.0), changed == 0.0
 
     (directions, _), _, _ = iterate(MOST, improve, begin, 0.0)
-    return now._replace(slip=np.concatenate([others, directions]))
+    slip = np.concatenate([others, directions])
+    stops = [where(s == 0.0, rest, 0.0) for s, rest in zip(directions, rests, strict=True)]
+    return now._replace(slip=slip, v=_stopped(system, now, slip, stops))
 
 
-def _stopped(system: System, now: StepState, slip: Array, rests: Sequence[Number]) -> Array:
-    """Return the velocities (nv,) after impulses that stop the joints with `rests` = 1, which move very slowly.
+def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number]) -> Array:
+    """Return the velocities (nv,) after impulses that stop the joints with `stops` = 1, which move very slowly.
 
     The momentum of all other joints is conserved. `slip` (n,) are the slip directions of all rows.
     """
@@ -78,6 +92,6 @@ def _stopped(system: System, now: StepState, slip: Array, rests: Sequence[Number
     p = reduced("bias", m, momenta_of_joints(m.tree, position, speed))
     stopping = locked(holding(m, slip), slip)
     v = list(velocities(stopping, now.q, p))
-    for k, rest in zip(m.rubbing, rests, strict=True):
-        v[k] = where(rest == 1.0, 0.0, v[k])
+    for k, stop in zip(m.rubbing, stops, strict=False):
+        v[k] = where(stop == 1.0, 0.0, v[k])
     return np.array(v)

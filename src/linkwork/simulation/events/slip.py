@@ -27,7 +27,7 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions.
+    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions -1, 0 or 1.
 
     Joint friction is left out: see `joint_friction_rows.locked`.
     """
@@ -61,8 +61,8 @@ def slip_multipliers(
 ) -> list[Value]:
     """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound if it slips, else 0.
 
-    Constraints that are not engaged are treated as engaged. `slip` are the slip directions, and `given` parameters by
-    name.
+    Constraints that are not engaged are treated as engaged. `slip` has the slip direction -1, 0 or 1 of each element of
+    `mechanism.bounded`, in its order, and `given` has parameters by name.
     """
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=False):
@@ -76,7 +76,8 @@ def slip_multipliers(
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of slipping clutches, brakes and ratchets.
 
-    `slip` (n,) are the slip directions.
+    `slip` (n,) has the slip direction of each element of `mechanism.bounded`, in its order: -1 or 1, or 0 while the
+    element sticks.
     """
     pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
     return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
@@ -109,8 +110,8 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
 
     The first function belongs to backward slip and the second to forward slip; each is negative where slip in its
-    direction begins or ends. `slip` (n,) are the slip directions, v (nv,) the velocities, and `carried` the constraint
-    forces [N m or N].
+    direction begins or ends. `slip` (n,) are the slip directions -1, 0 or 1, v (nv,) the velocities, and `carried` the
+    constraint forces [N m or N].
     """
     found: list[Number] = []
     rows = zip(mechanism.bounded, slip[: len(mechanism.bounded)], slip_speeds(mechanism, v), carried, strict=True)
@@ -128,7 +129,7 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
     """Return the slip events `which` (2n,), reduced so that at most one constraint, the first, begins to slip.
 
     All multipliers change when one constraint begins to slip, so that the other constraints may hold; their events are
-    evaluated again. `slip` (n,) are the slip directions.
+    evaluated again. `slip` (n,) are the slip directions -1, 0 or 1, in the order of `mechanism.bounded`.
     """
     found: list[Condition] = []
     first: Number = 1.0
@@ -142,7 +143,7 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
     """Return the slip direction (-1, 0, 1) of each bounded constraint after the slip events `which` (2n,).
 
-    `slip` (n,) are the slip directions before the events.
+    `slip` (n,) are the slip directions -1, 0 or 1 before the events.
     """
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [

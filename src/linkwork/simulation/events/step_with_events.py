@@ -11,7 +11,7 @@ from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, 
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
-from linkwork.simulation.joint_friction_rows import at_rest, still
+from linkwork.simulation.joint_friction_rows import at_rest, friction_count, still
 from linkwork.simulation.methods.compliant_contact_steps import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
@@ -73,7 +73,7 @@ class _Events:
         now = self.touching.begin(now)
         if self.late:
             m = self.system.mechanism
-            return now._replace(watched=np.ones(self.count + len(m.constraints) + len(m.rubbing) + 1))
+            return now._replace(watched=np.ones(self.count + len(m.constraints) + friction_count(m) + 1))
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:

@@ -119,7 +119,10 @@ class Interval:
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
     def evaluate(self, dv: Array) -> MotionEvaluation:
-        """Return the residual, the momentum and the external loads for a joint motion dv (nv,) in the step."""
+        """Return the momentum residual, the end momenta and the external loads of a step, for a joint motion dv (nv,).
+
+        dv [rad or m] is the displacement of the joints in the step, in the tangent space.
+        """
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
@@ -278,11 +281,11 @@ class Interval:
         """
         middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
         if self.system.rubs is None:
-            return self.system.joint_powers(mean, None)
+            return self.system.joint_powers(middle, mean, None)
         if not depends_on_load(self.mechanism):
-            return self.system.joint_powers(mean, friction_forces(self.mechanism, self.system.rubs))
+            return self.system.joint_powers(middle, mean, friction_forces(self.mechanism, self.system.rubs))
         loads = self.system.loads(self.t + 0.5 * self.h, middle, mean, self.held)
-        return self.system.joint_powers(mean, loads.friction)
+        return self.system.joint_powers(middle, mean, loads.friction)
 
     def solver(
         self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows

@@ -110,19 +110,20 @@ class EnergyMomentum(Variational):
         balance = found.balance._replace(begin=begin, end=end, stored=stored)
         return found._replace(balance=kicked(balance, kick))
 
-    def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and the kick.
+    def parts_of_unknown(self, unknown: Array) -> tuple[Array, ...]:
+        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and the factor `kick`.
 
-        The kick is the factor of the energy impulse, which balances the energy.
+        The energy impulse is `kick` times the momentum of the internal motion; with the right `kick`, the step
+        satisfies the energy balance.
         """
-        return *super().split(unknown), unknown[-1]
+        return *super().parts_of_unknown(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
         """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,), as one array.
 
         `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the kick, the factor of the energy impulse.
         """
-        dv, multipliers, kick = self.split(unknown)
+        dv, multipliers, kick = self.parts_of_unknown(unknown)
         balance = self.evaluated(dv, multipliers, kick).balance
         gained, scale = self.energy.gained(dv, *self.arrived(dv, balance.momentum), balance)
         return np.concatenate([balance.residual, balance.errors, np.array([gained / scale])])

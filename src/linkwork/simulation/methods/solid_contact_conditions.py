@@ -19,6 +19,8 @@ from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import STICKING_SPEED, TINY
 
+LEAST_SLIP = 1e-3  # slip speed, relative to the speed that gravity adds in a step, above which a pair may slip back
+
 
 def pass_conditions(
     solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, p: RowArray, conditions: RowArray
@@ -27,9 +29,9 @@ def pass_conditions(
 
     v (nv,) are the velocities after the last pass and p its impulses. The rules for friction, restitution and drifts
     are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception: a block that slides uphill stops
-    within a step, and the friction that then holds it would do positive work over the whole step. The mean slip of such
-    points in the step is zero instead; they slip back and stop in the next step. These points slip at most at the speed
-    that gravity adds in a step. `conditions` are rows to write to.
+    within a step, and the friction that then holds it would do positive work over the whole step. The mean slip of the
+    points of such a pair in the step is zero instead; they slip back and stop in the next step. See `_returns`.
+    `conditions` are rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -39,8 +41,7 @@ def pass_conditions(
         (memory,) = MEMORY.parts(solids.memory.at(k))
         start, drift, frame = solids.before.at(k), drifts.at(k).reshape(POINTS, 3), pairs.frame(k)
         after = where(first, start, pairs.speeds(k, frame, rows))
-        last = p.at(k)
-        gain = sum((last[3 * j + 1 : 3 * j + 3] @ start[3 * j + 1 : 3 * j + 3] for j in range(POINTS)), 0.0)
+        returns = _returns(frame.acts, memory[:, 0], start, p.at(k), solids.slow)
         friction, bounce, along = [], [], []
         for j in range(POINTS):
             slides = memory[j][0] == SLIDING
@@ -51,8 +52,6 @@ def pass_conditions(
             most = _static_friction(static, memory[j], frame.axes[j], slip_before)
             friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
-            slow = slip_before[0] * slip_before[0] + slip_before[1] * slip_before[1] <= solids.slow * solids.slow
-            returns = where(slides, where(slow, where(gain > 0.0, 1.0, 0.0), 0.0), 0.0) == 1.0
             along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
             impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
@@ -60,6 +59,22 @@ def pass_conditions(
 
     (conditions,) = pairs.selection.visit(update, conditions)
     return conditions
+
+
+def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) -> Condition:
+    """Return whether a pair slips back in this step, because it stops against gravity and friction would do work.
+
+    `acts` (4,) is 1 for points that touch, `states` (4,) are their contact states, `before` (12,) [m/s] are their
+    speeds at the start of the step, and p (12,) their impulses in the last pass. All points must slide, at most at the
+    speed `slow` [m/s] that gravity adds in a step; slip that is much slower is left to `impulse_work`.
+    """
+    work, all_slide = 0.0, 1.0
+    for j in range(POINTS):
+        slip, drag = before[3 * j + 1 : 3 * j + 3], p[3 * j + 1 : 3 * j + 3]
+        work, square = work + drag @ slip, (slip @ slip) / maximum(slow * slow, TINY)
+        fits = (states[j] == SLIDING) & (square <= 1.0) & (square >= LEAST_SLIP * LEAST_SLIP)
+        all_slide = where(acts[j] > 0.0, where(fits, all_slide, 0.0), all_slide)
+    return where(work > 0.0, all_slide, 0.0) == 1.0
 
 
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:

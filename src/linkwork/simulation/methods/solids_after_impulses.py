@@ -106,10 +106,11 @@ class SolidsAfterImpulses:
 
 
 def _steadied(force: Array, last: Array) -> Array:
-    """Return the force (3,) of a point, or its mean with the `last` one if they differ by no more than round-off.
+    """Return the force (3,) [N] of a point, or its mean with the `last` force if both agree within round-off.
 
     In steps in which the last forces are good enough, the velocities of bodies at rest increase by round-off. The step
-    that corrects them corrects the force by twice as much as needed: without the mean, such steps would never end.
+    that corrects these velocities changes the force by twice as much as needed: without the mean, such steps would
+    never end.
     """
     change, size = force - last, force @ force
     return where(change @ change <= size * (ROUNDED * ROUNDED), last + change * 0.5, force)

@@ -51,7 +51,7 @@ class SolidsAtMidStep(NamedTuple):
 
     `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
     the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
-    `force_laws` are the force laws of all collisions, and `force_law_of` (n, 1) is the row of each pair in them.
+    `force_laws` are the force laws of all collision elements, and `force_law_of` (n, 1) the row of each solid pair.
     Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
@@ -170,7 +170,7 @@ def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
 
 
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
-    """Return the force laws of all collisions as rows of FORCE_LAW, and the row (n, 1) of each pair's collision."""
+    """Return the force laws of all collision elements as rows of FORCE_LAW, and the row (n, 1) of each solid pair."""
     collisions = list(m.collisions)
     force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):

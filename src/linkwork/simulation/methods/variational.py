@@ -147,7 +147,7 @@ class Variational:
 
     # --- the interface Equations ---
 
-    def split(self, unknown: Array) -> tuple[Array, ...]:
+    def parts_of_unknown(self, unknown: Array) -> tuple[Array, ...]:
         """Return the parts of the vector `unknown` (nv + nh,): joint motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
@@ -157,12 +157,12 @@ class Variational:
 
         `unknown` (nv + nh,) has the joint motion and the multipliers.
         """
-        balance = self.evaluated(*self.split(unknown)).balance
+        balance = self.evaluated(*self.parts_of_unknown(unknown)).balance
         return np.concatenate([balance.residual, balance.errors])
 
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution `unknown` (nv + nh,): motion, multipliers."""
-        balance = self.evaluated(*self.split(unknown)).balance
+        balance = self.evaluated(*self.parts_of_unknown(unknown)).balance
         return self.end_state(unknown[: self.mechanism.nv], balance)
 
     # --- Newton's method ---

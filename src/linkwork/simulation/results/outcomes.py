@@ -6,7 +6,8 @@ import warnings
 from typing import NamedTuple
 
 FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = "finished", "event", "not converged", "non-finite", "stopped"
-KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED)
+JAMMED = "jammed"  # the friction of a joint has no unique solution
+KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED, JAMMED)
 
 
 class Outcome(NamedTuple):

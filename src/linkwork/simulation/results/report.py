@@ -19,7 +19,7 @@ from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_tolerances as limits
-from linkwork.simulation.results.report_falls import falls
+from linkwork.simulation.results.report_fall_below_surfaces import falls
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
 from linkwork.simulation.results.report_passive_elements import passive_elements

@@ -67,14 +67,14 @@ def solids(run: RunData) -> Iterator[Row]:
     yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
         who, h = _where(run, fastest), run.settings.dt or 0.0
-        note = f"m; {who} they move by this distance relative to each other in one step, over half of their thickness: "
-        note += f"they can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
+        note = f"m; {who} the two solids move by this distance relative to each other in one step, over half of their "
+        note += f"thickness, and can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
         yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
 
 
 def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
     if through.ratio > 1.0:
-        note = f"{_where(run, through)} they passed through each other within one step; use a smaller dt"
+        note = f"{_where(run, through)} the two solids passed through each other within one step; use a smaller dt"
         return Row(name, "passed through", None, verdict(False), note)
     if not deepest.ratio:
         return Row(name, 0.0, None, verdict(True), "no solids overlapped at the examined samples")

@@ -154,6 +154,41 @@ class Run(RunData):
 
         return plot_run(self, series, path)
 
+    def plot_energy(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Return a matplotlib Figure that shows where the energy of the run goes.
+
+        It stacks the potential and kinetic energy, the heat of dry friction in each joint, and the heat of dampers,
+        clutches and contacts. Their sum is the energy at the start plus the supplied energy, a black line. Adaptive
+        methods do not sum the heat.
+
+        Parameters
+        ----------
+        path : str, path or None, default None
+            File to save the figure to: .png, .svg or .pdf.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The chart.
+
+        Raises
+        ------
+        LinkworkError
+            If the run has a batch, did not record q, v and work, or the file cannot be written.
+
+        Examples
+        --------
+        >>> b = lw.Builder("slider", gravity=(0, 0, 0)).body("mass", 2.0)
+        >>> m = b.joint("slide", lw.Prismatic(), "world", "mass", stiffness=100.0, friction=7.0).build()
+        >>> run = lw.simulate(m, [0.5], duration=2.0)
+        >>> run.plot_energy().axes[0].get_title(loc="left")
+        'slider: where the energy goes'
+
+        """
+        from linkwork.simulation.results.energy_chart import draw_energies
+
+        return draw_energies(self, path)
+
     def draw(self, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
         """Return a matplotlib Figure of the mechanism at some times of the run.
 

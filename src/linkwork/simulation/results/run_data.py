@@ -85,27 +85,30 @@ class RunData:
 
     @property
     def q(self) -> Array:
-        """Coordinates (..., T, nq) [rad, m, quaternions]."""
+        """Coordinates (..., T, nq) of the T samples: [rad] or [m], quaternions without unit."""
         return self["q"]
 
     @property
     def v(self) -> Array:
-        """Velocities (..., T, nv) [rad/s, m/s]."""
+        """Velocities (..., T, nv) of the T samples [rad/s or m/s]."""
         return self["v"]
 
     @property
     def tau(self) -> Array:
-        """Joint forces of the controller (..., T, nv) [N m, N]."""
+        """Joint forces (..., T, nv) of the controller at the T samples [N m or N]."""
         return self["tau"]
 
     @property
     def energy(self) -> Array:
-        """Kinetic energy plus potential energy of gravity and springs (..., T) [J]."""
+        """Kinetic energy plus potential energy of gravity and springs at the T samples, (..., T) [J]."""
         return self["energy"]
 
     @property
     def momentum(self) -> Array:
-        """Linear and angular momentum about the centre of mass (..., T, 6), world axes [kg m/s, kg m^2/s]."""
+        """Linear momentum [kg m/s], then angular momentum about the centre of mass [kg m^2/s], in world axes.
+
+        The shape is (..., T, 6) for T samples.
+        """
         return self["momentum"]
 
     def __contains__(self, name: object) -> bool:

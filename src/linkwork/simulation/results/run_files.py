@@ -26,9 +26,9 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.solids import POINTS
-from linkwork.simulation.joint_friction_rows import with_rubbing
+from linkwork.simulation.joint_friction_rows import friction_count, with_rubbing
 from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
@@ -228,7 +228,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
             contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS,
         ),
         "motion.solid_memory": (POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
-        "motion.slip": (len(m.bounded) + len(m.rubbing),),
+        "motion.slip": (len(m.bounded) + friction_count(m),),
         "motion.modes": (None,),
         "motion.armed": (None,),
         "motion.log.lines": (None, None),

@@ -20,7 +20,6 @@ from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.method_registry import METHODS
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.adaptive_kernels import MemberKernels, Projected
@@ -28,6 +27,7 @@ from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Toleranc
 from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import (
     EVENT,
     NON_FINITE,
@@ -305,7 +305,11 @@ class Member:
         with np.errstate(all="ignore"):
             solver = self._solver(start, begin, end)
             while solver.status == "running":
-                solver.step()
+                try:
+                    solver.step()
+                except ValueError:  # SciPy's implicit methods raise it for a rate of nan
+                    self.now = self.now._replace(status=np.array(NON_FINITE))
+                    return end
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     finite = np.isfinite(solver.y).all() and np.isfinite(solver.fun(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.event_sources import watch
 from linkwork.simulation.events.slip import holding
-from linkwork.simulation.joint_friction_rows import locked
+from linkwork.simulation.joint_friction_rows import friction_count, locked
 from linkwork.simulation.runners.compiled_run import MemberProgram, series_name
 from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
@@ -68,7 +68,7 @@ class MemberKernels:
         """
         x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
         m = self.problem.mechanism
-        results = armed + count + len(m.constraints) + len(m.rubbing) + 2 * armed + 1
+        results = armed + count + len(m.constraints) + friction_count(m) + 2 * armed + 1
         found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
         return now.motion._replace(armed=found[:armed], watched=found[armed:])
 
@@ -89,7 +89,10 @@ class MemberKernels:
     # --- the functions of flat arrays ---
 
     def _project(self, x: Array, fixed: Array) -> Array:
-        nq, slips = self.problem.mechanism.nq, len(self.problem.mechanism.bounded) + len(self.problem.mechanism.rubbing)
+        nq, slips = (
+            self.problem.mechanism.nq,
+            len(self.problem.mechanism.bounded) + friction_count(self.problem.mechanism),
+        )
         cores = [(slips,), *map(self.problem.core, self.problem.values)]
         slip, *values = unpacked(fixed, cores)
         m = self.problem.system(dict(zip(self.problem.values, values, strict=True))).mechanism

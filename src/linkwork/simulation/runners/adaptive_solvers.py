@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import LSODA, OdeSolver, Radau
 
 from linkwork.compiler import digest
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.methods.dop853 import EXTRA, STAGES, TABLE, WINDOW, Dop853, StageFunction, stages
 from linkwork.simulation.runners.run_kernels import kernel_of, packed, unpacked
 from linkwork.simulation.runners.state_derivative import StateDerivative
@@ -116,7 +117,7 @@ class StageKernel:
         """
         problem = self.problem
         m = problem.mechanism
-        held, rubs, *values = unpacked(fixed, [(m.nv,), (len(m.rubbing),), *map(problem.core, problem.values)])
+        held, rubs, *values = unpacked(fixed, [(m.nv,), (friction_count(m),), *map(problem.core, problem.values)])
         derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)), rubs)
         return stages(derivative, count, at, y, f, window)
 

@@ -18,9 +18,9 @@ from linkwork.simulation.events.event_sources import any_of, constraint_number, 
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.methods.method_registry import Method
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
 from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import (
     EVENT,
     NON_FINITE,

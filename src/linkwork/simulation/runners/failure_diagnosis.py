@@ -9,7 +9,8 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.errors import LinkworkError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.simulation.events.schedule import command_status
-from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
+from linkwork.simulation.results.outcomes import FINISHED, JAMMED, KINDS, Event, Outcome
+from linkwork.simulation.runners.jam_diagnosis import jam_text
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
 from linkwork.spatial.scalar import Array
@@ -35,6 +36,10 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
         diagnosis = ""
         if code in (NOT_CONVERGED, NON_FINITE):
             diagnosed[kind] += 1
+            jam = _jam(runner, index) if diagnosed[kind] <= DIAGNOSED else ""
+            if jam:
+                found[index] = Outcome(JAMMED, at, jam)
+                continue
             lost = _lost_inertia(runner, index)
             diagnosis = lost + _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
         if code == EVENT:
@@ -42,6 +47,14 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
             events.append(Event(at, index, "stop_when"))
         found[index] = Outcome(kind, at, diagnosis)
     return found, tuple(sorted(events, key=lambda event: event.time))
+
+
+def _jam(runner: Runner, index: tuple[int, ...]) -> str:
+    """Return why friction has no unique solution in the last state of the batch member at `index`; empty if it has."""
+    _, values = runner.problem.member(index)
+    now = member(runner.now, index)
+    system, t = runner.problem.system(values).in_modes(now.motion.modes), float(now.step) * runner.dt
+    return jam_text(system, t, now.motion, runner.dt, system.clipped(now.control))
 
 
 def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:

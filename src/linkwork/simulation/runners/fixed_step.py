@@ -18,11 +18,11 @@ from linkwork.simulation.events.schedule import Switch, command_status, mode_eve
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.compliant_contact_steps import contact_event
 from linkwork.simulation.methods.method_registry import method_of_order
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.compiled_run import BatchProgram, MemberProgram
 from linkwork.simulation.runners.progress import Watch
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array

@@ -17,8 +17,9 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
+from linkwork.simulation.joint_friction_rows import friction_count
+from linkwork.simulation.methods.integration_step_derivatives import StepDerivatives
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
-from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.simulated_system import System
@@ -99,7 +100,7 @@ class Simulator:
         setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
         self._problem = problem_of(setup)
         mechanism = self._problem.mechanism
-        rubs = bool(mechanism.rubbing) and not mechanism.touches
+        rubs = bool(friction_count(mechanism)) and not mechanism.touches
         method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
@@ -186,7 +187,7 @@ class Simulator:
         """
         forces = self._zero if tau is None else tau
         if self._pushes or self._switched:
-            self._x = self._under_changes(forces)
+            self._x = self._step_with_wrenches_and_modes(forces)
         else:
             self._x = self._free.step(self._x, forces)
         self._steps += 1
@@ -453,7 +454,7 @@ class Simulator:
         if forces.shape != (self.mechanism.nv,):
             raise ShapeError(f"tau has shape {forces.shape}, expected ({self.mechanism.nv},)")
         stepper = self._changed if self._pushes or self._switched else self._free
-        return stepper.map.derivatives(self._x, forces, *(self._changes() if stepper.changed else ()))
+        return stepper.map.derivatives(self._x, forces, *(self._user_wrenches_and_modes() if stepper.changed else ()))
 
     def _switch(self, *entry: str | float) -> float:
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
@@ -475,14 +476,18 @@ class Simulator:
         self._switched = after != modes_of(held)
         return float(found.energy)
 
-    def _changes(self) -> tuple[Array, Array]:
-        """Return the sum (nbodies, 6) [N, N m] of all active pushes on bodies, and the values (k,) of all modes."""
+    def _user_wrenches_and_modes(self) -> tuple[Array, Array]:
+        """Return the sum of all active user wrenches on each body, and the values (k,) of all switchable parameters.
+
+        The wrenches (nbodies, 6) [N, N m] are those of `push`, in the frames of the bodies. The values have the order
+        of `_modes`.
+        """
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
         return wrenches, np.array(list(self._modes.values()))
 
-    def _under_changes(self, forces: ArrayLike) -> Array:
-        found = self._changed.step(self._x, forces, *self._changes())
+    def _step_with_wrenches_and_modes(self, forces: ArrayLike) -> Array:
+        found = self._changed.step(self._x, forces, *self._user_wrenches_and_modes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found

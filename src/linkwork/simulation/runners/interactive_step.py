@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.errors import NonFinite, NotConverged, ShapeError
+from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.events.guards import own_modes
+from linkwork.simulation.joint_friction_rows import friction_count
+from linkwork.simulation.methods.integration_step_derivatives import StepMap
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
-from linkwork.simulation.methods.step_derivatives import StepMap
+from linkwork.simulation.runners.jam_diagnosis import jam_text
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import CONTACT_COLUMNS, StepState
@@ -34,7 +36,7 @@ def flat_state(now: StepState) -> Array:
 
 def state_of(m: Mechanism, x: Array) -> StepState:
     """Return the step state of the mechanism m from the array x that `flat_state` returned."""
-    count, others = len(m.contact_pairs), [len(m.bounded) + len(m.rubbing), len(m.self_switching)]
+    count, others = len(m.contact_pairs), [len(m.bounded) + friction_count(m), len(m.self_switching)]
     solid = POINTS * len(m.solid_pairs) * CONTACT_COLUMNS
     size = (len(x) - m.nq - m.nv - solid - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, solids, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, solid, *others]))
@@ -113,6 +115,8 @@ class StepKernel:
         sim, system = self.simulator, self.system(*changes)
         at, valid = f"at {sim.state.t:g} s with dt={sim.dt:g}", bool(np.isfinite(x).all())
         step = FailedStep(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(forces))
+        if valid and (jam := jam_text(system, sim.state.t, step.now, sim.dt, system.clipped(forces))):
+            raise LinkworkError(f"the step at {sim.state.t:g} s: {jam}")
         failed = unsolved(step) if valid and np.isnan(found).all() else None
         if failed and np.isfinite(failed.history).all():  # the complete step in Python may take many iterations
             raise self._not_converged(step, failed)

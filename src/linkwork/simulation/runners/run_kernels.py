@@ -21,7 +21,7 @@ from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_d
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import OneShot
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import Leaves, MemberState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Number, Value
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.progress import Watch
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import MemberState
 from linkwork.simulation.user_functions import Values
 

@@ -17,10 +17,10 @@ from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import OutOfTime
@@ -73,6 +73,8 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
     step = FailedStep(method, system, t, now.motion, runner.dt, held)
     found = unsolved(step)
     what = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
+    if system.rigid and system.mechanism.frictions:
+        what = "the friction of joints and their loads in the step did not agree"
     cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
     if runner.advised is not None:  # trials take time: one member is enough
         return f"{cause}; see the remedy of member {runner.advised}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwork.algorithms.tangent_space import qdot
 from linkwork.model.batch_broadcasting import Shape
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array, Number
 

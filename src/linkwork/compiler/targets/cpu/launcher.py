@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compiler.build_lock import BUILDING
+from linkwork.compiler.compiler_thread_lock import BUILDING
 from linkwork.compiler.result_buffers import aligned
 from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call

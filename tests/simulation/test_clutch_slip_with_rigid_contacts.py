@@ -65,7 +65,7 @@ def run(start: Any, v0: Any, duration: float, entries: Any = None, **more: Any) 
 # --- the same in any company ---
 
 
-def test_members_in_mixed_modes_match_single_runs() -> None:
+def test_members_with_slipping_and_sticking_clutches_match_single_runs() -> None:
     together = whole()
     assert together.report().passed, together.report()
     assert set(np.unique(together["slip"])) == {-1.0, 0.0, 1.0}

@@ -14,6 +14,7 @@ from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
+from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
@@ -51,7 +52,7 @@ class Problem:
     def has_events(self) -> bool:
         """True if an event, such as a guard or a slipping clutch, can occur within a step."""
         m = self.mechanism
-        return bool(m.bounded or m.rubbing or m.self_switching or self.guards or self.commands)
+        return bool(m.bounded or friction_count(m) or m.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
         """Return all parameters, each (*batch, shape); the switchable parameters have the values `modes` (*batch,

@@ -33,7 +33,7 @@ def flywheels(*capacities: float, **options: Any) -> lw.Builder:
 
 
 @pytest.mark.parametrize("dt", [1e-2, 3e-3])
-def test_clutch_slips_until_speeds_are_equal_beside_a_standing_foot(dt: float) -> None:
+def test_clutch_slips_until_speeds_are_equal_while_a_foot_stands(dt: float) -> None:
     m = flywheels(6.0).build()
     run = lw.simulate(
         m, np.zeros(4), [0, 5.0, 0, 0], duration=dt * round(2.0 / dt), dt=dt, contact="rigid", record=RECORD
@@ -58,7 +58,7 @@ def test_clutch_slips_until_speeds_are_equal_beside_a_standing_foot(dt: float) -
     assert float(report["energy balance"].value) < 1e-12
 
 
-def test_clutches_in_series_stop_slipping_in_turn() -> None:
+def test_clutches_in_series_stop_slipping_one_after_another() -> None:
     """Capacities 6 and 4 N m: the second slips first, since the middle wheel is driven by the difference."""
     m, v0 = flywheels(6.0, 4.0).build(), [0, 5.0, 0, 0]
     run = lw.simulate(m, np.zeros(4), v0, duration=3.0, dt=1e-3, contact="rigid", record=RECORD).check()

@@ -12,7 +12,7 @@ from linkwork.model.batch_broadcasting import as_numbers
 from linkwork.model.bodies import Body
 from linkwork.model.elements.element import Element
 from linkwork.model.mechanism_joint import Joint
-from linkwork.model.model_faults import raise_first
+from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.named_collections import Sections
 from linkwork.model.parameter_value_checks import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
 from linkwork.model.physical_validity import massless_faults, part_faults

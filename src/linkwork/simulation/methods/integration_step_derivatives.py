@@ -20,9 +20,9 @@ from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.methods.integration_step import Step, changing
 from linkwork.simulation.methods.method_registry import METHODS, Method
 from linkwork.simulation.methods.projection import projected
-from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import unrolled

@@ -1,0 +1,93 @@
+"""A worm gear: friction in its thread decides how well the worm drives the wheel, and whether the wheel drives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.joint_friction.friction_dynamics import forward_dynamics
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Builder, Cylinder, Mechanism, Rack, Revolute, Screw, Thread
+from linkwork.spatial.scalar import Array, Number
+
+RADIUS, WHEEL_RADIUS = 0.01, 0.05  # of the pitch cylinders of worm and wheel [m]
+FRICTION, FRICTION_ANGLE = 0.08, np.arctan(0.08)
+STEEP, FLAT = 0.3, 0.06  # lead angles [rad] above and below the friction angle: the flat thread locks itself
+WORM, WHEEL = 1e-3, 0.05  # moments of inertia about the axes [kg m^2]
+
+
+def build(lead: float = STEEP) -> Mechanism:
+    """Build a worm along z with the lead angle `lead` [rad], and a wheel whose axis along y is beside the worm.
+
+    The worm is a screw in a nut that does not turn: the turn of the nut on the worm mimics that of the worm, with the
+    opposite sign. The nut is a rack, on which the wheel rolls. The nut is small and light.
+    """
+    b = Builder("worm_gear", gravity=(0, 0, 0))
+    b.body("worm", 0.5, inertia=(WORM, WORM, WORM)).joint("worm", Revolute((0, 0, 1)), "world", "worm")
+    b.body("nut", 1e-3, inertia=(1e-7, 1e-7, 1e-7))
+    pitch = RADIUS * np.tan(lead)
+    b.joint("thread", Screw(pitch=pitch), "worm", "nut", friction=Thread(FRICTION, RADIUS))
+    b.mimic("thread", "worm", -1.0)
+    b.body("wheel", 1.0, inertia=(0.5 * WHEEL, WHEEL, 0.5 * WHEEL))
+    b.joint("wheel", Revolute((0, 1, 0)), "world", "wheel", at=(RADIUS + WHEEL_RADIUS, 0, 0))
+    b.close("mesh", Rack(WHEEL_RADIUS, (0, 1, 0), (0, 0, 1)), "wheel", "nut", to=(RADIUS, 0, 0))
+    b.geometry("worm", Cylinder(RADIUS, 0.1))
+    b.geometry("wheel", Cylinder(WHEEL_RADIUS, 0.02), rpy=(np.pi / 2, 0, 0))
+    b.drive("motor", {"worm": 1.0})
+    return b.build()
+
+
+def efficiency(lead: float = STEEP, driven_by: str = "worm") -> float:
+    """Return the efficiency of the gear in steady motion, driven by the "worm" or by the "wheel".
+
+    It is tan(lead) / tan(lead + phi) or tan(lead - phi) / tan(lead), with the friction angle phi; at most zero if the
+    gear locks itself.
+    """
+    if driven_by == "worm":
+        return np.tan(lead) / np.tan(lead + FRICTION_ANGLE)
+    return np.tan(lead - FRICTION_ANGLE) / np.tan(lead)
+
+
+def ratio(lead: float = STEEP) -> float:
+    """Return the speed of the wheel over that of the worm."""
+    return -RADIUS * np.tan(lead) / WHEEL_RADIUS
+
+
+def driven(t: Number, q: Array, v: Array) -> Array:
+    """Return the torques (2,) [N m] on worm and wheel: 0.2 N m on the worm, and a load of 1 N m on the wheel."""
+    return np.array([0.2, 1.0])
+
+
+def arguments(duration: float = 0.5) -> dict[str, Any]:
+    """Return keyword arguments for `lw.simulate`: the worm drives the wheel against a load from rest."""
+    return {"mechanism": build(), "duration": duration, "dt": 1e-4, "method": "rk4", "controller": driven}
+
+
+def acceleration_from_rest() -> float:
+    """Return the acceleration [rad/s^2] of the worm in the run of `arguments`, without the mass of the nut.
+
+    The torque of the wheel and its inertia act on the worm with the ratio over the efficiency.
+    """
+    back = ratio() / efficiency()
+    return (0.2 + 1.0 * back) / (WORM + WHEEL * ratio() * back)
+
+
+def claim() -> Claim:
+    """Check the equilibrium of torques in both directions of power, and that the flat thread locks itself.
+
+    Return the measured error and its tolerance as a `Claim`.
+    """
+    m, q, errors = build(), np.zeros(2), []
+    speeds, torque = np.array([10.0, 10.0 * ratio()]), 0.5
+    by_worm = np.array([torque, -torque * efficiency() / ratio()])
+    by_wheel = np.array([-torque, torque / (efficiency(driven_by="wheel") * ratio())])
+    for balanced in (by_worm, by_wheel):
+        a = forward_dynamics(m, q, speeds, balanced)
+        errors.append(abs(a[0]) * (WORM + WHEEL * ratio() ** 2) / torque)
+    held = forward_dynamics(build(FLAT), q, np.zeros(2), np.array([0.0, 20.0]))
+    return Claim(
+        "torques in steady motion have the textbook efficiencies, and the flat thread locks itself (relative error)",
+        float(max(*errors, np.abs(held).max())),
+        1e-10,
+    )

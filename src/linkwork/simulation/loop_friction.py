@@ -1,0 +1,79 @@
+"""Dry friction in the joints that close loops, in runs: slip velocities, and rows that hold them.
+
+The velocity of a joint that closes a loop is not a velocity of the tree, so that its lock is a constraint row: a
+further row of the loop while friction holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import loop_states
+from linkwork.algorithms.joint_friction.friction_sites import (
+    Site,
+    friction_directions,
+    friction_wrenches,
+    sites,
+    slip_rows,
+)
+from linkwork.algorithms.kinematics import kinematics
+from linkwork.model.elements.constraint import FrameConstraint
+from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import Array, where
+
+
+def loop_sites(mechanism: Mechanism) -> list[Site]:
+    """Return the loops with dry friction."""
+    return [site for site in sites(mechanism) if site.loop is not None] if mechanism.frictions else []
+
+
+def loop_friction_count(mechanism: Mechanism) -> int:
+    """Return the number of friction forces in loops."""
+    return sum(site.size for site in loop_sites(mechanism))
+
+
+def loop_slip_rows(mechanism: Mechanism, q: Array) -> Array:
+    """Return the rows (n, nv) of all friction forces in loops: rows @ v are their slip velocities."""
+    count = loop_friction_count(mechanism)
+    if not count:
+        return np.zeros((0, mechanism.nv))
+    rows = slip_rows(mechanism, q)
+    return rows[len(rows) - count :]
+
+
+def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
+    """Return the slip accelerations (n,) of the friction forces in loops, for accelerations a (nv,)."""
+    own = loop_sites(mechanism)
+    if not own:
+        return np.zeros(0)
+    tree = mechanism.tree
+    motion = kinematics(tree, mechanism.tree_position(q), mechanism.tree_velocity(v))
+    loops = {one.constraint.name: one for one in loop_states(tree, motion.X)}
+    states = [friction_wrenches(site, loops[site.name]) for site in own]
+    return loop_slip_rows(mechanism, q) @ a + constrained_dynamics.bias(tree, motion, states)
+
+
+def with_held_loops(mechanism: Mechanism, directions: Array) -> Mechanism:
+    """Return the mechanism with a row for each friction force in loops that holds, for slip `directions` (n,)."""
+    own, held, start = loop_sites(mechanism), {}, 0
+    for site in own:
+        T = friction_directions(site)
+        holds = [where(s == 0.0, 1.0, 0.0) for s in directions[start : start + site.size]]
+        start += site.size
+        held[site.name] = tuple(
+            HeldFreedom(Force(T.linear[:, d] * hold, T.angular[:, d] * hold)) for d, hold in enumerate(holds)
+        )
+
+    def changed(one: FrameConstraint) -> FrameConstraint:
+        kind = getattr(one, "kind", None)
+        return replace(one, kind=HeldKind(kind, held[one.name])) if one.name in held else one  # type: ignore[call-arg]
+
+    for section in {site.loop.section for site in own if site.loop is not None}:
+        items = [changed(one) for one in mechanism.elements[section]]
+        mechanism = mechanism.with_elements(section, items)
+    return mechanism
