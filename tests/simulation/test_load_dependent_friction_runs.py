@@ -237,3 +237,39 @@ def test_constant_friction_as_a_law_and_as_a_number_give_the_same_motion() -> No
             for friction in (7.0, lw.DryFriction(7.0))
         ]
         np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-14)
+
+
+def test_a_journal_beside_rigid_contact_converges_holds_and_slips_as_without_it() -> None:
+    def pendulum(floor: bool) -> lw.Mechanism:
+        b = lw.Builder("pendulum", gravity=(0, 0, -G))
+        b.body("bob", MASS, com=(LENGTH, 0, 0), inertia=(INERTIA, INERTIA, INERTIA))
+        b.joint("pin", lw.Revolute((0, 1, 0)), "world", "bob", friction=lw.Bearing(mu=MU, radius=RADIUS))
+        if floor:
+            b.surface("floor", lw.Plane(), at=(0, 0, -9)).touch("tip", "bob", (LENGTH, 0, 0))
+        return b.build()
+
+    m = pendulum(True)
+    exact = lw.simulate(pendulum(False), [0.1], duration=0.8, method="dop853", rtol=1e-11)
+    errors = []
+    for dt in (0.01, 0.005):
+        run = lw.simulate(m, [0.1], duration=0.8, contact="rigid", dt=dt)
+        errors.append(abs(run.q[-1, 0] - exact.q[-1, 0]))
+        assert run["friction.heat"][-1, 0] == pytest.approx(-run["work"][-1], rel=1e-9)
+    assert errors[1] < 0.35 * errors[0]
+    for factor, moves in ((0.99, False), (1.01, True)):
+        angle = np.arccos(MU * RADIUS / LENGTH * factor)
+        run = lw.simulate(m, [angle], duration=1.0 if moves else 20.0, contact="rigid", dt=0.01)
+        assert bool(np.any(run.q != angle)) is moves
+
+
+def test_a_leg_with_a_bearing_lands_as_with_compliant_contact() -> None:
+    b = lw.Builder("leg", gravity=(0, 0, -G)).body("hip", 1.0, inertia=(0.1, 0.1, 0.1))
+    b.body("foot", 0.5, com=(0.2, 0, 0), inertia=(1e-2, 1e-2, 1e-2))
+    b.joint("height", lw.Prismatic((0, 0, 1)), "world", "hip")
+    b.joint("leg", lw.Revolute((0, 1, 0)), "hip", "foot", friction=lw.Bearing(mu=0.3, radius=0.1))
+    b.surface("floor", lw.Plane()).touch("sole", "foot", (0.4, 0, 0), friction=0.3, stiffness=1e5, damping=200.0)
+    m = b.build()
+    rigid = lw.simulate(m, [0.5, 0.3], duration=2.0, contact="rigid", dt=1e-3)
+    compliant = lw.simulate(m, [0.5, 0.3], duration=2.0, method="rk4", dt=2e-4)
+    np.testing.assert_allclose(rigid.q[-1], compliant.q[-1], atol=5e-3)
+    assert rigid.report().passed

@@ -32,6 +32,12 @@ LOCKED = 1e24
 ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
 
+def _independent(mechanism: Mechanism, number: int) -> range:
+    """Return the numbers of the independent velocities of joint `number`."""
+    own = mechanism.joints[number].v
+    return range(own.start, own.stop)
+
+
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
     """Return whether a joint may have dry friction: nonzero friction, or friction among the `varied` parameters."""
     return bool(rubbing_velocities(mechanism, varied))
@@ -135,7 +141,8 @@ def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
         j, row = tree.joints[number], []
         for k in mechanism.rubbing:
             own = sum((abs(mechanism.spread[t, k]) * f for t, f in enumerate(j.friction, j.v.start)), 0.0)
-            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), 0.0))
+            leads = mechanism.joints[number].mimic is None and k in _independent(mechanism, number)
+            row.append(where(limits[k] > 0.0, own / where(limits[k] > 0.0, limits[k], 1.0), float(leads)))
         found.append(row)
     return found
 

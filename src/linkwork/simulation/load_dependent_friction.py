@@ -48,7 +48,7 @@ def solved_friction(
     results are nan if the iteration finds no solution of the equations, for example if a joint jams.
     """
     tree = [site for site in sites(mechanism) if site.joint is not None]
-    own = [(n, *_velocity(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
+    own = [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
     by_velocity = dict(zip(mechanism.rubbing, directions, strict=False))
     of_loops = list(directions[len(mechanism.rubbing) :])
     signed = np.array([*(by_velocity[k] * np.sign(factor) for _, _, k, factor in own), *of_loops])
@@ -86,7 +86,7 @@ def law_coefficients(mechanism: Mechanism) -> list[Number]:
         for limit in site.limits(site.joint.kind.subspace(site.joint.kind.neutral())):
             size = sum((one.coefficient.static for one in limit.terms), limit.constant.static)
             for d in limit.velocities:
-                _, k, factor = _velocity(mechanism, site.joint, d)
+                _, k, factor = velocity_of(mechanism, site.joint, d)
                 total[k] = total[k] + size * abs(factor)
     return total
 
@@ -99,8 +99,9 @@ def unsupported(mechanism: Mechanism, rigid: bool) -> str:
     for site in sites(mechanism):
         if site.friction is None:
             continue
-        if rigid:
-            return f"{site.friction.label}: friction laws cannot act beside rigid contacts; use a number, friction=f"
+        if rigid and (site.joint is None or mechanism.solid_pairs or mechanism.frame_constraints):
+            reason = "beside rigid contacts, friction laws act in trees with contact points only"
+            return f"{site.friction.label}: {reason}; use a number, friction=f"
         limits = site.limits(site.subspace(mechanism.tree.neutral()))
         if any(len(limit.velocities) > 1 for limit in limits):
             reason = "friction with one limit for several velocities acts in `Dynamics`, not in runs"
@@ -115,7 +116,7 @@ def _numbered(site: Site) -> list[tuple[int, int]]:
     return [(site.start + d, d) for d in range(site.size)]
 
 
-def _velocity(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
+def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
     """Return the number of a joint's velocity in the tree, the number of its independent velocity, and the factor.
 
     `number` is the number of the velocity within the joint.

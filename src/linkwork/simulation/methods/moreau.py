@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,9 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.slip import slip_rows, unbounded
-from linkwork.simulation.joint_friction_rows import friction_part, friction_rows, holds
+from linkwork.simulation.joint_friction_rows import friction_part, friction_rows, holds, may_rub
+from linkwork.simulation.load_dependent_friction import depends_on_load
+from linkwork.simulation.methods.moreau_friction import StepBounds
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
 from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_ground
 from linkwork.simulation.simulated_system import System
@@ -76,21 +78,29 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
         [*(impulses_at_bound(box, now.slip) for box in boxes), *remembered_point_impulses(there, now.contact_memory, h)]
     )
 
-    def blocks_with(terms: Array) -> list[Block]:
-        each = zip(there, terms, strict=True)
-        return [*boxes, *(block for one, row in each for block in one.with_terms(row).blocks)]
+    bounds = StepBounds(m, middle, now, there) if depends_on_load(m) else None
 
-    def once(k: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number, _: Array) -> Leaves:
+    def blocks_with(terms: Array, limits: Array) -> list[Block]:
+        each = zip(there, terms, strict=True)
+        bounded = [with_limits(box, limits * h) for box in boxes] if bounds else boxes
+        return [*bounded, *(block for one, row in each for block in one.with_terms(row).blocks)]
+
+    def once(k: Number, *state: Any) -> Leaves:
+        v, p, iterations, terms, limits, change = *state[:3], *state[5:]
+        if bounds:
+            limits, change = bounds.after(k, v, split_by_block(blocks_with(terms, limits), p), limits)
         terms = pass_terms(m, middle, there, k == 0, v)
-        blocks, free, settled = blocks_with(terms), middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
+        blocks, free, settled = blocks_with(terms, limits), middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
         if bounces:
             found = solve_with_restitution(blocks, middle.v, free, p, settled)
         else:
             found = solve_impulses(blocks, free, p, settled=settled)
-        return (*found._replace(iterations=iterations + found.iterations), terms)
+        return (*found._replace(iterations=iterations + found.iterations), terms, limits, change)
 
-    *found, terms = repeat(2, once, middle.v, guess, 0.0, 0.0, 0.0, np.zeros((len(there), TERMS)))
-    found, blocks = ImpulseSolution(*found), blocks_with(terms)
+    none = np.zeros(len(m.rubbing))
+    begin = (middle.v, guess, 0.0, 0.0, 0.0, np.zeros((len(there), TERMS)), none, none)
+    *found, terms, limits, change = bounds.repeated(once, *begin) if bounds else repeat(2, once, *begin)
+    found, blocks = ImpulseSolution(*found), blocks_with(terms, limits)
     there, p = [one.with_terms(row) for one, row in zip(there, terms, strict=True)], split_by_block(blocks, found.p)
     rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
     pushes = list(zip([one.facing for one in there], push_out_distances(m, there, p, found.v, h), strict=True))
@@ -107,7 +117,13 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     slips = [with_slip(system, t, moved, h, held, box, p[0], box.K @ found.v) for box in boxes]
-    return (slips[0] if slips else moved), True
+    return (slips[0] if slips else moved), bounds.agree(change, limits) if bounds else True
+
+
+def with_limits(box: Box, limits: Array) -> Box:
+    """Return the box with the bounds `limits` (nf,) [N s or N m s] of its last rows, those of joint friction."""
+    count = len(box.lower) - len(limits)
+    return replace(box, lower=[*box.lower[:count], *(-limits)], upper=[*box.upper[:count], *limits])
 
 
 class MidStepContact(NamedTuple):
@@ -250,7 +266,7 @@ def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
 
     `middle` is the state at mid-step.
     """
-    limits = dry_friction_limits(mechanism)
+    limits, rubs = dry_friction_limits(mechanism), may_rub(mechanism)
     K = np.concatenate([slip_rows(mechanism), friction_rows(mechanism)])
     bounds = [item.capacities for item in mechanism.bounded] + [(limits[k], limits[k]) for k in mechanism.rubbing]
     free = [middle.solve(row) for row in K]
@@ -259,7 +275,7 @@ def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
         np.column_stack([middle.project(response) for response in free]),
         [-most * middle.h for most, _ in bounds],
         [most * middle.h for _, most in bounds],
-        [item.engaged > 0.0 for item in mechanism.bounded] + [limits[k] > 0.0 for k in mechanism.rubbing],
+        [item.engaged > 0.0 for item in mechanism.bounded] + [rubs[k] > 0.0 for k in mechanism.rubbing],
         [row @ response for row, response in zip(K, free, strict=True)],
     )
 

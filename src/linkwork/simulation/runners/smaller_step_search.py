@@ -73,6 +73,8 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
     step = FailedStep(method, system, t, now.motion, runner.dt, held)
     found = unsolved(step)
     what = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
+    if system.rigid and system.mechanism.frictions:
+        what = "the friction of joints and their loads in the step did not agree"
     cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
     if runner.advised is not None:  # trials take time: one member is enough
         return f"{cause}; see the remedy of member {runner.advised}"
