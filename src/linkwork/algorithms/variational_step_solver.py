@@ -254,7 +254,7 @@ class _OpenRows(NamedTuple):
 
 
 def _compliant_pivot(rates: Array) -> LU:
-    """Return the factors of the equations rate - force = 0 of k compliant rows.
+    """Return the factorized matrix of the equations rate - force = 0 of k compliant rows.
 
     `rates` (k, k) are the rates of the rows due to unit forces.
     """

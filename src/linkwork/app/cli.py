@@ -127,7 +127,7 @@ def paper(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> in
     name
         wendlandt: variational integrators (Tables 2.1 and 2.2, Figures 2.2 to 2.12), balance control of a biped
         (Figures 4.3 to 4.19), and a box in contact with a floor (Figures 5.3 to 5.6).
-        nelson-quinn: matrices (42) to (49) of an eight-legged walker in limb coordinates, and its walks.
+        nelson-quinn: matrices (42) to (49) of an eight-legged walker, whose limbs are serial chains, and its walks.
         muir-neuman: all vectors, matrices and equations of a double pendulum and of a biped (sections 4.1 and 4.2).
     out
         Folder for the page; it is created if it does not exist.

@@ -34,7 +34,7 @@ class TracedTable(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A series of values that a traced loop records, one row per iteration; the traced function must return it.
+    """A series of values that a compiled loop records, one row per iteration; the traced function must return it.
 
     `number` is its index among all recorded series.
     """
@@ -178,7 +178,7 @@ class _OpenLoop:
     def _table(self, table: Any) -> TracedTable:
         if not isinstance(table, TracedTable) or table.rows.count != self.count:
             raise NotTraceable(
-                "each array that a traced loop iterates over (`each`) must be a kernel argument with one row per "
+                "each array that a compiled loop iterates over (`each`) must be a kernel argument with one row per "
                 f"iteration; got {table!r:.80}"
             )
         return table

@@ -20,7 +20,7 @@ class MomentumMethods(BatchEvaluation):
     """Methods of `Dynamics` for the whole mechanism: momentum, conserved momenta, centre of mass and energies."""
 
     def momentum(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Return the momentum of the whole mechanism, about its centre of mass and in the world's axes.
+        """Return the linear and angular momentum of the mechanism, about its centre of mass and in the world's axes.
 
         Parameters
         ----------

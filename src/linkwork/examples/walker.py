@@ -35,7 +35,10 @@ def motors() -> dict[str, dict[str, float]]:
 
 
 def limbs(mechanism: Mechanism) -> LimbSystem:
-    """Return the walker with all clutches engaged in limb coordinates: six of the base and five of the motors."""
+    """Return the limb system of the walker with all clutches engaged: six coordinates of the base, five of the motors.
+
+    Limbs are serial chains from the base to the feet.
+    """
     from_frame = {knee(frame, leg): frame for frame in FRAMES for leg in LEGS}
     return limb_system(mechanism, motors(), measured_from=from_frame)
 

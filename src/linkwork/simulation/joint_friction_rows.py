@@ -43,7 +43,7 @@ def _independent(mechanism: Mechanism, number: int) -> range:
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
-    """Return whether a joint may have dry friction: it is nonzero, or named in the `varied` parameters."""
+    """Return whether a joint may have dry friction: nonzero friction, or friction among the `varied` parameters."""
     return bool(rubbing_velocities(mechanism, varied))
 
 
@@ -77,7 +77,7 @@ def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
 
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the slip directions (nf,) of joint friction, a part of the slip directions `slip` (n,) of all rows."""
+    """Return the slip directions -1, 0 or 1 (nf,) of joint friction, the last part of `slip` (n,) of all rows."""
     return slip[len(slip) - friction_count(mechanism) :]
 
 
@@ -168,7 +168,10 @@ def friction_rows(mechanism: Mechanism) -> Array:
 
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
-    """Return 1 for each velocity (nv,) that holds by friction, else 0; `directions` (nf,) are the slip directions."""
+    """Return 1 for each velocity (nv,) at which a joint sticks by friction, else 0, from slip directions (nf,).
+
+    `directions` (nf,) has -1, 0 or 1 for each velocity in `Mechanism.rubbing`; 0 means that the joint sticks.
+    """
     rubs, found = may_rub(mechanism), [0.0] * mechanism.nv
     for k, s in zip(mechanism.rubbing, directions, strict=False):  # those of loops follow
         found[k] = where(s == 0.0, rubs[k], 0.0)

@@ -60,7 +60,7 @@ def second_order(function: Callable[[Any, Any], Any], x: Number, y: Number) -> S
 def rate_along(function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int) -> Array:
     """Return the derivative (size,) of function(x + s direction) with respect to s at s = 0; x is (n,).
 
-    The derivative is exact for traced numbers, unless the function has traced loops. Otherwise it is the central
+    The derivative is exact for traced numbers, unless the function has compiled loops. Otherwise it is the central
     difference between s = step and s = -step.
     """
     kind = sum(x, 0.0) + sum(direction, 0.0)

@@ -128,7 +128,7 @@ class Block(Protocol):
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Return improved impulses (d,) of this block: they satisfy its complementarity condition, at least nearly.
+        """Return improved impulses (d,) of this block, which satisfy its complementarity condition at least nearly.
 
         The impulses of the other blocks are fixed. p (d,) are the present impulses of this block and u (d,) the speeds
         at p; G (d, d) is the inverse effective mass, and `factors` are the factors of G. With `caution` 1, the update

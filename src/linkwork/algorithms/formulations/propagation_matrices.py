@@ -140,7 +140,7 @@ class JointMatrices(NamedTuple):
 
 
 def propagation_matrices(chains: Chains, joints: Mapping[int, JointMatrices]) -> dict[tuple[int, int], Array]:
-    """Return the propagation matrices P (6, 6) by (Z, Y): they propagate forces on body Y, in its frame, to body Z.
+    """Return the propagation matrices P (6, 6) by (Z, Y), which map forces on body Y, in its frame, to body Z.
 
     Z is any body between Y and the main body, both included. `joints` has the matrices of the joints by the number of
     their outboard body.

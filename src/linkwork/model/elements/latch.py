@@ -21,7 +21,7 @@ CLEAR = 1e-6  # [rad or m] distance from its position beyond which a latch becom
 
 
 class Latch(VelocityConstraint, section="latches"):
-    """Add a latch to a joint: it engages when the joint reaches the position `at`, and locks it until released.
+    """Add a latch, which engages when its joint reaches the position `at`, and locks the joint until released.
 
     The latch engages only if the joint approaches from `side`. The joint has one velocity.
 

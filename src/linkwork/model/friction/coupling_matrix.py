@@ -45,16 +45,20 @@ _MATRIX = _Matrix(list, "6 rows of 6 numbers")
 class Coupling(FrictionLaw):
     """Friction law by a coupling matrix C (6, 6), which Muir and Neuman introduced.
 
+    C maps the constraint wrench of the joint to the wrench that the joint transmits, including friction. The components
+    of both wrenches are (Fx, Fy, Fz, Mx, My, Mz): force before torque. The diagonal has ones for the components that
+    the joint transmits and zeros for its freedoms. The other entries in the row of a freedom are friction coefficients:
+    C[k, n] is the friction along freedom k per magnitude of component n. All other entries are zero.
+
     The frame of C has the origin of the child's frame, and the joint axis as its z axis, as in the notation of Sheth
     and Uicker. For the joint axis z, the frame of C is the child's frame; for the joint axis x, the frame of C has the
-    axes (y, z, x) of the child's frame, and for y, the axes (z, x, y). Rows and columns of C belong to (Fx, Fy, Fz, Mx,
-    My, Mz). The diagonal has ones for the components that the joint transmits and zeros for its freedoms. In the row of
-    a freedom, the entry of column k is the friction along the freedom per magnitude of component k.
+    axes (y, z, x) of the child's frame, and for y, the axes (z, x, y).
 
     Parameters
     ----------
     C : array_like, shape (6, 6)
-        Coupling matrix. Coefficients of friction are >= 0, because negative coefficients would create energy.
+        Coupling matrix. Friction coefficients are without unit, or lengths [m] that map forces to torques, or 1/m that
+        map torques to forces; they are >= 0, because negative coefficients would create energy.
     static : float, default 1
         Ratio >= 1 of the friction at rest to the friction during slip.
     viscous : float, [N m s/rad or N s/m], default 0

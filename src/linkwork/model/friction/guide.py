@@ -46,8 +46,8 @@ class Guide(FrictionLaw):
     length : float, [m]
         Distance between the two ends of the carriage, > 0.
     width : float, [m], default 0
-        Distance between two rails that carry the moment about the axis as a couple of normal forces, which rubs too. 0
-        for no friction from this moment.
+        Distance between two parallel rails. The rails carry the moment about the axis as a couple of normal forces, and
+        these forces cause friction. 0 for no friction from this moment.
     mu_static : float, optional
         Coefficient of static friction, >= mu; by default `mu`.
     viscous : float, [N s/m], default 0

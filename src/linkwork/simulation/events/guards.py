@@ -61,10 +61,10 @@ def one_shot(guard: StateFunction) -> OneShot:
 
 
 class Guard(NamedTuple):
-    """A guard bound to one batch member: it sets mode number `mode` where `function(t, q, v)` becomes positive.
+    """A guard bound to one batch member, which switches a parameter where `function(t, q, v)` becomes positive.
 
-    `value` is the new value of the mode; if it is None, the mode changes its sign. If `once` is true, the guard fires
-    at most once. `what` is the text of the event.
+    `mode` is the number of the switchable parameter and `value` its new value; if `value` is None, the parameter
+    changes its sign. If `once` is true, the guard fires at most once. `what` is the text of the event.
     """
 
     function: Callable[[Number, Array, Array], Number]
@@ -79,7 +79,7 @@ class Guard(NamedTuple):
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the modes that elements switch without a schedule.
+    """Return the names of the parameters (modes) that elements switch without a schedule.
 
     An example is `engaged` of a latch, which engages by itself.
     """

@@ -42,7 +42,7 @@ PULL = 1e-9  # tolerance for pulling impulses of ratchets, relative to the large
 
 
 class Impact(NamedTuple):
-    """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions (k,).
+    """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions -1, 0 or 1 (k,).
 
     `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or could not be
     removed, or if couplings contradict each other. The other fields have one entry per constraint, loops first, then

@@ -85,7 +85,7 @@ def with_resting_joints(
 def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number]) -> Array:
     """Return the velocities (nv,) after impulses that stop the joints with `stops` = 1, which move very slowly.
 
-    The momentum of all other joints is conserved. `slip` (n,) are the slip directions of all rows.
+    The momentum of all other joints is conserved. `slip` (n,) are the slip directions -1, 0 or 1 of all rows.
     """
     m = system.mechanism
     position, speed = to_tree(m, ("q", "v"), (now.q, now.v))

@@ -283,7 +283,7 @@ def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
 def impulses_at_bound(box: Box, slip: Array) -> Array:
     """Return a first guess of the impulses (k,) of bounded constraints: at the bound if slipping, else 0.
 
-    `slip` (k,) are the slip directions. `box` has the constraint rows with their impulse bounds.
+    `slip` (k,) are the slip directions -1, 0 or 1. `box` has the constraint rows with their impulse bounds.
     """
     found = []
     for s, (low, high) in zip(slip, box.bounds(), strict=True):

@@ -96,7 +96,7 @@ class StageKernel:
     def bound(self, held: Array, values: Values, rubs: Array) -> StageFunction:
         """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) and `values`.
 
-        `values` are parameters and gains by name, and `rubs` (nf,) the slip directions of joint friction.
+        `values` are parameters and gains by name, and `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
         fixed = packed([held, rubs, *values.values()])
 

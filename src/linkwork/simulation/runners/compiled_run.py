@@ -224,7 +224,7 @@ class MemberProgram:
 
 
 def _repeated(count: int, body: Callable[..., Leaves], *state: Value) -> Leaves:
-    """Return the state after `count` repetitions of a loop body; a single repetition needs no traced loop."""
+    """Return the state after `count` repetitions of a loop body; a single repetition needs no compiled loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
 

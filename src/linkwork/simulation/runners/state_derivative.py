@@ -43,7 +43,7 @@ class StateDerivative:
         """Return the derivative as a traceable function of time t [s] and state x (nq + nv + 1,).
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
-        `rubs` (nf,) the slip directions of joint friction.
+        `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
         system, nq = self.problem.system(values).rubbing(rubs), self.nq
 
@@ -60,7 +60,7 @@ class StateDerivative:
         """Return the derivative of the state x (nq + nv + 1,) at time t [s].
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
-        `rubs` (nf,) the slip directions of joint friction.
+        `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
         return self.bound(held, values, rubs)(t, x)
 
