@@ -61,7 +61,7 @@ def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: in
     written = 0  # numbers
     for i in range(start, min(start + operations, len(work))):
         operation, *operands = graph.nodes[work[i]]
-        written += len(operands) if isinstance(operation, WriteRow) else 0
+        written += len(operands) if isinstance(graph.nodes[work[i]][0], WriteRow) else 0
         if i - start + written > LONG_OPERATIONS and i > start:
             return i
         ready[work[i]] = LATENCY.get(operation, OTHER_LATENCY) + max(ready.get(k, 0) for k in operands)
