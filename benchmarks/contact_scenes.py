@@ -1,4 +1,4 @@
-"""Contact between solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, and a humanoid that falls."""
+"""Contact between solids in linkwork and in MuJoCo: a thrown box, stacks of boxes, a humanoid that stands or falls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from linkwork.spatial.scalar import Array
 STEP = 1e-3  # [s]
 FRICTION, SIDE, MASS = 0.5, 0.2, 1.0  # of the boxes; side [m], mass [kg]
 GAP, TILT = 0.01, 0.02  # between the boxes of a stack at the start [m], and their random tilt [rad]
-CROWDS = 2  # scenes that are simulated with many members too: the first ones, since larger ones take minutes
+# Heights of the humanoid's root [m]: its soles touch the floor, and 0.11 m above the floor; random joint angles [rad]
+STANDING, FALLING = 1.2855, 1.4
+SLACK = 0.05
+CROWD_TURNS = 3  # least number of turns with many members, since a turn takes up to half a minute
 
 
 class Scene(NamedTuple):
@@ -60,8 +63,11 @@ def stack(count: int, members: int, thrown: bool = False) -> Scene:
     return Scene(m, text, q.reshape(members, -1), v.reshape(members, -1))
 
 
-def humanoid(members: int) -> Scene:
-    """Return the humanoid of dm_control's suite, which falls to the floor without control."""
+def humanoid(members: int, height: float = FALLING) -> Scene:
+    """Return the humanoid of dm_control's suite with its root at a height [m]; without control, it falls to the floor.
+
+    From the height STANDING, it stands upright at first.
+    """
     try:
         suite: Any = import_module("dm_control.suite")
     except ModuleNotFoundError:
@@ -69,8 +75,11 @@ def humanoid(members: int) -> Scene:
     path = Path(suite.__file__).parent / "humanoid.xml"
     m = lw.load(path, contacts=True)
     q = np.tile(m.neutral(), (members, 1))
-    q[:, 2] = 1.4
-    q[:, 7:] += 0.05 * np.random.default_rng(0).normal(size=(members, m.nq - 7))
+    q[:, 2] = height
+    if height > STANDING:
+        q[:, 7:] += SLACK * np.random.default_rng(0).normal(size=(members, m.nq - 7))
+    else:
+        q[:, :2] += np.random.default_rng(0).normal(size=(members, 2))
     return Scene(m, str(path), q, np.zeros((members, m.nv)))
 
 
@@ -134,10 +143,11 @@ def rows(many: int, duration: float, effort: Effort, counts: tuple[int, ...]) ->
     """Return the benchmarks of contact scenes by name, alone and with `many` members, as functions that fill a row."""
     scenes: dict[str, Callable[[int], Scene]] = {"thrown box": partial(stack, 1, thrown=True)}
     scenes |= {f"stack of {count} boxes": partial(stack, count) for count in counts}
-    scenes["humanoid, falling"] = humanoid
+    scenes |= {"humanoid, standing": partial(humanoid, height=STANDING), "humanoid, falling": humanoid}
     found: dict[str, Callable[[Row], None]] = {}
     for name, make in scenes.items():
         found[f"contact: {name}, alone"] = partial(run_scene, make, 1, duration, 1, effort)
-    for name in list(scenes)[:CROWDS]:
-        found[f"contact: {name}, {many} members"] = partial(run_scene, scenes[name], many, duration, 2, effort)
+    long = effort._replace(least=min(effort.least, CROWD_TURNS))
+    for name, make in scenes.items():
+        found[f"contact: {name}, {many} members"] = partial(run_scene, make, many, duration, 2, long)
     return found

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from linkwork.compiler.graph import Graph
 from linkwork.compiler.repeated_patterns import KnownChunks, operation_codes, pattern_borders
+from linkwork.compiler.row_array_operations import WriteRow
 
 # Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 operations that end where few values are live take 0 to 4 % less
 # time than cuts after every 200 operations, because they spill less; shorter chunks store more. Ending a chunk before
@@ -19,7 +20,7 @@ MAX_CHAIN = 80  # cycles from a chunk's first to its last operation if each wait
 # stay in registers. Measured, Zen 5: rigid contact of 3 boxes takes 16 % less time for one state and 22 % for many, and
 # compiling takes no longer.
 LONG_OPERATIONS, LONG_CHAIN = 800, 1000
-LONG_RUN = 4000  # operations in a row up to which chunks are long in kernels with row arrays
+LONG_RUN = 1200  # operations in a row up to which chunks are long in kernels with row arrays
 LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles
 OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
@@ -41,7 +42,8 @@ def chunks(graph: Graph, work: list[int], share: bool, row_arrays: bool = False)
         if end == start:
             end = limit = _limit(graph, work, start, *limits)
             if limit < len(work):
-                ends = range(limit, max(start + MIN_OPERATIONS, (start + limit) // 2) - 1, -1)
+                least = min(limit, max(start + MIN_OPERATIONS, (start + limit) // 2))
+                ends = range(limit, least - 1, -1)
                 good = [end for end in ends if known.length(end)] or [end for end in ends if end in borders] or ends
                 end = min(good, key=lambda end: alive[end - 1])  # the last of equal ends
                 known.add(start, end)
@@ -56,8 +58,12 @@ def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: in
     latency of its longest `chain` of dependent operations.
     """
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
+    written = 0  # numbers
     for i in range(start, min(start + operations, len(work))):
         operation, *operands = graph.nodes[work[i]]
+        written += len(operands) if isinstance(graph.nodes[work[i]][0], WriteRow) else 0
+        if i - start + written > LONG_OPERATIONS and i > start:
+            return i
         ready[work[i]] = LATENCY.get(operation, OTHER_LATENCY) + max(ready.get(k, 0) for k in operands)
         if ready[work[i]] > chain and i >= start + MIN_OPERATIONS:
             return i

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 # Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
 LOCKED = 1e24
 ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
+
+# Results of `with_rubbing`, by mechanism and rubbing velocities
+_changed: WeakKeyDictionary[Mechanism, dict[tuple[int, ...], Mechanism]] = WeakKeyDictionary()
 
 
 def _independent(mechanism: Mechanism, number: int) -> range:
@@ -59,8 +63,17 @@ def rubbing_velocities(mechanism: Mechanism, varied: Container[str] = ()) -> tup
 
 
 def with_rubbing(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
-    """Return the mechanism with `Mechanism.rubbing` set, for a run in which the parameters `varied` vary."""
-    return replace(mechanism, rubbing=rubbing_velocities(mechanism, varied))
+    """Return the mechanism with `Mechanism.rubbing` set, for a run in which the parameters `varied` vary.
+
+    Equal arguments have the same result, for which other functions then know the results of their checks.
+    """
+    rubbing = rubbing_velocities(mechanism, varied)
+    if rubbing == mechanism.rubbing:
+        return mechanism
+    known = _changed.setdefault(mechanism, {})
+    if rubbing not in known:
+        known[rubbing] = replace(mechanism, rubbing=rubbing)
+    return known[rubbing]
 
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:

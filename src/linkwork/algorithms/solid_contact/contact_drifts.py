@@ -17,15 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, kinematics
-from linkwork.algorithms.solid_contact.detection import BodyMotion, WorldPatch
+from linkwork.algorithms.solid_contact.detection import BodyMotion, Touching, WorldPatch
 from linkwork.algorithms.solid_contact.pair_tables import GroupPair, PairGroup
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.spatial import Transform
 from linkwork.spatial.function_derivatives import rate_along
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, where
-from linkwork.spatial.traceable_loops import repeat
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
@@ -97,9 +97,9 @@ def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, 
 
 def contact_drifts(
     groups: Sequence[PairGroup],
+    touching: Touching,
+    selection: Selection,
     bodies: RowArray,
-    flags: RowArray,
-    patches: RowArray,
     axes: RowArray,
     rates: RowArray,
     time: Number,
@@ -107,34 +107,32 @@ def contact_drifts(
 ) -> RowArray:
     """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
 
-    The result has one row per pair. A row is zero if the drifts are not `wanted`; the entries of a point are zero if
-    the point moves, or its normal turns, by more than SMOOTH. `bodies` has the motions of the bodies, and `rates` their
-    `BodyRates`. `flags` mark the pairs that touch, and `patches` has their contact points. The first columns of `axes`
-    are the contact axes (4, 3, 3) of the points in the world, normal first.
+    The result has one row for each of the pairs of `selection`, which touch. A row is zero if the drifts are not
+    `wanted`; the entries of a point are zero if the point moves, or its normal turns, by more than SMOOTH. `bodies` has
+    the motions of the bodies, and `rates` their `BodyRates`. The first columns of `axes` are the contact axes (4, 3, 3)
+    of the points in the world, normal first.
     """
-    count = sum(len(group.numbers) for group in groups)
-    (drifts,) = repeat(count, lambda k, rows: (rows.put(k, [0.0] * 3 * POINTS),), row_array(count, 3 * POINTS))
-    for group in groups:
-        drifts = _drifts_of_group(group, bodies, flags, patches, axes, rates, time, wanted, drifts)
+    count, size = sum(len(group.numbers) for group in groups), 3 * POINTS
+    (drifts,) = selection.visit(lambda k, rows: (rows.put(k, [0.0] * size),), row_array(count, size))
+    for group, own in zip(groups, touching.in_groups, strict=True):
+
+        def find(drifts: RowArray, group: PairGroup = group, own: Selection = own) -> tuple[tuple[RowArray], Condition]:
+            return (_drifts_of_group(group, own, touching.patches, bodies, axes, rates, time, drifts),), True
+
+        (drifts,), _, _ = iterate(1, find, drifts, start=wanted)
     return drifts
 
 
 def _drifts_of_group(
     group: PairGroup,
-    bodies: RowArray,
-    flags: RowArray,
+    touching: Selection,
     patches: RowArray,
+    bodies: RowArray,
     axes: RowArray,
     rates: RowArray,
     time: Number,
-    wanted: Condition,
     drifts: RowArray,
 ) -> RowArray:
-    size = len(group.numbers)
-
-    def choose(k: Number, chosen: RowArray) -> tuple[RowArray]:
-        return (chosen.put(k, [where(wanted, flags.at(group.read(k).number)[0], 0.0)]),)
-
     def find(k: Number, drifts: RowArray) -> tuple[RowArray]:
         one = group.read(k)
         patch, D = WorldPatch.read(patches, one.number), axes.at(one.number)[: 9 * POINTS].reshape(POINTS, 3, 3)
@@ -156,9 +154,7 @@ def _drifts_of_group(
             found += list(where(far, np.zeros(3), _along_axes(D[j], u, u_rate, n_rate) * time))
         return (drifts.put(one.number, found),)
 
-    (chosen,) = repeat(size, choose, row_array(size, 1))
-    (drifts,) = selected_rows(chosen).visit(find, drifts)
-    return drifts
+    return touching.visit(find, drifts)[0]
 
 
 def _along_axes(D: Array, u: Array, u_rate: Array, n_rate: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.algorithms.solid_contact.pair_tables import PairGroup
 from linkwork.model.solids import POINTS
 from linkwork.spatial import Motion, Transform
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
+from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array, selected_rows
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.spatial.traceable_loops import repeat
 
@@ -53,10 +53,14 @@ class WorldPatch(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """Touching solid pairs: `flags` is 1 for them (one row per pair), `patches` has their contact points."""
+    """Touching solid pairs: `flags` is 1 for them (one row per pair), `patches` has their contact points.
+
+    `in_groups` are the touching pairs of each group, counted within the group.
+    """
 
     flags: RowArray
     patches: RowArray
+    in_groups: Sequence[Selection]
 
 
 def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequence[Motion]) -> RowArray:
@@ -75,20 +79,25 @@ def touching_pairs(groups: Sequence[PairGroup], bodies: RowArray, within: Number
     """
     count = sum(len(group.numbers) for group in groups)
     flags, patches = row_array(count, 1), row_array(count, PATCH.size)
+    in_groups = []
     for group in groups:
-        flags, patches = _touching_in_group(group, bodies, within, flags, patches)
-    return Touching(flags, patches)
+        flags, patches, touching = _touching_in_group(group, bodies, within, flags, patches)
+        in_groups.append(touching)
+    return Touching(flags, patches, in_groups)
 
 
 def _touching_in_group(
     group: PairGroup, bodies: RowArray, within: Number, flags: RowArray, patches: RowArray
-) -> tuple[RowArray, RowArray]:
-    def broad(k: Number, near: RowArray, flags: RowArray) -> tuple[RowArray, RowArray]:
+) -> tuple[RowArray, RowArray, Selection]:
+    size = len(group.numbers)
+
+    def broad(k: Number, near: RowArray, own: RowArray, flags: RowArray) -> tuple[RowArray, RowArray, RowArray]:
         one = group.read(k)
         A, B = (BodyMotion.read(bodies, row).pose @ on for row, on in ((one.row_a, one.on_a), (one.row_b, one.on_b)))
-        return near.put(k, [where(one.may_touch(A, B), 1.0, 0.0)]), flags.put(one.number, [0.0])
+        near = near.put(k, [where(one.may_touch(A, B), 1.0, 0.0)])
+        return near, own.put(k, [0.0]), flags.put(one.number, [0.0])
 
-    def narrow(k: Number, flags: RowArray, patches: RowArray) -> tuple[RowArray, RowArray]:
+    def narrow(k: Number, own: RowArray, flags: RowArray, patches: RowArray) -> tuple[RowArray, RowArray, RowArray]:
         one = group.read(k)
         A, B = (BodyMotion.read(bodies, row).pose @ on for row, on in ((one.row_a, one.on_a), (one.row_b, one.on_b)))
         found = group.patch(one.a, one.b, B.inverse() @ A)
@@ -97,9 +106,10 @@ def _touching_in_group(
         nearest = found.distances[0]
         for distance in found.distances[1:]:
             nearest = where(distance < nearest, distance, nearest)
-        flags = flags.put(one.number, [where(nearest <= within, 1.0, 0.0)])
-        return flags, patches.put(one.number, PATCH.row(points, found.distances, normals))
+        touches = [where(nearest <= within, 1.0, 0.0)]
+        own, flags = own.put(k, touches), flags.put(one.number, touches)
+        return own, flags, patches.put(one.number, PATCH.row(points, found.distances, normals))
 
-    near, flags = repeat(len(group.numbers), broad, row_array(len(group.numbers), 1), flags)
-    flags, patches = selected_rows(near).visit(narrow, flags, patches)
-    return flags, patches
+    near, own, flags = repeat(size, broad, row_array(size, 1), row_array(size, 1), flags)
+    own, flags, patches = selected_rows(near).visit(narrow, own, flags, patches)
+    return flags, patches, selected_rows(own)

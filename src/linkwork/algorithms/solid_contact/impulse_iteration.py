@@ -15,7 +15,7 @@ from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.contact_problem import ContactProblem, Guess, Violation
 from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
-from linkwork.algorithms.solid_contact.newton_iteration import ITERATIONS, Matrix, newton_impulses
+from linkwork.algorithms.solid_contact.newton_iteration import Matrix, newton_impulses
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import RowArray, row_array
@@ -31,12 +31,11 @@ class Accuracy(NamedTuple):
     """Required accuracy of impulses.
 
     `settled` is the tolerance: the speed by which a pair may violate its conditions, relative to the largest speed of a
-    point. There are at most `most` iterations. Redundant points have the impulses of least norm if `least_norm` is
-    true, or if `last` is true and the guess was not good enough: a good guess has the least norm of the last step.
+    point. Redundant points have the impulses of least norm if `least_norm` is true, or if `last` is true and the guess
+    was not good enough: a good guess has the least norm of the last step.
     """
 
     settled: Number = SETTLED
-    most: Number = ITERATIONS
     least_norm: Condition = True
     last: Condition = True
 
@@ -75,7 +74,7 @@ def solve_pairs(
     first = _better_guess(problem, Guess(guess, q, v, u, violation), none)
     same = (changed == 0.0) & (violation.largest <= none.largest)
     matrix = matrix._replace(fits=where(same, matrix.fits, 0.0))
-    p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, speeds.drifts, matrix, accuracy.most)
+    p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, speeds.drifts, matrix)
     enough = where(left > enough, maximum(enough, speeds.drifts), enough)
 
     p = with_least_norm(pairs, p, rows, accuracy.least_norm | (accuracy.last & (iterations > 0.0)))

@@ -147,14 +147,13 @@ class Solution(NamedTuple):
 
 
 def newton_impulses(
-    problem: ContactProblem, guess: Guess, enough: Number, drifting: Number, matrix: Matrix, most: Number
+    problem: ContactProblem, guess: Guess, enough: Number, drifting: Number, matrix: Matrix
 ) -> Solution:
     """Return impulses that satisfy the contact conditions.
 
     `enough` [m/s] is the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each
     other, so that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is
-    the tolerance. If the guess is good enough, it is returned. The first iteration uses `matrix` if it fits. There are
-    at most `most` iterations.
+    the tolerance. If the guess is good enough, it is returned. The first iteration uses `matrix` if it fits.
     """
     pairs = problem.pairs
 
@@ -168,8 +167,7 @@ def newton_impulses(
             before = _Newton(*state)
             after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
             wanted = enough * where(before.fits == 1.0, FINELY, 1.0)
-            done = (after.left <= where(late, maximum(enough, drifting), wanted)) | (after.turn >= most)
-            return tuple(after), done
+            return tuple(after), after.left <= where(late, maximum(enough, drifting), wanted)
 
         merit = guess.violation.squares
         first = _Newton(p, q, v, u, merit, best, q, merit, left, 0.0, MOST, 0.0, SWEEPS, *matrix)

@@ -96,6 +96,7 @@ def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array)
     m, bodies, half = middle.system.mechanism, solids.bodies, 0.5 * middle.h
     position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
     rates = body_rate_rows(m.tree, bodies.numbers, bodies.poses, position, speed, rate)
-    flags, patches = solids.touching
     wanted = where(first, 0.0, 1.0) == 1.0
-    return contact_drifts(solids.groups, bodies.rows, flags, patches, solids.pairs.frames, rates, half, wanted)
+    return contact_drifts(
+        solids.groups, solids.touching, solids.pairs.selection, bodies.rows, solids.pairs.frames, rates, half, wanted
+    )

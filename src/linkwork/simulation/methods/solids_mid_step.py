@@ -31,7 +31,7 @@ from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array, selected_rows
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
-from linkwork.spatial.traceable_loops import repeat
+from linkwork.spatial.traceable_loops import iterate, repeat
 
 INSIDE = 1e-5  # depth [m] at the start of a run from which solids are moved apart, whatever energy that needs
 FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
@@ -65,10 +65,11 @@ class SolidsAtMidStep(NamedTuple):
     force_law_of: Array
     slow: Number
 
-    def starts_inside(self, h: Number) -> Condition:
+    def starts_inside(self, h: Number, first: Condition) -> Condition:
         """Return whether no pair touched in earlier steps, but some pairs overlapped before this step h [s].
 
-        The contact memory of a run without contacts so far says that all points have been apart since the time 0.
+        If this is not the `first` step, the result is false. The contact memory of a run without contacts so far says
+        that all points have been apart since the time 0.
         """
 
         def look(k: Number, touched: Number) -> tuple[Number]:
@@ -82,8 +83,10 @@ class SolidsAtMidStep(NamedTuple):
                 deepest = maximum(deepest, speed * (0.5 * h) - distance)
             return (deepest,)
 
-        (touched,) = repeat(self.pairs.count, look, 0.0)
-        (deepest,) = self.pairs.selection.visit(measure, 0.0)
+        def find(*_: Number) -> tuple[tuple[Number, Number], Condition]:
+            return (*repeat(self.pairs.count, look, 0.0), *self.pairs.selection.visit(measure, 0.0)), True
+
+        (touched, deepest), _, _ = iterate(1, find, 1.0, 0.0, start=first)
         return (touched == 0.0) & (deepest > self.slow * h + INSIDE)
 
     def force_law(self, k: Number) -> tuple[Array, Number]:
