@@ -52,14 +52,14 @@ def symmetries(mechanism: Mechanism) -> Array:
     left = _twists_without_gravity_work(mechanism.gravity)
     for joint in roots:
         for _ in range(TRIED):
-            left = _common(left, _followed(mechanism, joint, centre, rng) * scale)
+            left = _common_twists(left, _followed(mechanism, joint, centre, rng) * scale)
     for point in anchors:
         about = np.concatenate([-hat(centre - point), np.eye(3)])  # rotations about the anchor
-        left = _common(left, about * scale)
+        left = _common_twists(left, about * scale)
     rubbing = {site.name: friction_directions(site).array for site in sites(mechanism) if site.loop is not None}
     for one in loops:
         for _ in range(TRIED):
-            left = _common(left, _without_work(_wrenches(one, centre, rng, rubbing.get(one.name)) / scale.T))
+            left = _common_twists(left, _without_work(_wrenches(one, centre, rng, rubbing.get(one.name)) / scale.T))
     rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
@@ -176,7 +176,7 @@ def _twists_without_gravity_work(gravity: Array) -> Array:
     return np.block([[level, np.zeros((3, 1))], [np.zeros((3, 2)), up[:, None]]])
 
 
-def _common(a: Array, b: Array) -> Array:
+def _common_twists(a: Array, b: Array) -> Array:
     """Return an orthonormal basis (6, k) of the twists that are in the column spaces of both a and b (6, .).
 
     Entries of a and b are of order 1.

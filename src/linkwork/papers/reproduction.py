@@ -93,13 +93,14 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
     write_page(file, "Wendlandt: integrators, balance and contact", text)
     tables_agree = f"{far} of {count} errors differ by more than {AGREES:.0%}"
     tables_agree = tables_agree if far else f"all errors agree within {AGREES:.0%}"
-    verdict = f"Tables 2.1 and 2.2: {tables_agree}; biped: {_passed(on_biped)}; box: {_passed(on_box)}"
+    counts = f"biped: {_count_passed(on_biped)}; box: {_count_passed(on_box)}"
+    verdict = f"Tables 2.1 and 2.2: {tables_agree}; {counts}"
     failed = bool(far) or not all(one.agrees for one in (*on_biped, *on_box))
     console.print(Text(f"{verdict}; page written to {file}", "bold red" if failed else ""), soft_wrap=True)
     return FAILED if failed else PASSED
 
 
-def _passed(found: Sequence[Statement]) -> str:
+def _count_passed(found: Sequence[Statement]) -> str:
     return f"{sum(one.agrees for one in found)} of {len(found)} checks passed"
 
 

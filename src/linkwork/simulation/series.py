@@ -63,7 +63,7 @@ def unregister(name: str) -> None:
 # --- the series of a run ---
 
 
-def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
+def _series_of_run(facts: RunFacts, recorded: bool) -> Iterator[Series]:
     """Yield all recordable series of a run if `recorded` is true, else all series that are derived.
 
     The members of families such as "pose.FRAME" are included.
@@ -86,12 +86,12 @@ def find(facts: RunFacts, name: str) -> Series | None:
 
 def recordable(facts: RunFacts) -> dict[str, Series]:
     """Return the series that a run can record, by name."""
-    return {one.name: one for one in _each(facts, recorded=True)}
+    return {one.name: one for one in _series_of_run(facts, recorded=True)}
 
 
 def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
     """Return the names of the series that can be derived from the series named in `recorded`."""
-    return [one.name for one in _each(facts, recorded=False) if not missing(facts, one, recorded)]
+    return [one.name for one in _series_of_run(facts, recorded=False) if not missing(facts, one, recorded)]
 
 
 def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:

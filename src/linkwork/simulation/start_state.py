@@ -42,7 +42,7 @@ def state_at_start(
         all_of("q0"),
         all_of("v0"),
         zeros,
-        contact_memory=_apart(m, batch, rigid),
+        contact_memory=_memory_of_separated_contacts(m, batch, rigid),
         slip=np.zeros((*batch, len(m.bounded) + friction_count(m))),
         modes=none,
         armed=none,
@@ -55,7 +55,7 @@ def state_at_start(
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
 
 
-def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
+def _memory_of_separated_contacts(m: Mechanism, batch: Shape, rigid: bool) -> Array:
     """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
 
     `rigid` contacts have more columns if they have friction torques.

@@ -196,11 +196,11 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Ar
         V = V_B - one.X.down(V_A)
         A = A_B - one.X.down(A_A) - V_B.cross(V)
         rates = [row.wrench_rate(one.X, V) * one.constraint.engaged for row in one.constraint.rows]
-        found += [a + V.pair(F) for a, F in zip(_each(A, one.wrenches), rates, strict=True)]
+        found += [a + V.pair(F) for a, F in zip(_powers_along(A, one.wrenches), rates, strict=True)]
     return np.array(found)
 
 
-def _each(V: Motion, wrenches: Force) -> list[Number]:
+def _powers_along(V: Motion, wrenches: Force) -> list[Number]:
     """Return the power (k,) of each of k wrenches, the columns of `wrenches`, along the motion V."""
     return list(V.pair(wrenches))
 

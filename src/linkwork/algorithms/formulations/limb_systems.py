@@ -99,9 +99,9 @@ def limb_system(
     D3 = constrained(_coordinates(mechanism), couplings or {}, locked)
     return LimbSystem(
         paths,
-        tuple(_measured(base, joints, inboard) for base, joints in limbs),
+        tuple(_reference_frames(base, joints, inboard) for base, joints in limbs),
         np.array([sum(body.index in path for path in paths) for body in mechanism.bodies]),
-        tuple(_turns(joints) for _, joints in limbs),
+        tuple(_limb_matrix(joints) for _, joints in limbs),
         _common_bases(paths, list(bases)),
         _shared_joints(mechanism, limbs, list(bases.values())),
         D3,
@@ -130,7 +130,7 @@ def _coordinates(mechanism: Mechanism) -> list[str]:
     return names
 
 
-def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
+def _reference_frames(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
     """Return, for each frame of a limb, the index of the frame from which its rotation is measured; -1 for the base.
 
     `joints` are the joints of the limb. `inboard` maps the name of a joint to the number of the body from which its
@@ -171,7 +171,7 @@ def _axis(joint: Joint) -> Array:
     return joint.kind.subspace(np.zeros(1)).angular[:, 0]
 
 
-def _turns(joints: Sequence[Joint]) -> Array:
+def _limb_matrix(joints: Sequence[Joint]) -> Array:
     """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies with the given revolute joints, equations (14),
     (17).
 

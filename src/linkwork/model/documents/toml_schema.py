@@ -40,7 +40,9 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
     return _of(tuple[(float,) * count], f"{count} numbers{unit}", about)
 
 
-def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
+def _one_or_per_velocity(
+    about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any
+) -> Any:
     """Return the msgspec type of a joint parameter: one number, or one for each velocity or coordinate of the joint.
 
     See `_of` for `wanted`, `about` and `more`.
@@ -70,7 +72,7 @@ NEEDED = _of(NAME, f"a name of 1 to {LONGEST_NAME} characters", extra=_MUST)
 TEXT = _of(str, f"a string of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
 
 
-_STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _each("", _VELOCITIES)}
+_STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _one_or_per_velocity("", _VELOCITIES)}
 
 
 def _typed(type_: Any) -> Any:
@@ -133,24 +135,26 @@ JOINT: Keys = {
     "parent": NEEDED,
     "child": NEEDED,
     **PLACE,
-    "armature": _each("Inertia of the drive, reflected to the joint [kg m^2 or kg]"),
-    "damping": _each("Viscous damping [N m s/rad or N s/m]"),
-    "stiffness": _each("Stiffness of a spring in the joint [N m/rad or N/m]"),
-    "rest": _each("Coordinates at which the spring force is zero [rad or m]", _COORDINATES),
-    f"rest{DEGREES}": _each("Coordinates at which the spring force is zero [degrees]", _COORDINATES),
-    "friction": _each("Dry friction [N m or N]"),
+    "armature": _one_or_per_velocity("Inertia of the drive, reflected to the joint [kg m^2 or kg]"),
+    "damping": _one_or_per_velocity("Viscous damping [N m s/rad or N s/m]"),
+    "stiffness": _one_or_per_velocity("Stiffness of a spring in the joint [N m/rad or N/m]"),
+    "rest": _one_or_per_velocity("Coordinates at which the spring force is zero [rad or m]", _COORDINATES),
+    f"rest{DEGREES}": _one_or_per_velocity("Coordinates at which the spring force is zero [degrees]", _COORDINATES),
+    "friction": _one_or_per_velocity("Dry friction [N m or N]"),
     "limits": _of(_LIMITS, "[lower, upper]", "Position limits [rad or m]", extra=_INFINITE),
     f"limits{DEGREES}": _of(_LIMITS, "[lower, upper]", "Position limits [degrees]", extra=_INFINITE),
-    "velocity_limit": _each("Largest speed [rad/s or m/s]", extra=_INFINITE),
-    f"velocity_limit{DEGREES}": _each("Largest speed [degrees/s]", extra=_INFINITE),
-    "effort_limit": _each("Largest force or torque of an actuator [N m or N]", extra=_INFINITE),
+    "velocity_limit": _one_or_per_velocity("Largest speed [rad/s or m/s]", extra=_INFINITE),
+    f"velocity_limit{DEGREES}": _one_or_per_velocity("Largest speed [degrees/s]", extra=_INFINITE),
+    "effort_limit": _one_or_per_velocity("Largest force or torque of an actuator [N m or N]", extra=_INFINITE),
 }
 KEYFRAME: Keys = {
     "positions": _by_joint(
-        _each("", _COORDINATES),
+        _one_or_per_velocity("", _COORDINATES),
         "Coordinates by joint [rad or m], quaternions as (w, x, y, z); other joints are neutral",
     ),
-    "velocities": _by_joint(_each("", _VELOCITIES), "Velocities by joint [rad/s or m/s]; others are zero"),
+    "velocities": _by_joint(
+        _one_or_per_velocity("", _VELOCITIES), "Velocities by joint [rad/s or m/s]; others are zero"
+    ),
 }
 PLAIN: dict[str, tuple[str, Keys]] = {  # tables other than those of elements, with the word for one in messages
     "frames": ("frame", FRAME),

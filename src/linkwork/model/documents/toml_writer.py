@@ -164,14 +164,14 @@ def _joint(joint: Joint) -> Table:
     keys = {"kind": name} | own_fields(kind) | {"parent": joint.carrier, "child": joint.child}
     keys |= place_keys(joint.offset)
     for key in ("armature", "damping", "stiffness"):
-        keys |= _each(key, getattr(joint, key), 0.0)
+        keys |= _entry_unless_default(key, getattr(joint, key), 0.0)
     if not same_bits(joint.rest, kind.neutral()):
         keys["rest"] = joint.rest.tolist()
-    keys |= _each("friction", joint.friction, 0.0)
-    if _each("lower", joint.lower, -np.inf) or _each("upper", joint.upper, np.inf):
+    keys |= _entry_unless_default("friction", joint.friction, 0.0)
+    if _entry_unless_default("lower", joint.lower, -np.inf) or _entry_unless_default("upper", joint.upper, np.inf):
         keys["limits"] = [_one_or_many(joint.lower), _one_or_many(joint.upper)]
     for key in ("velocity_limit", "effort_limit"):
-        keys |= _each(key, getattr(joint, key), np.inf)
+        keys |= _entry_unless_default(key, getattr(joint, key), np.inf)
     if joint.mimic is not None:
         keys["mimic"] = {key: getattr(joint.mimic, key) for key in ("of", "multiplier", "offset")}
     return Table(("joints", joint.name), keys, rotation_note(joint.offset))
@@ -190,7 +190,7 @@ def _frame(frame: Frame) -> Table:
     return Table(("frames", frame.name), {"body": frame.attachment.to} | place_keys(offset), rotation_note(offset))
 
 
-def _each(key: str, values: Array, default: float) -> dict[str, Any]:
+def _entry_unless_default(key: str, values: Array, default: float) -> dict[str, Any]:
     """Return the TOML entry `key` for the numbers `values` of a joint; empty if all of them are `default`."""
     return {} if same_bits(values, np.full(len(values), default)) else {key: _one_or_many(values)}
 

@@ -74,13 +74,13 @@ def add_ground_contacts(builder: Builder, shapes: Iterable[CollisionShape], mass
             raise ModelError(f"{TOO_MANY}; remove collision shapes that need no contact", f"body {link!r}")
         if count == len(points.at):
             builder.surface(GROUND, Plane())
-        _add(builder, name, link, points, X, taken, spring)
+        _add_contact_points(builder, name, link, points, X, taken, spring)
     if not count:
         left_out["no moving link has a collision shape with contact points"] = []
     return [f"{reason} {listed(names)}".strip() for reason, names in left_out.items()]
 
 
-def _add(
+def _add_contact_points(
     builder: Builder,
     name: str,
     link: str,

@@ -269,7 +269,7 @@ class _Patch(NamedTuple):
 
     def _squared(self, s: Number, x: Number, y: Number, z: Number) -> Number:
         """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s on the cell."""
-        apart = self._apart(s, self._along(s, y, z), x, y, z)
+        apart = self._vector_from_cell(s, self._along(s, y, z), x, y, z)
         return dot(apart, apart)
 
     def _along(self, s: Number, y: Number, z: Number) -> Number:
@@ -278,7 +278,7 @@ class _Patch(NamedTuple):
         t = (y * wy + (z - (self.corner + self.along_x * s)) * rise) / (wy * wy + rise * rise)
         return minimum(maximum(t, 0.0), 1.0)
 
-    def _apart(self, s: Number, t: Number, x: Number, y: Number, z: Number) -> Array:
+    def _vector_from_cell(self, s: Number, t: Number, x: Number, y: Number, z: Number) -> Array:
         """Return the vector (3,) [m] from the cell's point at s and t to the point x, y, z [m]."""
         return np.array([x - s * self.width[0], y - t * self.width[1], z - self.height(s, t)])
 
@@ -289,7 +289,7 @@ class _Patch(NamedTuple):
         normal of the cell, the result is the distance to the edge or corner. The point is at `above` [m] over the
         ground; `round_off` [m] is the error of coordinates.
         """
-        apart, none = self._apart(s, t, x, y, z), 0.0 * s
+        apart, none = self._vector_from_cell(s, t, x, y, z), 0.0 * s
         wx, wy = self.width
         slopes = np.array([(self.along_x + self.twist * t) / wx, (self.along_y + self.twist * s) / wy])
         mixed = self.twist / (wx * wy)

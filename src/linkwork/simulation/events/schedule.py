@@ -108,7 +108,10 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
     section = next((section for section, owner in owners.items() if name in owner), None)
     if section is None:
         names = [*(one for owner in owners.values() for one in owner.names), *(mechanism.joints.names if locks else ())]
-        words = [*(kinds()[section].what for section in _near(mechanism, rules)), *(["joint"] if locks else [])]
+        words = [
+            *(kinds()[section].what for section in _kinds_to_list(mechanism, rules)),
+            *(["joint"] if locks else []),
+        ]
         raise unknown_name(" or ".join(words), name, list(dict.fromkeys(names)), _verbs_hint(mechanism, verb, name))
     parameter, value = rules[section]
     if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
@@ -138,7 +141,7 @@ def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
     return ""
 
 
-def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
+def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
     """Return the element kinds in `sections` that an error message should list.
 
     The result has the kinds that linkwork defines, and the user-defined kinds that the mechanism has.

@@ -101,7 +101,7 @@ class StepMap:
 
     # --- compiled functions ---
 
-    def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
+    def _state_and_solution(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
         """Return the state (nq + nv,) after a step h [s], and the solution (n,) of the step's equations.
 
         The state is nan if the equations were not solved. x (nq + nv,) is the state before the step, tau (nv,) are
@@ -157,7 +157,9 @@ class StepMap:
             along = batch != ()
             shapes += [(self.unknowns,), batch] if along else []
             name = (what, self.name, self.method.name)
-            self._kernels[what] = kernel_of(self.problem, name, self._along if along else self._found, shapes, results)
+            self._kernels[what] = kernel_of(
+                self.problem, name, self._along if along else self._state_and_solution, shapes, results
+            )
         return self._kernels[what].over_batch(arrays, batch, None)[0]
 
 

@@ -260,7 +260,9 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
     poses = poses.reshape(max(1, math.prod(poses.shape[:-3])), m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)
-    joined, everything = (np.concatenate([_moved(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones))
+    joined, everything = (
+        np.concatenate([_world_points(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones)
+    )
     joined, everything = (one if len(one) else np.zeros((1, 3)) for one in (joined, everything))  # the world's origin
     view = view_of(joined if _not_collinear(joined) else everything, np.asarray(m.gravity))
     seen = view.of(np.concatenate([everything, *paths]))
@@ -421,7 +423,7 @@ def _points(X: Array, body: int, points: Array) -> Array:
     return points @ X[body, :3, :3].T + X[body, :3, 3]
 
 
-def _moved(X: Array, bones: Skeleton) -> Array:
+def _world_points(X: Array, bones: Skeleton) -> Array:
     """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X (nbodies + 1, 4, 4).
 
     `bones` is the skeleton.

@@ -63,7 +63,9 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
         q, v = to_tree(m, ("q", "v"), (run.q[index][sample], run.v[index][sample]))
         there, poses = contact_kinematics(m.tree, q, v)
         speeds.append(np.array([(at.pose.R @ at.velocity) @ down for at in there]))
-        lowered = np.array([_passed(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)])
+        lowered = np.array(
+            [_contact_is_below_surface(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)]
+        )
     faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
     gone = (states == APART) & lowered & faster & (speeds[1] > 0.0)
     for joint in free:
@@ -83,11 +85,11 @@ def _solids_fallen(
     Solids on other free joints are ignored, because they may fall too.
     """
     m = run.varied(index)
-    numbers, others = _solids_of(m, root), set().union(*(_carried(m, one) for one in free))
+    numbers, others = _solids_of(m, root), set().union(*(_bodies_carried_by(m, one) for one in free))
     states = run["contact.state"][index][samples[-1]][len(m.contact_pairs) :].reshape(-1, POINTS)
     if not numbers or (states[numbers] != APART).any():
         return False
-    size, mine, tables = float(np.linalg.norm(m.gravity)), _carried(m, root), solid_tables(run.mechanism)
+    size, mine, tables = float(np.linalg.norm(m.gravity)), _bodies_carried_by(m, root), solid_tables(run.mechanism)
     down, speeds, below = np.asarray(m.gravity, dtype=float) / size, [], []
     inertia = m.bodies[root.o].inertia
     centre = np.asarray(inertia.moment, dtype=float) / max(float(inertia.mass), TINY)  # of mass
@@ -105,12 +107,12 @@ def _solids_fallen(
             if tables.bodies[k, 1 - a] not in others:
                 extents = tables.extents(np.broadcast_to(down, (len(R), 3)), R)[k]
                 ground = (pair.first, pair.second)[1 - a]
-                below.append(_below(ground, R[k, 1 - a], p[k, a] - p[k, 1 - a], down, extents[[a, 1 - a]]))
+                below.append(_solid_is_below(ground, R[k, 1 - a], p[k, a] - p[k, 1 - a], down, extents[[a, 1 - a]]))
     faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
     return bool(below) and all(below) and faster and speeds[1] > 0.0
 
 
-def _below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
+def _solid_is_below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
     """Return whether a solid that falls along `down` (3,) can no longer meet the solid `ground`.
 
     The ground has the rotation R (3, 3); `apart` (3,) [m] is the vector from its centre to the centre of the solid, and
@@ -122,7 +124,7 @@ def _below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -
     return not isinstance(ground.shape, Ground | HeightField) and bool(apart @ down > extents.sum())
 
 
-def _carried(mechanism: Mechanism, root: Joint) -> set[int]:
+def _bodies_carried_by(mechanism: Mechanism, root: Joint) -> set[int]:
     """Return the numbers of the bodies that the joint `root` carries."""
     carried = {root.o}
     for joint in mechanism.tree.joints:
@@ -133,13 +135,13 @@ def _carried(mechanism: Mechanism, root: Joint) -> set[int]:
 
 def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
     """Return the numbers of the contact pairs whose contacts are on bodies that the joint `root` carries."""
-    carried = _carried(mechanism, root)
+    carried = _bodies_carried_by(mechanism, root)
     return [k for k, pair in enumerate(mechanism.contact_pairs) if pair.contact.at.body in carried]
 
 
 def _solids_of(mechanism: Mechanism, root: Joint) -> list[int]:
     """Return the numbers of the pairs of solids of which one is on a body that the joint `root` carries."""
-    carried = _carried(mechanism, root)
+    carried = _bodies_carried_by(mechanism, root)
     bodies = [(pair.first.body in carried, pair.second.body in carried) for pair in mechanism.solid_pairs]
     return [k for k, (a, b) in enumerate(bodies) if a != b]
 
@@ -150,7 +152,7 @@ def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
     return _pairs_of(mechanism, root) + [first + POINTS * k + j for k in solids for j in range(POINTS)]
 
 
-def _passed(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
+def _contact_is_below_surface(pair: Pair, poses: Sequence[Transform], at: ContactKinematics, down: Array) -> bool:
     """Return whether a contact that falls along `down` (3,) can no longer meet its surface.
 
     `pair` is the contact pair, `at` the kinematics of the contact, and `poses` are the world poses of all bodies.
