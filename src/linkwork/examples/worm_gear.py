@@ -15,13 +15,15 @@ RADIUS, WHEEL_RADIUS = 0.01, 0.05  # of the pitch cylinders of worm and wheel [m
 FRICTION, FRICTION_ANGLE = 0.08, np.arctan(0.08)
 STEEP, FLAT = 0.3, 0.06  # lead angles [rad] above and below the friction angle: the flat thread locks itself
 WORM, WHEEL = 1e-3, 0.05  # moments of inertia about the axes [kg m^2]
+SPEED = 20.0  # of the worm in the keyframe "start" [rad/s]
 
 
 def build(lead: float = STEEP) -> Mechanism:
     """Build a worm along z with the lead angle `lead` [rad], and a wheel whose axis along y is beside the worm.
 
     The worm is a screw in a nut that does not turn: the turn of the nut on the worm mimics that of the worm, with the
-    opposite sign. The nut is a rack, on which the wheel rolls. The nut is small and light.
+    opposite sign. The nut is a rack, on which the wheel rolls. The nut is small and light. In the keyframe "start" the
+    worm turns at 20 rad/s.
     """
     b = Builder("worm_gear", gravity=(0, 0, 0))
     b.body("worm", 0.5, inertia=(WORM, WORM, WORM)).joint("worm", Revolute((0, 0, 1)), "world", "worm")
@@ -35,7 +37,8 @@ def build(lead: float = STEEP) -> Mechanism:
     b.geometry("worm", Cylinder(RADIUS, 0.1))
     b.geometry("wheel", Cylinder(WHEEL_RADIUS, 0.02), rpy=(np.pi / 2, 0, 0))
     b.drive("motor", {"worm": 1.0})
-    return b.build()
+    speeds = {"worm": SPEED, "wheel": SPEED * ratio(lead)}
+    return b.keyframe("start", {"worm": 0.0, "wheel": 0.0}, speeds).build()
 
 
 def efficiency(lead: float = STEEP, driven_by: str = "worm") -> float:
@@ -61,7 +64,14 @@ def driven(t: Number, q: Array, v: Array) -> Array:
 
 def arguments(duration: float = 0.5) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: the worm drives the wheel against a load from rest."""
-    return {"mechanism": build(), "duration": duration, "dt": 1e-4, "method": "rk4", "controller": driven}
+    return {
+        "mechanism": build(),
+        "v0": np.zeros(2),
+        "duration": duration,
+        "dt": 1e-4,
+        "method": "rk4",
+        "controller": driven,
+    }
 
 
 def acceleration_from_rest() -> float:

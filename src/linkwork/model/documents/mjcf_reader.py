@@ -237,7 +237,7 @@ class _MjcfReader:
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
             if shape is None:
-                self.unseen.setdefault(f"geoms that are {kind_of_geom(c, g)}s", []).append(names[g])
+                self.unseen.setdefault(_geoms_of_kind(kind_of_geom(c, g)), []).append(names[g])
                 continue
             touches = bool(c.geom_contype[g] or c.geom_conaffinity[g]) and solids is None
             for role, has_it in zip(ROLES, (c.geom_group[g] < SEEN_GROUPS, touches), strict=True):
@@ -279,7 +279,7 @@ class _MjcfReader:
             self.builder.touch(unused(name, self.welds), **given)
         for name, given in found.collisions:
             self.builder.collide(unused(name, self.welds), **given)
-        self.unseen.pop("geoms of type hfield", None)
+        self.unseen.pop(_geoms_of_kind("hfield"), None)
         if not (found.touches or found.collisions):
             found.left_out.insert(0, f"no geom of a moving body touches another geom ({GROUND_HINT})")
 
@@ -401,3 +401,8 @@ def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
                 at = text.find(*TAGS.get(kind, (kind,)), name=name)
                 reason = f"{field.split('_')[-1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
                 raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
+
+
+def _geoms_of_kind(kind: str) -> str:
+    """Return the text of a warning about geoms of one MuJoCo type, such as "hfield"."""
+    return f"geoms that are {kind}s"
