@@ -18,7 +18,7 @@ GROUPS = mark_slow_except(
 UNDECIDED = (273,)  # a joint whose static friction is too small to hold it, and its dynamic friction too large to slip
 
 
-def rubbing_tree(seed: int, size: float = 1.0) -> tuple[lw.Mechanism, State]:
+def tree_with_friction(seed: int, size: float = 1.0) -> tuple[lw.Mechanism, State]:
     return with_random_laws(tree(seed), seed, size), state(tree(seed), seed)
 
 
@@ -26,7 +26,7 @@ def rubbing_tree(seed: int, size: float = 1.0) -> tuple[lw.Mechanism, State]:
 def test_inverse_dynamics_inverts_forward_dynamics(group: range) -> None:
     """In motion tau is found again; at rest the smallest tau with the same motion, which then gives this motion."""
     for seed in group:
-        m, s = rubbing_tree(seed)
+        m, s = tree_with_friction(seed)
         d = lw.compile(m, target="numpy")
         a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches, friction=True)
         assert relative(d.inverse_dynamics(s.q, s.v, a, s.wrenches, friction=True), s.tau) < 1e-10

@@ -46,8 +46,8 @@ def intervals(m: lw.Mechanism, **options: Any) -> list[Interval]:
     ) -> Callable[[Array, Values, Array], Start]:
         bound = solvers_of(method, derivative, tolerances)
 
-        def solvers(held: Array, values: Values, rubs: Array) -> Start:
-            start, rates = bound(held, values, rubs), derivative.bound(held, dict(values), rubs)
+        def solvers(held: Array, values: Values, slip_directions: Array) -> Start:
+            start, rates = bound(held, values, slip_directions), derivative.bound(held, dict(values), slip_directions)
 
             def started(begin: float, x: Array, end: float, step: float | None) -> Solver:
                 found.append(Interval(start, rates, begin, x, end, tolerances))

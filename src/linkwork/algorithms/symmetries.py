@@ -56,10 +56,12 @@ def symmetries(mechanism: Mechanism) -> Array:
     for point in anchors:
         about = np.concatenate([-hat(centre - point), np.eye(3)])  # rotations about the anchor
         left = _common_twists(left, about * scale)
-    rubbing = {site.name: friction_directions(site).array for site in sites(mechanism) if site.loop is not None}
+    with_friction = {site.name: friction_directions(site).array for site in sites(mechanism) if site.loop is not None}
     for one in loops:
         for _ in range(TRIED):
-            left = _common_twists(left, _without_work(_wrenches(one, centre, rng, rubbing.get(one.name)) / scale.T))
+            left = _common_twists(
+                left, _without_work(_wrenches(one, centre, rng, with_friction.get(one.name)) / scale.T)
+            )
     rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
@@ -109,7 +111,7 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
     """
     nv, none = joint.kind.nv, np.zeros(joint.kind.nv, dtype=bool)
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if nv > 1 else ()))
-    if mechanism.rubs(joint):
+    if mechanism.has_friction(joint):
         return none
     if any(np.asarray(x).dtype == object for x in forces):
         return none

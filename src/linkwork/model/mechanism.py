@@ -52,7 +52,7 @@ class Mechanism(ElementViews, ParameterViews):
         Named states, each with `q` (nq,) and `v` (nv,).
     elements : Sections
         Elements by section, such as "loops" or "clutches".
-    rubbing : tuple of int
+    friction_velocities : tuple of int
         Numbers of the velocities with dry friction that a run holds or lets slip. `simulate` sets it for its run.
 
     Examples
@@ -72,7 +72,8 @@ class Mechanism(ElementViews, ParameterViews):
     frames: Named[Frame]
     keyframes: Named[Keyframe] = NO_KEYFRAMES
     elements: Sections = field(default_factory=lambda: Sections({}))
-    rubbing: tuple[int, ...] = ()  # velocities with dry friction, which stick or slip in a run; set by `simulate`
+    # Velocities with dry friction, which stick or slip in a run; set by `simulate`
+    friction_velocities: tuple[int, ...] = ()
 
     def __getattr__(self, name: str) -> Named[Any]:
         """Return the elements of the section `name`, such as `m.clutches`."""

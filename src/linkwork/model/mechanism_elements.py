@@ -92,7 +92,7 @@ class ElementViews:
         """All actuators, by name: motors with a control input."""
         return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
 
-    def rubs(self, joint: Joint) -> bool:
+    def has_friction(self, joint: Joint) -> bool:
         """Return whether a joint of the tree has a friction law.
 
         Parameters
@@ -109,11 +109,11 @@ class ElementViews:
         --------
         >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1))
         >>> m = b.joint("hub", lw.Revolute(), "world", "wheel", friction=lw.Bearing(0.1, 0.02)).build()
-        >>> m.rubs(m.joints["hub"])
+        >>> m.has_friction(m.joints["hub"])
         True
 
         """
-        return any(one.rubs_on(joint.name) for one in self.all_elements)
+        return any(one.causes_friction_at(joint.name) for one in self.all_elements)
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:

@@ -99,10 +99,10 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
         "contact.wrenches": facts.mechanism.touches,
         "slip": bool(facts.mechanism.bounded),
     }
-    return (*STATE, *_rubbing(facts), *(name for name, needed in acted.items() if needed))
+    return (*STATE, *_friction_needs(facts), *(name for name, needed in acted.items() if needed))
 
 
-def _rubbing(facts: RunFacts) -> tuple[str, ...]:
+def _friction_needs(facts: RunFacts) -> tuple[str, ...]:
     return (FRICTION,) if friction_count(facts.mechanism) else ()
 
 
@@ -195,7 +195,7 @@ DERIVED_SERIES: tuple[Series | Family, ...] = (
     Series("center_of_mass", "centre of mass", "m", (DIRECTION,), derive=_center_of_mass, needs=STATE),
     Series(
         "passive", "joint forces of springs, dampers and friction", by_velocity("N m", "N"), velocities,
-        derive=_passive, needs=lambda facts: (*STATE, *_rubbing(facts)),
+        derive=_passive, needs=lambda facts: (*STATE, *_friction_needs(facts)),
     ),
     Series(
         "drive.speed", "speeds of motors", "rad/s or m/s", drives,

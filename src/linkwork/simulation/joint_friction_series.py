@@ -11,7 +11,12 @@ from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.parameter_value_checks import FADING_SPEED
 from linkwork.simulation.events.impulses import ConstrainedMotion, constrained_motion
-from linkwork.simulation.joint_friction_rows import friction_count, friction_joint_forces, joint_powers, rubbing_joints
+from linkwork.simulation.joint_friction_rows import (
+    friction_count,
+    friction_joint_forces,
+    joint_powers,
+    joints_with_friction,
+)
 from linkwork.simulation.loop_friction import loop_sites, loop_slip_rows
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state_series import by_velocity, velocities
@@ -39,8 +44,8 @@ def _friction(now: Sample) -> Array:
     at rest.
     """
     found, m = now.once(_motion), now.mechanism
-    forces, count = list(friction_joint_forces(m, now.q, found.slipping)), len(m.rubbing)
-    for k, holding in zip(m.rubbing, found.friction, strict=False):
+    forces, count = list(friction_joint_forces(m, now.q, found.slipping)), len(m.friction_velocities)
+    for k, holding in zip(m.friction_velocities, found.friction, strict=False):
         forces[k] = forces[k] + holding
     if len(found.friction) == count:
         return np.array(forces)
@@ -55,7 +60,7 @@ def _power(now: Sample) -> Array:
 def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
     """Return values of all joints (njoints,), then of loops with friction, from the `values` of those that rub."""
     found: list[Number] = [0.0] * len(m.joints)
-    numbers = rubbing_joints(m)
+    numbers = joints_with_friction(m)
     for k, value in zip(numbers, values, strict=False):
         found[k] = value
     return np.array([*found, *values[len(numbers) :]])

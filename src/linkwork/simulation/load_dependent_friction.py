@@ -2,7 +2,7 @@
 
 The friction laws of a mechanism (`Mechanism.frictions`) give limits that depend on the loads of the joints, and
 therefore on the accelerations and on the friction itself. `joint_friction.friction_solver` solves these equations for
-given slip directions; here, the directions are given for the independent velocities in `Mechanism.rubbing`.
+given slip directions; here, the directions are given for the independent velocities in `Mechanism.friction_velocities`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,21 @@ def solved_friction(
 ) -> JointFrictionState:
     """Return the friction of all joints under joint forces tau (nv,) and wrenches (nbodies, 6) or None.
 
-    `directions` (nf,) are the slip directions of the velocities in `Mechanism.rubbing`, then those of loops. All
-    results are nan if the iteration finds no solution of the equations, for example if a joint jams.
+    `directions` (nf,) are the slip directions of the velocities in `Mechanism.friction_velocities`, then those of
+    loops. All results are nan if the iteration finds no solution of the equations, for example if a joint jams.
     """
     tree = [site for site in sites(mechanism) if site.joint is not None]
     own = [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
-    by_velocity = dict(zip(mechanism.rubbing, directions, strict=False))
-    of_loops = list(directions[len(mechanism.rubbing) :])
+    by_velocity = dict(zip(mechanism.friction_velocities, directions, strict=False))
+    of_loops = list(directions[len(mechanism.friction_velocities) :])
     signed = np.array([*(by_velocity[k] * np.sign(factor) for _, _, k, factor in own), *of_loops])
     found = solve_for_directions(mechanism, q, v, tau, wrenches, signed)
     limits = _limits(mechanism, q, found)
     slipping: list[Number] = [0.0] * mechanism.tree.nv
-    holding, largest = dict.fromkeys(mechanism.rubbing, 0.0), dict.fromkeys(mechanism.rubbing, 0.0)
+    holding, largest = (
+        dict.fromkeys(mechanism.friction_velocities, 0.0),
+        dict.fromkeys(mechanism.friction_velocities, 0.0),
+    )
     for n, number, k, factor in own:
         slips = by_velocity[k] != 0.0
         slipping[number] = where(slips, found.friction[n], 0.0)
@@ -69,8 +72,8 @@ def solved_friction(
     return JointFrictionState(
         found.a * solved,
         np.array([*slipping, *slips_of_loops]) * solved,
-        np.array([*(holding[k] for k in mechanism.rubbing), *held_loops]) * solved,
-        np.array([*(largest[k] for k in mechanism.rubbing), *limits_of_loops]),
+        np.array([*(holding[k] for k in mechanism.friction_velocities), *held_loops]) * solved,
+        np.array([*(largest[k] for k in mechanism.friction_velocities), *limits_of_loops]),
         found.multipliers,
     )
 

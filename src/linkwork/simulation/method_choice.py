@@ -160,12 +160,13 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     _, values = problem.member(problem.first)
     held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
-    rubs = np.ones(friction_count(m))  # constant friction does not change the rates of a motion that it does not stop
+    # Constant friction does not change the rates of a motion that it does not stop
+    slip_directions = np.ones(friction_count(m))
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         q = m.integrate(now.q, N @ x[:k])
         v = loops.consistent(q, now.v + N @ x[k:], tangent)
-        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values, rubs)[m.nq : -1]
+        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values, slip_directions)[m.nq : -1]
 
     turns = np.concatenate([joint.kind.turns for joint in m.leaders]).astype(bool)
     spin = float(np.abs(now.v[turns]).max(initial=0.0))

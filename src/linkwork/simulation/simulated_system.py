@@ -125,8 +125,12 @@ class System:
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
-    rubs: Array | None = None  # slip directions -1, 0, 1 of velocities in `Mechanism.rubbing`; None: no joint friction
-    unlocked: Mechanism | None = None  # the mechanism without the locks of joints that hold by friction; see `rubbing`
+    slip_directions: Array | None = (
+        None  # slip directions -1, 0, 1 of velocities in `Mechanism.friction_velocities`; None: no joint friction
+    )
+    unlocked: Mechanism | None = (
+        None  # the mechanism without the locks of joints that hold by friction; see `with_slip_directions`
+    )
 
     def in_modes(self, modes: Array) -> System:
         """Return the system with its mode parameters (see `System.modes`) set to the values `modes` (m,)."""
@@ -157,20 +161,20 @@ class System:
 
         The second result is the friction that depends on the load, with the accelerations that it causes, or None.
         """
-        if self.rubs is None:
+        if self.slip_directions is None:
             return loads, None
         m = self.unlocked
         assert m
         if not depends_on_load(m):
-            forces = friction_forces(m, self.rubs)
+            forces = friction_forces(m, self.slip_directions)
             return loads._replace(control=loads.control + m.spread.T @ forces, friction=forces), None
         tau = self.joint_forces(q, v, loads)
-        found = solved_friction(m, q, v, tau, loads.outside, self.rubs)
-        a = still(m, self.rubs, found.a)
+        found = solved_friction(m, q, v, tau, loads.outside, self.slip_directions)
+        a = still(m, self.slip_directions, found.a)
         control = loads.control + friction_joint_forces(m, q, found.slipping)
         return loads._replace(control=control, friction=found.slipping, a=a), found
 
-    def rubbing(self, slip: Array) -> System:
+    def with_slip_directions(self, slip: Array) -> System:
         """Return the system with its joints slipping in the directions `slip`: first those of clutches, then of joint
         friction.
 
@@ -178,7 +182,7 @@ class System:
         """
         m = self.mechanism
         return (
-            replace(self, mechanism=locked(m, slip), rubs=friction_part(m, slip), unlocked=m)
+            replace(self, mechanism=locked(m, slip), slip_directions=friction_part(m, slip), unlocked=m)
             if friction_count(m)
             else self
         )
@@ -317,7 +321,11 @@ class System:
         if loads.a is not None and explicit:
             return loads.a
         a = self._acceleration(q, v, loads, implicit, viscous)
-        return a if self.rubs is None or self.unlocked is None else still(self.unlocked, self.rubs, a)
+        return (
+            a
+            if self.slip_directions is None or self.unlocked is None
+            else still(self.unlocked, self.slip_directions, a)
+        )
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
         """Return the accelerations (nv,) as `acceleration`, except that the accelerations of locked joints are
@@ -377,7 +385,7 @@ class System:
     def joint_powers(self, q: Array, v: Array, friction: Array | None) -> tuple[Number, Array]:
         """Return the power [W] of the dampers and the dry friction of all joints at velocities v (nv,).
 
-        The second result is the power of dry friction in each of the `rubbing_joints`, for the friction forces
+        The second result is the power of dry friction in each of the `joints_with_friction`, for the friction forces
         `friction` (tree.nv,) or None.
         """
         (speed,) = to_tree(self.mechanism, ("v",), (v,))
@@ -400,7 +408,7 @@ class System:
         return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
 
     def friction_powers(self, q: Array, v: Array, friction: Array | None) -> Array:
-        """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `rubbing_joints`.
+        """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `joints_with_friction`.
 
         v (nv,) are the velocities.
         """

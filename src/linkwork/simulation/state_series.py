@@ -35,7 +35,7 @@ def friction_names(mechanism: Mechanism) -> list[str]:
     of_loops = [
         site.name if site.size == 1 else f"{site.name}.{d}" for site in loop_sites(mechanism) for d in range(site.size)
     ]
-    return [*(names[k] for k in mechanism.rubbing), *of_loops]
+    return [*(names[k] for k in mechanism.friction_velocities), *of_loops]
 
 
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:

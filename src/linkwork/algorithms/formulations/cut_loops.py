@@ -26,9 +26,9 @@ class CutLoop(NamedTuple):
     """A cut loop with k constraint rows: frames `at` and `to` on its two bodies, and the pose X of `to` in `at`.
 
     Multipliers (k,) give the wrench `wrenches` (6, k) times multipliers plus `constant` (6,) [N, N m] on the second
-    body at `to`, with friction. `rubbing` (6, k) is the part of `wrenches` that is friction; `constant` is friction.
-    `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. The accelerations a (nv,)
-    of closed loops satisfy J a + bias = 0 with J (k, nv) and bias (k,).
+    body at `to`, with friction. `friction_part` (6, k) is the part of `wrenches` that is friction; `constant` is
+    friction. `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. The accelerations
+    a (nv,) of closed loops satisfy J a + bias = 0 with J (k, nv) and bias (k,).
     """
 
     name: str
@@ -37,7 +37,7 @@ class CutLoop(NamedTuple):
     X: Transform
     twist: Array
     wrenches: Array
-    rubbing: Array
+    friction_part: Array
     constant: Array
     J: Array
     bias: Array
@@ -52,9 +52,9 @@ def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: Li
         W = np.column_stack([row.wrench(X).array for row in one.rows]) * one.engaged
         rates = np.column_stack([row.wrench_rate(X, Motion.of(u)).array for row in one.rows]) * one.engaged
         coupling, constant = friction.of_loop(one.name)
-        rubbing, constant = coupling @ W, constant * one.engaged
+        friction_part, constant = coupling @ W, constant * one.engaged
         J, bias = W.T @ J, W.T @ bias + rates.T @ u
-        found.append(CutLoop(one.name, one.at, one.to, X, u, W + rubbing, rubbing, constant, J, bias))
+        found.append(CutLoop(one.name, one.at, one.to, X, u, W + friction_part, friction_part, constant, J, bias))
     return found
 
 

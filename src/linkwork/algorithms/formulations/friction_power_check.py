@@ -50,11 +50,11 @@ def _joint_powers(equations: Propagation, forces: Array, reactions: Array) -> It
 def _loop_powers(equations: Propagation, multipliers: Array) -> Iterator[FrictionPower]:
     start = 0
     for loop in equations.loops:
-        stop = start + loop.rubbing.shape[1]
+        stop = start + loop.friction_part.shape[1]
         load, speed = multipliers[start:stop], np.abs(loop.twist)
-        coupling = np.abs(loop.rubbing).sum(axis=1)
+        coupling = np.abs(loop.friction_part).sum(axis=1)
         scale = speed @ (coupling * np.abs(load).max(initial=0.0) + np.abs(loop.constant))
-        power = loop.twist @ (loop.rubbing @ load + loop.constant)
+        power = loop.twist @ (loop.friction_part @ load + loop.constant)
         yield FrictionPower(f"loop {loop.name!r}", float(power), float(scale))
         start = stop
 

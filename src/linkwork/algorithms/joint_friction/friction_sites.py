@@ -113,8 +113,8 @@ def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
     """
     directions = friction_directions(site)
     freedoms = tuple(HeldFreedom(Force.of(column)) for column in directions.array.T)
-    rubbing = replace(loop.constraint, kind=HeldKind(None, freedoms))  # type: ignore[call-arg]
-    return LoopState(rubbing, loop.X, [0.0] * site.size, directions)
+    held = replace(loop.constraint, kind=HeldKind(None, freedoms))  # type: ignore[call-arg]
+    return LoopState(held, loop.X, [0.0] * site.size, directions)
 
 
 def friction_directions(site: Site) -> Force:

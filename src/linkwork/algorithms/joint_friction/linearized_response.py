@@ -2,9 +2,9 @@
 
 Each friction force is f_n = K_n F + b_n - (W a)_n with the load F of its joint and the slip accelerations a, or it
 holds its velocity. Trees without
-constraints, rotors and mimic joints are solved by the articulated-body algorithm with K (`rubbing_tree`). For other
-mechanisms, the responses of all loads and slip accelerations to all friction forces are computed once, and each step
-solves a dense system of nf equations.
+constraints, rotors and mimic joints are solved by the articulated-body algorithm with K (`tree_with_friction`). For
+other mechanisms, the responses of all loads and slip accelerations to all friction forces are computed once, and each
+step solves a dense system of nf equations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.joint_friction.friction_sites import Site, sites
 from linkwork.algorithms.joint_friction.load_response import Answer, is_loose, load_response, scattered
 from linkwork.algorithms.joint_friction.locked_tree import held_forces
-from linkwork.algorithms.joint_friction.rubbing_tree import LinearFriction, solve_with_friction
+from linkwork.algorithms.joint_friction.tree_with_friction import LinearFriction, solve_with_friction
 from linkwork.algorithms.kinematics import against_gravity, kinematics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LU, Array, Number, lu, maximum, where
@@ -96,10 +96,10 @@ def _step_of_constrained_mechanism(
 
     def step(K: Array, b: Array, W: Array, moves: Array) -> LinearStep:
         by_load = np.array([[K[k] @ R[n, k] for n in range(count)] for k in range(count)])
-        rubbing = np.eye(count) + (W @ G - by_load) * scales[None, :] / scales[:, None]
+        slipping = np.eye(count) + (W @ G - by_load) * scales[None, :] / scales[:, None]
         held = G * scales[:, None] * scales[None, :]
         known = (b - W @ response.free.slip + np.array([K[k] @ free[k] for k in range(count)])) / scales
-        A = np.array([where(moves[k] > 0.5, rubbing[k], held[k]) for k in range(count)])
+        A = np.array([where(moves[k] > 0.5, slipping[k], held[k]) for k in range(count)])
         right = np.array([where(moves[k] > 0.5, known[k], -response.free.slip[k] * scales[k]) for k in range(count)])
         factors = lu(A + np.eye(count) * DAMPING)
         f = _refined(A, factors, right) * scales

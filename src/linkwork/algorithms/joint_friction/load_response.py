@@ -333,12 +333,12 @@ def reactions_of(
     position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)
     motion = kinematics(tree, position, speed)
     outside = np.zeros((tree.nbodies, 6)) if wrenches is None else wrenches
-    rubbing = {site.name: site for site in sites(mechanism) if site.loop is not None}
+    with_friction = {site.name: site for site in sites(mechanism) if site.loop is not None}
     through, start = [], 0
     for one in loop_states(tree, motion.X):
         stop = start + len(one.errors)
         wrench = one.wrenches @ multipliers[start:stop]
-        site = rubbing.get(one.constraint.name)
+        site = with_friction.get(one.constraint.name)
         if site is not None:
             wrench = wrench + friction_directions(site) @ friction[site.forces]
         outside = outside + _on_bodies(tree, one, wrench)

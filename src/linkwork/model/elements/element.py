@@ -163,7 +163,7 @@ class Element:
         """Return the viscous damping [N m s/rad or N s/m] that the element adds to the joint called `joint`."""
         return 0.0
 
-    def rubs_on(self, joint: str) -> bool:
+    def causes_friction_at(self, joint: str) -> bool:
         """Return whether the element causes dry friction of the joint called `joint` of the tree."""
         return False
 

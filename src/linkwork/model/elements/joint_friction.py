@@ -102,7 +102,7 @@ class JointFriction(Element, section="frictions", what="friction"):
         """Return the viscous part of the law [N m s/rad or N s/m] if this is the friction of the joint, else 0."""
         return self.law.damping if joint == self.name else 0.0
 
-    def rubs_on(self, joint: str) -> bool:
+    def causes_friction_at(self, joint: str) -> bool:
         """Return whether this is the friction of the joint called `joint` of the tree."""
         return self.in_tree and self.name == joint
 

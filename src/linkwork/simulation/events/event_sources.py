@@ -109,9 +109,13 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     carried = [forces[len(m.frame_constraints) + k] for k in numbers]
     # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
-    rubs = friction_part(m, now.slip)
+    slip_directions = friction_part(m, now.slip)
     speeds = slip_speeds(m, now.q, now.v)
-    functions += [1.0] * len(rubs) if system.rigid else friction_functions(m, rubs, speeds, friction, limits)
+    functions += (
+        [1.0] * len(slip_directions)
+        if system.rigid
+        else friction_functions(m, slip_directions, speeds, friction, limits)
+    )
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
     return after._replace(
@@ -125,8 +129,8 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
     """
     m = system.mechanism
-    bounded, rubbing = len(m.bounded), friction_count(m)
-    slips, others = one_releases(end.slip[:bounded], which[: 2 * bounded]), which[2 * bounded + rubbing :]
+    bounded, joint_rows = len(m.bounded), friction_count(m)
+    slips, others = one_releases(end.slip[:bounded], which[: 2 * bounded]), which[2 * bounded + joint_rows :]
     slip = np.concatenate([np.array(slip_after(end.slip[:bounded], slips)), end.slip[bounded:]])
     modes = list(end.modes)
     for name, one, fires in zip(own_modes(m), m.self_switching, others, strict=False):
@@ -143,12 +147,12 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
         q=found.q, v=found.v, work=end.work + found.energy, slip=found.slip, modes=np.array(modes), armed=armed
     )
     after = after.with_work_of(CLUTCHES, sum(found.energies[len(m.frame_constraints) :], 0.0))
-    rubs = list(which[2 * bounded : 2 * bounded + rubbing])
-    if rubbing and not system.rigid:
-        after = with_resting_joints(here, t, after, held, rubs)
-        rubs = [new != old for new, old in zip(after.slip[bounded:], end.slip[bounded:], strict=True)]
+    slip_directions = list(which[2 * bounded : 2 * bounded + joint_rows])
+    if joint_rows and not system.rigid:
+        after = with_resting_joints(here, t, after, held, slip_directions)
+        slip_directions = [new != old for new, old in zip(after.slip[bounded:], end.slip[bounded:], strict=True)]
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
-    return _logged(system, t, end, after, found, [*slips, *rubs, *others]) if len(end.log.lines) else after
+    return _logged(system, t, end, after, found, [*slips, *slip_directions, *others]) if len(end.log.lines) else after
 
 
 def _logged(
@@ -160,11 +164,11 @@ def _logged(
     impact that the events cause.
     """
     known, m = sources(system), system.mechanism
-    count, bounded, rubbing = len(known), len(m.bounded), friction_count(m)
+    count, bounded, joint_rows = len(known), len(m.bounded), friction_count(m)
     loops = len(m.frame_constraints)
     pairs = enumerate(m.velocity_constraints, loops)
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
-    rows = slice(2 * bounded, 2 * bounded + rubbing)  # joint friction, which belongs to no constraint
+    rows = slice(2 * bounded, 2 * bounded + joint_rows)  # joint friction, which belongs to no constraint
     lines, of_joints = [], range(len(known))[rows]
     left = [k for k in range(len(known)) if k not in of_joints]
     each = iter(

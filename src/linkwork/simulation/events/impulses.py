@@ -90,7 +90,7 @@ def impact(
     the direction in `slip` (k,) remains.
     """
     m = system.mechanism
-    slip, rubs = slip[: len(m.bounded)], slip[len(m.bounded) :]
+    slip, slip_directions = slip[: len(m.bounded)], slip[len(m.bounded) :]
     gap, error, before = 0.0, 0.0, q
     if iterations:
         gap = largest(active_constraints(m, q).errors)
@@ -134,7 +134,7 @@ def impact(
         energies[k] = energies[k] + bridged * one.engaged * first
         first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
-    slip = np.concatenate([slip, directions_after(slip_speeds_of_joints(m, q, push.v), rubs)])
+    slip = np.concatenate([slip, directions_after(slip_speeds_of_joints(m, q, push.v), slip_directions)])
     return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 
@@ -176,9 +176,9 @@ def size_of(rows: Sequence[Number]) -> Number:
 class ConstrainedMotion(NamedTuple):
     """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
 
-    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.rubbing`; 0 for velocities that
-    slip. `limits` (nf,) are the largest friction forces of these velocities: static limits for velocities that are
-    held. `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
+    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.friction_velocities`; 0 for
+    velocities that slip. `limits` (nf,) are the largest friction forces of these velocities: static limits for
+    velocities that are held. `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
     """
 
     a: Array
@@ -201,7 +201,7 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     controller.
     """
     m = system.mechanism
-    acting = replace(system, mechanism=holding(m, now.slip)).rubbing(now.slip)
+    acting = replace(system, mechanism=holding(m, now.slip)).with_slip_directions(now.slip)
     stuck = acting.mechanism
     begun = acting.begun(t, now.contact_memory, now.solid_memory)
     loads = begun.external_loads(t, now.q, now.v, held + slip_forces(m, now.slip))
@@ -209,9 +209,10 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         loads = loads._replace(wrenches=_with_contact_forces(m, now, loads.wrenches))
     loads, friction = begun.with_friction(now.q, now.v, loads)
     if friction is not None:
-        assert acting.rubs is not None
+        assert acting.slip_directions is not None
         forces = by_constraint(acting.unlocked or stuck, friction.multipliers, size_of)
-        a = still(m, acting.rubs, friction.a)  # the constraint rows of held loops are not among the multipliers
+        # The constraint rows of held loops are not among the multipliers
+        a = still(m, acting.slip_directions, friction.a)
         return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
     if stuck.constrained:
@@ -219,10 +220,10 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     else:
         found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
     forces = by_constraint(stuck, found.multipliers, size_of)
-    if acting.rubs is None:
+    if acting.slip_directions is None:
         return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0), np.zeros(m.tree.nv))
-    limits = dry_friction_limits(m)[list(m.rubbing)]
-    held, a = holding_forces(m, acting.rubs, found.a), still(m, acting.rubs, found.a)
+    limits = dry_friction_limits(m)[list(m.friction_velocities)]
+    held, a = holding_forces(m, acting.slip_directions, found.a), still(m, acting.slip_directions, found.a)
     assert loads.friction is not None
     return ConstrainedMotion(a, forces, held, limits, loads.friction)
 

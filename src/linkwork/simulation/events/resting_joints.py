@@ -21,8 +21,8 @@ from linkwork.simulation.events.slip import holding
 from linkwork.simulation.joint_friction_rows import (
     friction_count,
     friction_part,
+    friction_row_flags,
     locked,
-    rows_that_rub,
     slack,
     slip_accelerations,
     slip_speeds,
@@ -57,19 +57,19 @@ def with_resting_joints(
     rows = zip(fired, rests, slips, speeds, strict=True)
     ahead = [where(event, where(s == 0.0, 0.0, where(w > 0.0, 1.0, -1.0)), 0.0) for event, _, s, w in rows]
     begin = np.array([where(rest == 1.0, guess, s) for rest, guess, s in zip(rests, ahead, slips, strict=True)])
-    rubbing = rows_that_rub(m)
+    flags = friction_row_flags(m)
 
     def improve(directions: Array, count: Number) -> tuple[Leaves, Condition]:
         there = now._replace(slip=np.concatenate([others, directions]))
         motion = constrained_motion(system, t, there, held)
         found, allowed, changed = [], 1.0, 0.0
         rates = slip_accelerations(m, now.q, now.v, motion.a)
-        rows = zip(rubbing, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
-        for rubs, rate, rest, event, s, force, limit in rows:
+        rows = zip(flags, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
+        for has_friction, rate, rest, event, s, force, limit in rows:
             # The force that ends the hold is evaluated again, with other round-off
             exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
             returns = (s != 0.0) & (rate * s < 0.0)
-            changes = where(exceeds | returns, rest, 0.0) * rubs * allowed
+            changes = where(exceeds | returns, rest, 0.0) * has_friction * allowed
             new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
             found.append(where(changes == 1.0, new, s))
             allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)
@@ -92,6 +92,6 @@ def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number
     p = reduced("bias", m, momenta_of_joints(m.tree, position, speed))
     stopping = locked(holding(m, slip), slip)
     v = list(velocities(stopping, now.q, p))
-    for k, stop in zip(m.rubbing, stops, strict=False):
+    for k, stop in zip(m.friction_velocities, stops, strict=False):
         v[k] = where(stop == 1.0, 0.0, v[k])
     return np.array(v)

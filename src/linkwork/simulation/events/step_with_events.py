@@ -94,11 +94,11 @@ class _Events:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
-            here = replace(here, mechanism=holding(here.mechanism, begin.slip)).rubbing(begin.slip)
+            here = replace(here, mechanism=holding(here.mechanism, begin.slip)).with_slip_directions(begin.slip)
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
-        if here.rubs is not None:
+        if here.slip_directions is not None:
             m = self.system.mechanism
-            q, v = at_rest(m, here.rubs, begin.q, moved.q), still(m, here.rubs, moved.v)
+            q, v = at_rest(m, here.slip_directions, begin.q, moved.q), still(m, here.slip_directions, moved.v)
             moved = moved._replace(q=q, v=v)
         if not here.rigid and here.mechanism.bounded:
             moved = moved.with_work_of(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))

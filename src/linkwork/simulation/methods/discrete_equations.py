@@ -225,7 +225,7 @@ class Interval:
         end.
         """
         half, rate = 0.5 * self.h, dv / self.h
-        rubbing, turning = dampers(self.tree) * rate * half, rotor_momenta(self.tree, rate)
+        damping, turning = dampers(self.tree) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
         for j in outward(self.tree):
             q, turn = self.q[j.q], dv[j.v]
@@ -234,8 +234,8 @@ class Interval:
                 pulls = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
             else:
                 pulls = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
-            before.append(pulls[0] * half - rotor - rubbing[j.v])
-            after.append(pulls[1] * half + rotor - rubbing[j.v])
+            before.append(pulls[0] * half - rotor - damping[j.v])
+            after.append(pulls[1] * half + rotor - damping[j.v])
         return np.concatenate(before), np.concatenate(after)
 
     def _has_middle(self, joint: Joint) -> bool:
@@ -277,13 +277,13 @@ class Interval:
     def joint_powers(self, dv: Array) -> tuple[Number, Array]:
         """Return the mean power [W] of dampers and dry friction in a step with the motion dv (nv,).
 
-        The second result is the mean power of dry friction in each of the `rubbing_joints`.
+        The second result is the mean power of dry friction in each of the `joints_with_friction`.
         """
         middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h
-        if self.system.rubs is None:
+        if self.system.slip_directions is None:
             return self.system.joint_powers(middle, mean, None)
         if not depends_on_load(self.mechanism):
-            return self.system.joint_powers(middle, mean, friction_forces(self.mechanism, self.system.rubs))
+            return self.system.joint_powers(middle, mean, friction_forces(self.mechanism, self.system.slip_directions))
         loads = self.system.loads(self.t + 0.5 * self.h, middle, mean, self.held)
         return self.system.joint_powers(middle, mean, loads.friction)
 

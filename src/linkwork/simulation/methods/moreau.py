@@ -46,7 +46,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.slip import slip_rows, unbounded
-from linkwork.simulation.joint_friction_rows import friction_part, friction_rows, holds, may_rub
+from linkwork.simulation.joint_friction_rows import friction_flags, friction_part, friction_rows, holds
 from linkwork.simulation.load_dependent_friction import depends_on_load
 from linkwork.simulation.methods.moreau_friction import StepBounds
 from linkwork.simulation.methods.moreau_mid_step import Middle, middle_of_step, resting_speed
@@ -97,7 +97,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
             found = solve_impulses(blocks, free, p, settled=settled)
         return (*found._replace(iterations=iterations + found.iterations), terms, limits, change)
 
-    none = np.zeros(len(m.rubbing))
+    none = np.zeros(len(m.friction_velocities))
     begin = (middle.v, guess, 0.0, 0.0, 0.0, np.zeros((len(there), TERMS)), none, none)
     *found, terms, limits, change = bounds.repeated(once, *begin) if bounds else repeat(2, once, *begin)
     found, blocks = ImpulseSolution(*found), blocks_with(terms, limits)
@@ -266,16 +266,18 @@ def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
 
     `middle` is the state at mid-step.
     """
-    limits, rubs = dry_friction_limits(mechanism), may_rub(mechanism)
+    limits, flags = dry_friction_limits(mechanism), friction_flags(mechanism)
     K = np.concatenate([slip_rows(mechanism), friction_rows(mechanism)])
-    bounds = [item.capacities for item in mechanism.bounded] + [(limits[k], limits[k]) for k in mechanism.rubbing]
+    bounds = [item.capacities for item in mechanism.bounded] + [
+        (limits[k], limits[k]) for k in mechanism.friction_velocities
+    ]
     free = [middle.solve(row) for row in K]
     return Box(
         K,
         np.column_stack([middle.project(response) for response in free]),
         [-most * middle.h for most, _ in bounds],
         [most * middle.h for _, most in bounds],
-        [item.engaged > 0.0 for item in mechanism.bounded] + [rubs[k] > 0.0 for k in mechanism.rubbing],
+        [item.engaged > 0.0 for item in mechanism.bounded] + [flags[k] > 0.0 for k in mechanism.friction_velocities],
         [row @ response for row, response in zip(K, free, strict=True)],
     )
 
@@ -323,7 +325,7 @@ def with_slip(
 
 def can_slip(mechanism: Mechanism) -> bool:
     """Return whether a mechanism has clutches, brakes or ratchets that can slip, or joint friction."""
-    return bool(mechanism.bounded or mechanism.rubbing)
+    return bool(mechanism.bounded or mechanism.friction_velocities)
 
 
 def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
@@ -332,7 +334,7 @@ def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
     v (nv,) are the velocities from the solver, in which velocities that friction holds are round-off.
     """
     held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
-    for k in mechanism.rubbing:
+    for k in mechanism.friction_velocities:
         found[k] = where((held[k] == 1.0) & (abs(v[k]) <= STICKING_SPEED), 0.0, v[k])
     return moved._replace(v=np.array(found))
 

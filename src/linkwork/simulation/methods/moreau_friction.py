@@ -67,7 +67,7 @@ class StepBounds:
         some passes.
         """
         m, h, memory = self.mechanism, self.middle.h, self.now.contact_memory
-        rubs, known = friction_part(m, self.now.slip), np.zeros((0, 3))
+        slip_directions, known = friction_part(m, self.now.slip), np.zeros((0, 3))
         if self.there:
             turns = has_torques(memory[0])
             forces = [
@@ -75,7 +75,7 @@ class StepBounds:
                 for one in self.there
             ]
             known = where(k == 0, forces_of(memory), np.array(forces))
-        new = limits_of_step(m, self.middle, v, known, p[0][len(m.bounded) :] / h, rubs) - limits
+        new = limits_of_step(m, self.middle, v, known, p[0][len(m.bounded) :] / h, slip_directions) - limits
         step = where(k < PLAIN, 1.0, CAREFUL)
         return limits + new * step, new
 
@@ -100,7 +100,8 @@ class StepBounds:
 def limits_of_step(
     mechanism: Mechanism, middle: Middle, v: Array, contact_forces: Array, friction: Array, slip: Array
 ) -> Array:
-    """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.rubbing`, from mean loads.
+    """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.friction_velocities`, from
+    mean loads.
 
     v (nv,) are the velocities after the impulses of the step, `contact_forces` (n, 3) or (n, 6) [N, N m] the mean
     forces of the contacts in world axes, and `friction` (nf,) the mean friction forces. `slip` (nf,) are the slip
@@ -115,15 +116,15 @@ def limits_of_step(
         pushed = wrenches_from_forces(m.contact_pairs, contact_forces, *contact_kinematics(tree, position, speed))
         outside = pushed if outside is None else outside + pushed
     force = inverse_dynamics(tree, position, speed, acceleration, outside).force
-    directions, forces = (dict(zip(m.rubbing, x, strict=True)) for x in (slip, friction))
+    directions, forces = (dict(zip(m.friction_velocities, x, strict=True)) for x in (slip, friction))
     own = [velocity_of(m, site.joint, d) for site in sites(m) for d in range(site.size)]
     at_rest = np.array([where(directions[k] == 0.0, 1.0, 0.0) for _, k, _ in own])
     f = np.array([forces[k] / factor for _, k, factor in own])
     places = [site.joint for site in sites(m)]
-    found: dict[int, Number] = dict.fromkeys(m.rubbing, 0.0)
+    found: dict[int, Number] = dict.fromkeys(m.friction_velocities, 0.0)
     for one in active_limits(m, middle.q, slip_velocities(m, middle.q, mean), at_rest):
         joint = places[one.site]
         assert joint
         _, k, factor = own[one.numbers[0]]
         found[k] = found[k] + one.value(force[joint.o].array, f) * abs(factor)
-    return np.array([found[k] for k in m.rubbing])
+    return np.array([found[k] for k in m.friction_velocities])

@@ -39,7 +39,7 @@ def ledger_of_step(
     for block, impulse in zip(blocks, p, strict=True):
         if isinstance(block, Box):
             each = [x * w * 0.5 for x, w in zip(impulse, block.K @ (before + after), strict=True)]
-            count = len(each) - len(mechanism.rubbing)
+            count = len(each) - len(mechanism.friction_velocities)
             others, friction = each[:count], each[count:]
             works[CLUTCHES], works[JOINTS] = sum(others, works[CLUTCHES]), sum(friction, 0.0)
         else:

@@ -134,7 +134,9 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
     ]
     varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
-    return bool(limited or run.mechanism.rubs(joint) or any(np.any(x) for x in (*own, *varied) if x is not None))
+    return bool(
+        limited or run.mechanism.has_friction(joint) or any(np.any(x) for x in (*own, *varied) if x is not None)
+    )
 
 
 def _weight(run: RunData) -> Array:

@@ -28,7 +28,7 @@ from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.model_definition_faults import raise_first
 from linkwork.model.solids import POINTS
-from linkwork.simulation.joint_friction_rows import friction_count, with_rubbing
+from linkwork.simulation.joint_friction_rows import friction_count, with_friction_velocities
 from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
@@ -188,7 +188,7 @@ def _restored(path: Path, contents: Contents, about: About) -> RunData:
 
     `about` is the parsed JSON text of the file.
     """
-    m, arrays = with_rubbing(_mechanism(path, contents.document), about["parameters"]), contents.arrays
+    m, arrays = with_friction_velocities(_mechanism(path, contents.document), about["parameters"]), contents.arrays
     batch = arrays["outcome"].shape
     run = RunData(
         m,

@@ -96,8 +96,8 @@ class Adaptive:
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         held = self.problem.system(values).clipped(now.control)
-        rubs = friction_part(self.problem.mechanism, np.asarray(now.motion.slip))
-        self.derivative.one(np.array([float(now.step) * self.dt]), x, held, rubs, *flat)
+        slip_directions = friction_part(self.problem.mechanism, np.asarray(now.motion.slip))
+        self.derivative.one(np.array([float(now.step) * self.dt]), x, held, slip_directions, *flat)
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return the reason why the method failed in the state `now` of the batch member at `index`."""

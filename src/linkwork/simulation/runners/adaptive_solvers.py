@@ -54,8 +54,8 @@ class Tolerances(NamedTuple):
 # start(begin, x, end, step): a solver from the state x (n,) at `begin` [s] to `end` [s]; its first step is `step` [s],
 # or chosen by the solver if `step` is None
 Start = Callable[[float, Array, float, float | None], Solver]
-# solvers(held, values, rubs): `start` for joint forces `held` (nv,) of a sampled controller, for parameters and gains,
-# and for slip directions (nf,) of joint friction
+# solvers(held, values, slip_directions): `start` for joint forces `held` (nv,) of a sampled controller, for parameters
+# and gains, and for slip directions (nf,) of joint friction
 Solvers = Callable[[Array, Values, Array], Start]
 
 
@@ -67,16 +67,16 @@ def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances)
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
-    def dop853(held: Array, values: Values, rubs: Array) -> Start:
-        stages = kernel.bound(held, values, rubs)
+    def dop853(held: Array, values: Values, slip_directions: Array) -> Start:
+        stages = kernel.bound(held, values, slip_directions)
         return lambda begin, x, end, step: _solver(Dop853(stages, begin, x, end, first_step=step, **options))
 
-    def radau(held: Array, values: Values, rubs: Array) -> Start:
-        rates = derivative.bound(held, values, rubs)
+    def radau(held: Array, values: Values, slip_directions: Array) -> Start:
+        rates = derivative.bound(held, values, slip_directions)
         return lambda begin, x, end, step: _solver(Radau(rates, begin, x, end, first_step=step, **options))
 
-    def lsoda(held: Array, values: Values, rubs: Array) -> Start:
-        rates = derivative.bound(held, values, rubs)  # lsoda starts with order one, and so with short steps
+    def lsoda(held: Array, values: Values, slip_directions: Array) -> Start:
+        rates = derivative.bound(held, values, slip_directions)  # lsoda starts with order one, and so with short steps
         return lambda begin, x, end, step: _solver(LSODA(rates, begin, x, end, **options))
 
     return {"dop853": dop853, "radau": radau, "lsoda": lsoda}[method]
@@ -93,12 +93,13 @@ class StageKernel:
         self.derivative, self.problem = derivative, derivative.problem
         self._compiled: dict[int, Callable[..., Array]] = {}
 
-    def bound(self, held: Array, values: Values, rubs: Array) -> StageFunction:
+    def bound(self, held: Array, values: Values, slip_directions: Array) -> StageFunction:
         """Return a function that evaluates stages of "dop853" with fixed joint forces `held` (nv,) and `values`.
 
-        `values` are parameters and gains by name, and `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
+        `values` are parameters and gains by name, and `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint
+        friction.
         """
-        fixed = packed([held, rubs, *values.values()])
+        fixed = packed([held, slip_directions, *values.values()])
 
         def in_python(count: int, at: Array, y: Array, f: Array, window: Array) -> Array:
             return np.asarray(self.one(at, y, f, window, fixed, count), dtype=float)
@@ -117,8 +118,10 @@ class StageKernel:
         """
         problem = self.problem
         m = problem.mechanism
-        held, rubs, *values = unpacked(fixed, [(m.nv,), (friction_count(m),), *map(problem.core, problem.values)])
-        derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)), rubs)
+        held, slip_directions, *values = unpacked(
+            fixed, [(m.nv,), (friction_count(m),), *map(problem.core, problem.values)]
+        )
+        derivative = self.derivative.at(held, dict(zip(problem.values, values, strict=True)), slip_directions)
         return stages(derivative, count, at, y, f, window)
 
     def _compile(self, fixed: Array) -> None:

@@ -100,8 +100,8 @@ class Simulator:
         setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
         self._problem = problem_of(setup)
         mechanism = self._problem.mechanism
-        rubs = bool(friction_count(mechanism)) and not mechanism.touches
-        method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
+        slip_directions = bool(friction_count(mechanism)) and not mechanism.touches
+        method = ("midpoint" if slip_directions else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
         self._method = method_of_order(method, order, locate)

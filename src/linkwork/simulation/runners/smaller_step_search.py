@@ -198,8 +198,8 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     _, values = alone.member(())
     modes = dict(zip(alone.switched, now.motion.modes, strict=True))
     held = alone.system(values).clipped(now.control)
-    rubs = friction_part(m, np.asarray(now.motion.slip))
-    rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes}, rubs)
+    slip_directions = friction_part(m, np.asarray(now.motion.slip))
+    rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes}, slip_directions)
     start = np.concatenate([now.q, now.v, [0.0]])
     rates(t, start)  # compiles the state derivative
     deadline = time.perf_counter() + RK4_SECONDS

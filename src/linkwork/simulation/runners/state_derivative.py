@@ -29,23 +29,23 @@ class StateDerivative:
         self._rates: Callable[..., Array] | None = None
         self._quick = False
 
-    def one(self, t: Array, x: Array, held: Array, rubs: Array, *values: Array) -> Array:
+    def one(self, t: Array, x: Array, held: Array, slip_directions: Array, *values: Array) -> Array:
         """Return the derivative of the state x (nq + nv + 1,) at time t (1,) [s].
 
-        `held` (nv,) [N m or N] are the joint forces of a sampled controller, `rubs` (nf,) the slip directions of joint
-        friction; `values` are parameters and gains in order.
+        `held` (nv,) [N m or N] are the joint forces of a sampled controller, `slip_directions` (nf,) the slip
+        directions of joint friction; `values` are parameters and gains in order.
         """
         problem = self.problem
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
-        return self.at(held, given, rubs)(t[0], x)
+        return self.at(held, given, slip_directions)(t[0], x)
 
-    def at(self, held: Array, values: Values, rubs: Array) -> Callable[[Number, Array], Array]:
+    def at(self, held: Array, values: Values, slip_directions: Array) -> Callable[[Number, Array], Array]:
         """Return the derivative as a traceable function of time t [s] and state x (nq + nv + 1,).
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
-        `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
+        `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
-        system, nq = self.problem.system(values).rubbing(rubs), self.nq
+        system, nq = self.problem.system(values).with_slip_directions(slip_directions), self.nq
 
         def derivative(t: Number, x: Array) -> Array:
             q, v = x[:nq], x[nq:-1]
@@ -56,31 +56,31 @@ class StateDerivative:
 
         return derivative
 
-    def __call__(self, t: float, x: Array, held: Array, values: Values, rubs: Array) -> Array:
+    def __call__(self, t: float, x: Array, held: Array, values: Values, slip_directions: Array) -> Array:
         """Return the derivative of the state x (nq + nv + 1,) at time t [s].
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
-        `rubs` (nf,) the slip directions -1, 0 or 1 of joint friction.
+        `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
-        return self.bound(held, values, rubs)(t, x)
+        return self.bound(held, values, slip_directions)(t, x)
 
-    def bound(self, held: Array, values: Values, rubs: Array) -> Callable[[float, Array], Array]:
+    def bound(self, held: Array, values: Values, slip_directions: Array) -> Callable[[float, Array], Array]:
         """Return the derivative as a function of time t [s] and state x (nq + nv + 1,) only.
 
-        The joint forces `held`, the parameters and gains `values`, and the slip directions `rubs` (nf,) of joint
-        friction are fixed.
+        The joint forces `held`, the parameters and gains `values`, and the slip directions `slip_directions` (nf,) of
+        joint friction are fixed.
         """
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
 
         def rates(t: float, x: Array) -> Array:
             if self.target == "numpy":
-                return np.asarray(self.one(np.array([t]), x, held, rubs, *arrays), dtype=float)
+                return np.asarray(self.one(np.array([t]), x, held, slip_directions, *arrays), dtype=float)
             if self._rates is None or not self._quick:
                 pays = next(_calls) > MANY
                 if self._rates is None or pays:
-                    shapes = [(1,), (self.size,), held.shape, rubs.shape, *(a.shape for a in arrays)]
+                    shapes = [(1,), (self.size,), held.shape, slip_directions.shape, *(a.shape for a in arrays)]
                     self._rates, self._quick = self._compiled(shapes, pays), pays
-            return self._rates(np.array([t]), x, held, rubs, *arrays)
+            return self._rates(np.array([t]), x, held, slip_directions, *arrays)
 
         return rates
 
