@@ -67,3 +67,15 @@ def _verified_llvm_texts():
     llvm.parse_assembly = verified
     yield
     llvm.parse_assembly = parse
+
+
+@pytest.fixture(autouse=True)
+def _registered_series_end_with_their_test():
+    """Remove the series that a test or an example of a page registers, which later tests would see."""
+    from linkwork.simulation.series import SERIES
+
+    before = dict(SERIES)
+    yield
+    if SERIES.keys() != before.keys():
+        SERIES.clear()
+        SERIES.update(before)
