@@ -184,7 +184,7 @@ class _Judge(NamedTuple):
         exceeds = size > static * (1.0 + BOUND_SLACK) + floor
         along = sum(m * slip.directions[n] for m, n in zip(motion, one.numbers, strict=True))
         back, moves = along < -self.least, along > self.least
-        # The direction of several velocities may turn back on the way to the solution; they stick when they fade out
+        # The slip direction of several velocities may reverse between iterations; if it shrinks to zero, they stick
         ends = back if len(pairs) == 1 else (speed < self.least * FADED) & (speed > 0.0)
         switches = rests & ((~reached & exceeds) | (reached & ends))
         against = [-x / maximum(size, TINY_SIZE) for x in force]
