@@ -1,9 +1,10 @@
-"""Anchors of compliant contacts at the start of a run: contacts at rest begin with stretched anchor springs.
+"""Anchors of compliant contacts at the start of a run, chosen so that contacts at rest begin in static equilibrium.
 
-An unstretched anchor spring would load suddenly and overshoot, and a body laid on an incline near the friction limit
-would slip. The stretches at the start are therefore those of static equilibrium. The friction forces belong to the
-smallest contact forces that cancel the accelerations of all contacts at rest, as far as the static friction limit
-allows. A contact is at rest if it touches, and neither slides nor rolls.
+The tangential spring of a compliant contact connects the contact point with its anchor on the surface. An unstretched
+spring would load suddenly and overshoot, and a body laid on an incline near the friction limit would slip. Contacts at
+rest therefore start with stretched springs. Their forces are the tangential parts of the smallest contact forces that
+cancel the accelerations of all contacts at rest, limited by static friction. A contact is at rest if it touches, and
+neither slides nor rolls.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array, dot, where
 
-SWEEPS = 200  # number of projected Gauss-Seidel sweeps if the smallest forces exceed the friction limit
+SWEEPS = 200  # number of projected Gauss-Seidel sweeps; needed only if the smallest forces exceed a friction limit
 RANK = 1e-9  # singular values of the contact matrix below this fraction of the largest count as zero
 
 
 def with_anchors_at_start(problem: Problem, target: str) -> Problem:
-    """Return the problem of a new run in which the contacts that touch at rest stick to stretched anchors.
+    """Return the problem of a new run, with an anchor and the state "sticking" for each compliant contact at rest.
 
     The forces of a sampled controller are not taken into account. If the mechanism has loops, clutches or brakes, all
-    contacts start in the state "apart".
+    contacts start in the state "apart". `target` is "cpu" or "numpy".
     """
     m, batch = problem.mechanism, problem.batch
     if not (problem.compliant and m.contact_pairs) or m.constrained or 0 in batch:
@@ -70,9 +71,10 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
 def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
     """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers (n, 8) for each of n contacts.
 
-    The Jacobian is (3 n, nv), in the surfaces' axes. The accelerations (nv,) are those without friction. The numbers of
-    a contact are the static friction limit [N], which is 0 if the contact moves or does not touch, the tangential
-    stiffness [N/m], the contact point (3,) [m] and the normal (3,).
+    The mass matrix is (nv, nv). The Jacobian (3 n, nv) gives the contact velocities in the axes of the surfaces. The
+    accelerations (nv,) are those without friction. The eight numbers of a contact are the static friction limit [N],
+    which is 0 if the contact moves or does not touch, the tangential stiffness [N/m], the contact point (3,) [m] and
+    the normal (3,). `values` are the parameter values of one batch member.
     """
     system = problem.system(values)
     m = system.mechanism
@@ -97,10 +99,10 @@ def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tu
 def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
     """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that cancel the accelerations of n contacts.
 
-    The contact accelerations are r (..., 3 n) [m/s^2] without friction, and W (..., 3 n, 3 n) [1/kg] is their change
-    per unit contact force. Normal forces change too, so that accelerations along the `normals` (..., n, 3) also cancel;
-    the result does not contain them. If the smallest friction forces exceed a limit, projected Gauss-Seidel sweeps
-    distribute them to the other contacts.
+    Without contact forces, the contact accelerations are r (..., 3 n) [m/s^2]; W (..., 3 n, 3 n) [1/kg] is their change
+    per unit contact force. The solution has normal forces too, which cancel the accelerations along the unit `normals`
+    (..., n, 3); the result contains only the tangential forces. If the smallest tangential forces exceed a limit,
+    projected Gauss-Seidel sweeps find forces within the limits.
     """
     force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]
     along = _along(force.reshape(normals.shape), normals)

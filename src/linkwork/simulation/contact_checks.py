@@ -26,19 +26,19 @@ from linkwork.simulation.solid_separation_bounds import depth_bounds, solid_tabl
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-FINE = 0.1  # product of step and rate at which a bounce takes sixty steps
-EXPLICIT = {"rk4": 2.5}  # product of step and damper rate above which a method is unstable
-COARSE = 1.5  # product of step and spring rate above which no method resolves a bounce
+FINE = 0.1  # product of dt and contact rate that warnings recommend; a bounce then takes sixty steps
+EXPLICIT = {"rk4": 2.5}  # by method: largest stable product of dt and damper rate; other methods have no limit
+COARSE = 1.5  # product of dt and contact spring rate above which no method resolves a bounce
 DEEP = 3.0  # contact force at the start, relative to the weight, that causes a warning
 INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a warning
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
 FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact between solids
 CONTACT = ("compliant", RIGID)  # contact models
-CHAIN = 2.0  # a body between two others in a stack has twice the stiffness of one pair
+CHAIN = 2.0  # factor of the stiffness of one pair, because a body in a stack lies between two others
 MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
 PAIRS_CHECKED = 20_000  # largest number of solid pairs, summed over members, whose start is checked
-FEW_MEMBERS = 8  # for more members, poses are computed by compiled code
+FEW_MEMBERS = 8  # up to this number of members, poses are computed without compiled code
 
 
 class Rates(NamedTuple):
@@ -54,10 +54,10 @@ class Rates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
-    """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact.
+    """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all contact pairs touched.
 
-    Because a solid touches only a few others, the rates for solids are computed for a chain of solids in which each
-    contact has the stiffness of the stiffest pair.
+    A solid touches only a few others, so that the rates of solids are those of one solid between two others, for the
+    stiffest pair.
     """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
@@ -70,11 +70,11 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _solid_rates(m: Mechanism, M: Array, position: Array, pair: SolidPair, weight: float) -> Rates:
-    """Return the rates [1/s] of a solid pair's springs and dampers, as if four points at the ends of the solids
-    touched.
+    """Return the rates [1/s] of the springs and dampers of one pair of solids, as if all its contact points touched.
 
-    `position` (tree.nq,) are the coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the weight of the
-    mechanism.
+    Each solid is taken to lie between two others. The contact points are taken to be at the ends of the solids.
+    `position` (tree.nq,) [rad, m] are the joint coordinates, M (nv, nv) is the mass matrix, and `weight` [N] is the
+    weight of the mechanism, the load at which the stiffness is evaluated.
     """
     poses, S = world_poses(m.tree, joint_poses(m.tree, position)), subspaces(m.tree, position)
     hard, drag = pair.collision.slopes(weight)
@@ -106,7 +106,7 @@ def _point_rates(m: Mechanism, M: Array, position: Array, weight: float) -> Rate
 
 
 def _largest(M: Array, K: Array) -> float:
-    """Return the largest absolute eigenvalue of M^-1 K, for matrices (nv, nv)."""
+    """Return the largest absolute eigenvalue of M^-1 K, for matrices M and K (nv, nv)."""
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
 
 
@@ -137,9 +137,10 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
 
 
 def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = False) -> None:
-    """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism.
+    """Raise a LinkworkError if the integration method cannot simulate the contacts of the mechanism.
 
-    `adaptive` is true if the method has adaptive steps, and `locate` is true if the run shall locate contact events.
+    `adaptive` is true if the method has adaptive steps, and `locate` is true if the user requires contact events to be
+    located within steps.
     """
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not problem.mechanism.touches:
@@ -166,7 +167,9 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = F
 
 
 def _refuse_solids(problem: Problem, method: str) -> None:
-    """Raise a LinkworkError if a compliant collision has no stiffness, or if the method cannot simulate it."""
+    """Raise a LinkworkError if a compliant collision has no stiffness, or if `method` cannot simulate compliant
+    solids.
+    """
     for one in problem.mechanism.collisions:
         if not (f"{one.name}.stiffness" in problem.parameters or one.stiffness > 0.0):
             raise LinkworkError(
@@ -220,9 +223,9 @@ def _refuse_numbers(problem: Problem) -> None:
 
 
 def _warn_of_deep_solids(problem: Problem) -> None:
-    """Warn if two solids start deep inside each other; only the first members of a large batch are checked.
+    """Warn if two solids start deep inside each other; of a large batch, only the first members are checked.
 
-    Contact points are computed only for pairs whose solids may be deep inside each other.
+    Contact points are computed only for pairs of solids whose depth may be large, according to a cheap upper bound.
     """
     m = problem.mechanism
     if not m.solid_pairs:
@@ -240,7 +243,9 @@ def _warn_of_deep_solids(problem: Problem) -> None:
 
 
 def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
-    """Return the poses (s, nbodies + 1, 4, 4) of all bodies at the start of some members, the world first."""
+    """Return the poses (s, nbodies + 1, 4, 4) of the world and all bodies at the start of the s batch members
+    `indices`.
+    """
     m = problem.mechanism
     if len(indices) <= FEW_MEMBERS:
         found = []
@@ -258,10 +263,11 @@ def _poses(problem: Problem, indices: Sequence[tuple[int, ...]]) -> Array:
 def _deepest_solids(
     problem: Problem, index: tuple[int, ...], poses: Array, most: Array
 ) -> tuple[SolidPair, float, float] | None:
-    """Return the deepest pair of solids, its depth [m] and its contact force [N]; None if no depth needs a warning.
+    """Return the deepest pair of solids at the start, its depth [m] and its contact force [N]; None if no warning is
+    needed.
 
-    The state is that of the batch member at `index` at the start. `poses` (nbodies + 1, 4, 4) are the poses of all
-    bodies, and `most` (n,) [m] upper bounds of the depths.
+    `index` is the batch index of the member. `poses` (nbodies + 1, 4, 4) are the poses of the world and all bodies, and
+    `most` (n,) [m] upper bounds of the depths of the n pairs.
     """
     now, values = problem.member(index)
     m = problem.system(values).mechanism
@@ -279,7 +285,10 @@ def _deepest_solids(
 
 
 def _depth(pair: SolidPair, poses: Array) -> float:
-    """Return the depth [m] of the deepest contact point of a pair of solids, from the poses of all bodies."""
+    """Return the penetration depth [m] of a pair of solids at its deepest contact point.
+
+    `poses` (nbodies + 1, 4, 4) are the world poses of all bodies.
+    """
     of = BodyRows([pair])
     (group,) = groups_of([pair], of)
     one = group.read(0)
@@ -289,7 +298,10 @@ def _depth(pair: SolidPair, poses: Array) -> float:
 
 
 def _depth_warning(problem: Problem, index: tuple[int, ...], pair: SolidPair, depth: float, force: float) -> str:
-    """Return the text of the warning that a pair of solids starts inside each other by a depth [m]."""
+    """Return the text of the warning that a pair of solids starts with a penetration `depth` [m].
+
+    `index` is the batch index of the member, and `force` [N] the contact force at this depth.
+    """
     who = f"of member {index} " if problem.batch else ""
     pushes = f"the spring of a contact point will push with {force:.3g} N"
     follows = "they will be pushed apart in the first step" if problem.rigid else pushes

@@ -33,7 +33,9 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Kinematics of all contact pairs (distance, normal, ...) and world poses of all bodies, in one sample."""
+    """Kinematics of all contact pairs (distance, normal, velocity) and world poses of all bodies, in one sample of a
+    run.
+    """
 
     kinematics: list[ContactKinematics]
     poses: list[Transform]
@@ -49,7 +51,10 @@ def _memory(now: Sample) -> Memory:
 
 
 class Recorded(NamedTuple):
-    """Force, anchor, slip velocity and elastic energy of one compliant contact in one sample; vectors in world axes."""
+    """Force, anchor, slip velocity and elastic energy of one compliant contact in one sample; vectors in world axes.
+
+    `contact_force` has the force in the axes of the surface, with the contact state. The energy is in J.
+    """
 
     contact_force: ContactForce
     force: Array
@@ -59,10 +64,10 @@ class Recorded(NamedTuple):
 
 
 def _compliant_contacts(now: Sample) -> list[Recorded]:
-    """Return force, anchor, slip velocity and energy of each compliant contact in the sample `now`.
+    """Return force, anchor, slip velocity and energy of each compliant contact pair in the sample `now`.
 
-    Sticking and slipping contacts are evaluated at their anchors. All quantities of one contact are computed together:
-    compiled code is shorter if their common values are used soon.
+    All quantities of one contact are computed together, because compiled code is shorter if it uses their common values
+    soon.
     """
     memory, found = now.once(_memory), []
     pairs = zip(
@@ -93,7 +98,9 @@ def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
 
 
 def _solids(now: Sample) -> SolidForces:
-    """Return the touching solid pairs in the sample `now`, with the forces at their contact points."""
+    """Return an object that computes the forces between solids in the sample `now`, at the contact points of each
+    pair.
+    """
     m, stored = now.system.mechanism, now.state.motion.solid_memory
     if now.system.rigid:
         return RigidSolids(m, stored, now.q, now.v)
@@ -101,7 +108,10 @@ def _solids(now: Sample) -> SolidForces:
 
 
 def _points_of_solids(now: Sample) -> list[list[Any]]:
-    """Return force, slip velocity, position and energy of each contact point between solids in the sample `now`."""
+    """Return, for each contact point between solids, its force [N], slip velocity [m/s], position [m] and energy [J].
+
+    The vectors (3,) are those of the sample `now`, in world axes; the position is zero if the solids are apart.
+    """
     if not now.system.mechanism.solid_pairs:
         return []
     return now.once(_solids).each(
@@ -111,30 +121,29 @@ def _points_of_solids(now: Sample) -> list[list[Any]]:
 
 
 def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return a vector for each of n contacts, as (n, 3): the vectors `points` of contact pairs, then those of solids.
+    """Return one vector per contact, as an array (n, 3): first the vectors `points` of contact pairs, then those of
+    solids.
 
-    The vector of a contact point between solids is entry `part` of its recorded quantities.
+    `part` selects the vector of a contact point between solids, as an index into the result of `_points_of_solids`.
     """
     return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
 
 
 def _stored(now: Sample, columns: int | slice) -> Array:
-    """Return columns of the contact memory: rows of the contact pairs, then rows of the contact points of solids."""
+    """Return columns of the contact memory: first of all contact pairs, then of all contact points between solids."""
     motion = now.state.motion
     return np.concatenate([motion.contact_memory[:, columns], motion.solid_memory[:, columns]])
 
 
 def _force(now: Sample) -> Array:
+    """Return the contact forces (n, 3) [N] in the sample `now`, in world axes; those of the last step if rigid."""
     if now.system.rigid:
         return _stored(now, slice(1, 4))
     return _all_vectors(now, [each.force for each in now.once(_compliant_contacts)], 0)
 
 
 def _slip(now: Sample) -> Array:
-    """Return the tangential velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes.
-
-    The velocity is zero for a contact that is apart from its surface.
-    """
+    """Return the slip velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes; zero if apart."""
     if not now.system.rigid:
         return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
@@ -143,7 +152,7 @@ def _slip(now: Sample) -> Array:
 
 
 def _point(now: Sample) -> Array:
-    """Return the position (n, 3) [m] of each of n contact points in the sample `now`, in the world; zero if apart."""
+    """Return the position (n, 3) [m] of each of n contact points in the sample `now`, in world axes; zero if apart."""
     states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
     points = [
         where(number > APART, at.pose.point(at.point), np.zeros(3)) for number, at in zip(states, there, strict=True)
@@ -152,21 +161,22 @@ def _point(now: Sample) -> Array:
 
 
 def _torque(now: Sample) -> Array:
-    """Return the rolling and spinning torque (n, 3) [N m] of each of n contacts; zero for points of solids."""
+    """Return the torque (n, 3) [N m] of rolling and spinning friction at each of n contacts; zero between solids."""
     motion = now.state.motion
     return np.concatenate([motion.contact_memory[:, 5:], np.zeros((len(motion.solid_memory), 3))])
 
 
 def _energy(now: Sample) -> Number:
+    """Return the energy [J] of all contact springs in the sample `now`."""
     points = sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
     return points + sum((energy for *_, energy in now.once(_points_of_solids)), 0.0)
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return the sum (nbodies, 6) [N, N m] of all contact wrenches on each body in the sample `now`.
+    """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body in the sample `now`.
 
-    The wrenches are about the origin of the body's frame, in its axes. For rigid contacts, the wrenches are those of
-    the last step.
+    A wrench is about the origin of the body's frame, in its axes. For rigid contacts, the wrenches are those of the
+    last step.
     """
     m, places = now.system.mechanism, now.once(_places)
     if now.system.rigid:
@@ -183,6 +193,7 @@ def _touching(facts: RunFacts) -> bool:
 
 
 def _points_only(facts: RunFacts) -> bool:
+    """Return whether a run has contacts, and no rigid contacts between solids."""
     return facts.mechanism.touches and not (facts.rigid and facts.mechanism.solid_pairs)
 
 
@@ -191,6 +202,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 
 def _anchored(facts: RunFacts) -> bool:
+    """Return whether all contacts of a run are compliant contact pairs, which have anchors."""
     return _compliant(facts) and not facts.mechanism.solid_pairs
 
 
@@ -229,7 +241,7 @@ CONTACT_SERIES: tuple[Series, ...] = (
     ),
     Series(
         "contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_touching,
-        by_default=_points_only,  # with rigid solids it needs a second detection of contacts
+        by_default=_points_only,  # with rigid solids, contacts must be detected a second time
     ),
     Series("contact.point", "contact points", "m", _vectors, _point, exists=_touching),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),

@@ -38,6 +38,7 @@ def run_energies(run: RunData) -> Stored:
 
 
 def _energy(part: Callable[[Stored], Array]) -> Callable[[Run], Array]:
+    """Return a function of a run that returns one part of its energies (*batch, T) [J], such as `kinetic`."""
     return lambda run: part(run.once(run_energies))
 
 
@@ -50,6 +51,9 @@ def _center_of_mass(run: Run) -> Array:
 
 
 def _passive(run: Run) -> Array:
+    """Return the joint forces (*batch, T, nv) [N m or N] of springs, dampers and friction, with the friction of the
+    run.
+    """
     passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
     if not friction_count(run.mechanism):
         return passive
@@ -57,12 +61,16 @@ def _passive(run: Run) -> Array:
 
 
 def _drive_speed(run: Run) -> Array:
+    """Return the motor speed (*batch, T, ndrives) [rad/s or m/s] of each drive: the joint speed times the gear
+    ratio.
+    """
     given, every = run.along_time(), run.mechanism.actuators
     gears = [given.get(f"{drive.name}.gear", drive.gear) for drive in every]
     return np.stack([(run.v @ drive.row) * gear for drive, gear in zip(every, gears, strict=True)], axis=-1)
 
 
 def _pose(name: str) -> Series:
+    """Return the series of the pose of a frame; `name` is "pose." and the name of the frame."""
     frame = name.removeprefix("pose.")
 
     def pose(run: Run) -> Array:
@@ -72,6 +80,7 @@ def _pose(name: str) -> Series:
 
 
 def _velocity(name: str) -> Series:
+    """Return the series of the twist of a frame; `name` is "velocity." and the name of the frame."""
     frame = name.removeprefix("velocity.")
 
     def twist(run: Run) -> Array:
@@ -82,6 +91,7 @@ def _velocity(name: str) -> Series:
 
 
 def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
+    """Return a function that lists the names of the series of a quantity, one for each frame, such as "pose.tool"."""
     return lambda facts: tuple(f"{quantity}.{name}" for name in facts.mechanism.frames.names)
 
 
@@ -89,8 +99,9 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
 
 
 def _acting(facts: RunFacts) -> tuple[str, ...]:
-    """Return the names of the recorded series from which forces are computed: q, v, and the series of external
-    forces.
+    """Return the names of the recorded series that determine the forces in a run.
+
+    They are q, v, the friction of joints, and each series of external forces that the run has.
     """
     acted = {
         "tau": facts.controlled,
@@ -128,7 +139,7 @@ def _joint_forces(run: Run) -> Array:
 
 
 def _slip_forces(run: Run) -> Array:
-    """Return the forces (*batch, T, k) [N m or N] of k clutches and brakes while they slip, else zero."""
+    """Return the forces (*batch, T, k) [N m or N] of k clutches and brakes while they slip; 0 while they hold."""
     slip = np.moveaxis(run.recorded["slip"], -1, 0)
     return np.stack(
         [np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip), run.along_time())], axis=-1
@@ -143,7 +154,7 @@ def _reactions(run: Run) -> Array:
 def _constraint_forces(run: Run) -> Array:
     """Return the constraint forces (*batch, T, k) [N m or N] of clutches and other velocity constraints along a run.
 
-    The force of a slipping constraint is its capacity.
+    A slipping constraint transmits its capacity.
     """
     forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
     carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())
@@ -157,6 +168,7 @@ def _constraint_forces(run: Run) -> Array:
 
 
 def _constraints(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return the name of the velocity constraint of every velocity constraint row."""
     return tuple(item.name for item in mechanism.velocity_constraints for _ in item.velocity_rows)
 
 

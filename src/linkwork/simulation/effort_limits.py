@@ -19,9 +19,10 @@ def effort_limits(m: Mechanism) -> Array:
 
 
 def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
-    """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if nothing is clipped.
+    """Return the effort limits (nv,) [N m or N] by which a run clips the forces of controllers; None if it clips no
+    forces.
 
-    `clip_effort` is the argument of `simulate`. The limits do not act if one of the `controllers` is
+    `clip_effort` is the argument of `simulate`. The forces are not clipped if one of the `controllers` is
     `lw.feedback.drives`, because drives have force limits of their own.
     """
     if not isinstance(clip_effort, (bool, np.bool_)):

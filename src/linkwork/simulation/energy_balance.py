@@ -25,8 +25,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.series_extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
 
-# Smallest scale of the balance, relative to the total energy: a mechanism at rest exchanges no energy, and the
-# round-off of its energy is not an error
+# Smallest scale of the balance error, relative to the total energy. A mechanism at rest exchanges no energy; without
+# this bound, the round-off of its energy would count as an error.
 LEAST_EXCHANGED = 1e-6
 
 
@@ -49,9 +49,9 @@ class Stored(NamedTuple):
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Return the kinetic energy and the potential energies [J] in one state q (nq,), v (nv,).
+    """Return the kinetic and potential energies [J] of gravity and springs in one state q (nq,), v (nv,).
 
-    The state may have floats or traced numbers.
+    The entries of q and v are floats or traced numbers.
     """
     tree = mechanism.tree
     position, speed = to_tree(mechanism, ("q", "v"), (q, v))
@@ -62,16 +62,17 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
     """Return the kinetic and potential energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions.
 
-    `dynamics` are the compiled dynamics, and `parameters` values of varied parameters.
+    `parameters` has the values of varied parameters by name.
     """
     kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
 
 
 class Powers(NamedTuple):
-    """Power [W] of all forces that store no energy, and of two groups of these forces.
+    """Power [W] of all forces that store no energy: the total, and the parts of contacts and of joint dampers.
 
-    `total` is the power of all these forces, `contacts` of compliant contacts, and `joints` of dampers of joints.
+    `contacts` is the power of compliant contacts, and `joints` the power of the dampers of joints. The `total` includes
+    both, and all other forces.
     """
 
     total: Number
@@ -84,8 +85,9 @@ def working_powers(
 ) -> Powers:
     """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
 
-    The forces are `forces` (nv,) [N m or N] of controllers, stops and dry friction, `wrenches` of the user and
-    `touching` of contacts on the bodies, (nbodies, 6) [N, N m] or None, and the mechanism's dampers and force elements.
+    `forces` (nv,) [N m or N] is the sum of the forces of controllers, stops and dry friction. `wrenches` (of the user)
+    and `touching` (of contacts) are wrenches (nbodies, 6) [N, N m] on the bodies, or None. The function adds the power
+    of the dampers and force elements of the mechanism.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
@@ -103,9 +105,9 @@ def working_powers(
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) of a run [J]: the largest `error` |E(t) - E(0) - work|, and its `scale`.
+    """Energy balance (*batch,) of a run [J]: the largest error |E(t) - E(0) - work|, and the energy exchanged.
 
-    `scale`, to which errors are relative, is the energy exchanged.
+    `scale` is the energy exchanged, to which the `error` is relative.
     """
 
     error: Array
@@ -113,10 +115,9 @@ class Balance(NamedTuple):
 
 
 def balance(stored: Stored, work: Array) -> Balance:
-    """Return the energy balance of a run from energies and work (*batch, T) [J].
+    """Return the energy balance of a run from its stored energies and the work done (*batch, T) [J].
 
-    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work. `stored`
-    are the stored energies.
+    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work.
     """
     done, total = work - work[..., :1], np.asarray(stored.total)
     error = largest_magnitude(total - total[..., :1] - done)

@@ -1,10 +1,10 @@
-"""Dry friction of joints in runs: every velocity with friction either holds, locked exactly, or slips.
+"""Dry friction of joints in runs: each velocity with friction either sticks, with exactly zero velocity, or slips.
 
 The numbers of these velocities are in `Mechanism.friction_velocities`. The state contains the slip direction of each of
-these velocities, after the slip directions of clutches and brakes: 0 while the velocity holds, else -1 or 1. Dynamic
-friction acts against a slipping velocity. A holding velocity is locked by an inertia so large that its acceleration is
+these velocities, after the slip directions of clutches and brakes: 0 while the velocity sticks, else -1 or 1. Dynamic
+friction acts against a slipping velocity. A sticking velocity is locked by an inertia so large that its acceleration is
 only round-off, which is then set to zero. Constraint rows would give the same result, but their cost grows with the
-number of joints; locks cost no computing time.
+number of joints; a large inertia costs no computing time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from linkwork.simulation.loop_friction import (
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
-# Inertia [kg m^2 or kg] of a locked velocity: the acceleration under 1e6 N m is then below the round-off of 1 rad/s^2
+# Inertia [kg m^2 or kg] that locks a velocity: a force of 1e6 N m changes 1 rad/s^2 by less than its round-off
 LOCKED = 1e24
 ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
-# Results of `with_friction_velocities`, by mechanism and velocities velocities
+# Results of `with_friction_velocities`: for each mechanism, by the numbers of the velocities with friction
 _changed: WeakKeyDictionary[Mechanism, dict[tuple[int, ...], Mechanism]] = WeakKeyDictionary()
 
 
@@ -43,15 +43,15 @@ def _independent(mechanism: Mechanism, number: int) -> range:
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
-    """Return whether a joint may have dry friction: nonzero friction, or friction among the `varied` parameters."""
+    """Return whether any joint may have dry friction: nonzero friction, or friction among the `varied` parameters."""
     return bool(velocities_with_friction(mechanism, varied))
 
 
 def velocities_with_friction(mechanism: Mechanism, varied: Container[str] = ()) -> tuple[int, ...]:
-    """Return the numbers of the independent velocities whose joints, or the mimic joints of these joints, may have dry
-    friction.
+    """Return the numbers of the independent velocities that dry friction may stop.
 
-    A joint may have dry friction if its friction is nonzero, or named in the `varied` parameters.
+    A velocity is in the list if its joint, or a mimic joint that moves with it, has nonzero friction, or if this
+    friction is among the `varied` parameters.
     """
     tree, named = mechanism.tree, mechanism.frictions.names
     may = [
@@ -65,7 +65,8 @@ def velocities_with_friction(mechanism: Mechanism, varied: Container[str] = ()) 
 def with_friction_velocities(mechanism: Mechanism, varied: Container[str]) -> Mechanism:
     """Return the mechanism with `Mechanism.friction_velocities` set, for a run in which the parameters `varied` vary.
 
-    Equal arguments have the same result, for which other functions then know the results of their checks.
+    Calls with equal arguments return the same object, for which other functions have cached the results of their
+    checks.
     """
     velocities = velocities_with_friction(mechanism, varied)
     if velocities == mechanism.friction_velocities:
@@ -77,7 +78,10 @@ def with_friction_velocities(mechanism: Mechanism, varied: Container[str]) -> Me
 
 
 def friction_part(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the slip directions -1, 0 or 1 (nf,) of joint friction, the last part of `slip` (n,) of all rows."""
+    """Return the slip directions -1, 0 or 1 (nf,) of joint friction, which are the last entries of `slip` (n,).
+
+    `slip` has first the slip directions of clutches, brakes and ratchets.
+    """
     return slip[len(slip) - friction_count(mechanism) :]
 
 
@@ -87,19 +91,21 @@ def friction_count(mechanism: Mechanism) -> int:
 
 
 def slip_speeds(mechanism: Mechanism, q: Array, v: Array) -> list[Number]:
-    """Return the velocities with friction (nf,) [rad/s or m/s]."""
+    """Return the velocities with friction (nf,) [rad/s or m/s] in the state q (nq,), v (nv,)."""
     return [*(v[k] for k in mechanism.friction_velocities), *(loop_slip_rows(mechanism, q) @ v)]
 
 
 def slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> list[Number]:
-    """Return the time derivatives (nf,) [rad/s^2 or m/s^2] of the velocities with friction."""
+    """Return the time derivatives (nf,) [rad/s^2 or m/s^2] of the velocities with friction, for accelerations a
+    (nv,).
+    """
     return [*(a[k] for k in mechanism.friction_velocities), *loop_slip_accelerations(mechanism, q, v, a)]
 
 
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
-    """Return the constant dry friction (tree.nv,) [N m or N] of slipping joints of the tree.
+    """Return the dry friction (tree.nv,) [N m or N] of slipping joints of the tree whose friction is a constant.
 
-    `directions` (nf,) are the slip directions.
+    `directions` (nf,) are the slip directions -1, 0 or 1.
     """
     tree, spread = mechanism.tree, mechanism.spread
     own = np.concatenate([np.zeros(0), *(j.friction for j in tree.joints)])
@@ -119,7 +125,8 @@ def joints_with_friction(mechanism: Mechanism) -> tuple[int, ...]:
 def joint_powers(mechanism: Mechanism, q: Array, v: Array, forces: Array) -> list[Number]:
     """Return the power [W] of friction in each of the `joints_with_friction`, then in each loop with friction.
 
-    `forces` are the friction forces (tree.nv,) of the tree, then those of loops.
+    `forces` [N m or N] are the friction forces (tree.nv,) of the tree, then those of loops; q (nq,), v (nv,) is the
+    state.
     """
     tree, speeds = mechanism.tree, mechanism.tree_velocity(v)
     found = [forces[tree.joints[k].v] @ speeds[tree.joints[k].v] for k in joints_with_friction(mechanism)]
@@ -133,7 +140,10 @@ def joint_powers(mechanism: Mechanism, q: Array, v: Array, forces: Array) -> lis
 
 
 def friction_joint_forces(mechanism: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of friction `forces`: those of the tree (tree.nv,), then of loops."""
+    """Return the joint forces (nv,) [N m or N] of friction at the independent joints.
+
+    `forces` [N m or N] are the friction forces (tree.nv,) of all joints of the tree, then those of loops.
+    """
     found = mechanism.spread.T @ forces[: mechanism.tree.nv]
     if len(forces) == mechanism.tree.nv:
         return found
@@ -141,13 +151,15 @@ def friction_joint_forces(mechanism: Mechanism, q: Array, forces: Array) -> Arra
 
 
 def ledger_places(mechanism: Mechanism) -> int:
-    """Return the number of joints and loops whose heat of friction a run sums."""
+    """Return the number of joints and loops for which a run adds up the heat of friction."""
     return len(joints_with_friction(mechanism)) + len(loop_sites(mechanism))
 
 
 def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
-    """Return the shares (number of `joints_with_friction`, nf): the part of each joint in the constant friction of each
-    velocity.
+    """Return the share of each joint in the constant friction of each velocity: one row per joint, nf columns.
+
+    Several joints act on one velocity if mimic joints move with it. The rows are in the order of
+    `joints_with_friction`.
     """
     limits, tree, found = dry_friction_limits(mechanism), mechanism.tree, []
     for number in joints_with_friction(mechanism):
@@ -161,32 +173,35 @@ def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
 
 
 def friction_rows(mechanism: Mechanism) -> Array:
-    """Return the rows (nf, nv) of the velocities with friction: rows @ v are their slip speeds."""
+    """Return a matrix (k, nv) of zeros and ones that selects the k velocities with friction of the tree: rows @ v."""
     rows = np.zeros((len(mechanism.friction_velocities), mechanism.nv))
     rows[range(len(rows)), list(mechanism.friction_velocities)] = 1.0
     return rows
 
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
-    """Return 1 for each velocity (nv,) at which a joint sticks by friction, else 0, from slip directions (nf,).
+    """Return 1 for each velocity (nv,) at which a joint sticks by friction, else 0.
 
-    `directions` (nf,) has -1, 0 or 1 for each velocity in `Mechanism.friction_velocities`; 0 means that the joint
-    sticks.
+    `directions` are the slip directions -1, 0 or 1 of the velocities in `Mechanism.friction_velocities`; 0 means that
+    the joint sticks. Slip directions of loops may follow; they are not used.
     """
     flags, found = friction_flags(mechanism), [0.0] * mechanism.nv
-    for k, s in zip(mechanism.friction_velocities, directions, strict=False):  # those of loops follow
+    # `directions` may be longer: the slip directions of loops follow
+    for k, s in zip(mechanism.friction_velocities, directions, strict=False):
         found[k] = where(s == 0.0, flags[k], 0.0)
     return found
 
 
 def friction_flags(mechanism: Mechanism) -> list[Number]:
-    """Return 1 for each velocity (nv,) that may have dry friction with the present parameters, else 0."""
+    """Return 1 for each velocity (nv,) whose friction is not zero at the present parameter values, else 0."""
     limits, coefficients = dry_friction_limits(mechanism), law_coefficients(mechanism)
     return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
 
 
 def friction_row_flags(mechanism: Mechanism) -> list[Number]:
-    """Return 1 for each velocity with friction (nf,) that may have it with the present parameters, else 0."""
+    """Return 1 for each velocity with friction (nf,) whose friction is not zero at the present parameter values, else
+    0.
+    """
     flags = friction_flags(mechanism)
     return [*(flags[k] for k in mechanism.friction_velocities), *[1.0] * loop_friction_count(mechanism)]
 
@@ -194,15 +209,17 @@ def friction_row_flags(mechanism: Mechanism) -> list[Number]:
 def directions_after(speeds: Sequence[Number], before: Array) -> Array:
     """Return the slip directions (nf,) after a change of the slip speeds: the signs of `speeds` (nf,).
 
-    Where a speed is zero, the direction remains that of `before` (nf,).
+    Where a speed is zero, the direction remains that in `before` (nf,).
     """
     signs = zip(speeds, before, strict=True)
     return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
 
 
 def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with a huge inertia at all velocities that hold by friction; `slip` (n,) are the slip
-    directions of all rows.
+    """Return the mechanism with a huge inertia at all velocities that stick by friction.
+
+    `slip` (n,) are the slip directions of clutches, brakes and ratchets, then those of joint friction. Loops that stick
+    by friction get a further constraint row.
     """
     if not friction_count(mechanism):
         return mechanism
@@ -219,7 +236,10 @@ def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
 
 
 def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
-    """Return `rates` (nv,), velocities or accelerations, with zeros where friction holds (`directions` (nf,))."""
+    """Return velocities or accelerations `rates` (nv,), set to zero where joints stick by friction.
+
+    `directions` (nf,) are the slip directions -1, 0 or 1; 0 means that the joint sticks.
+    """
     held, found = holds(mechanism, directions), list(rates)
     for k in mechanism.friction_velocities:
         found[k] = where(held[k] == 1.0, 0.0, rates[k])
@@ -227,19 +247,20 @@ def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
 
 
 def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
-    """Return the forces (nf,) [N m or N] with which friction holds joints, 0 for slipping joints.
+    """Return the friction forces (nf,) [N m or N] of sticking joints, and 0 for slipping joints.
 
-    `a` (nv,) are the accelerations of the locked mechanism, in which locked velocities have tiny accelerations.
-    `directions` (nf,) are the slip directions.
+    `a` (nv,) are the accelerations of the `locked` mechanism, tiny where a velocity is locked. `directions` (nf,) are
+    the slip directions.
     """
     held = holds(mechanism, directions)
     return np.array([-LOCKED * a[k] * held[k] for k in mechanism.friction_velocities])
 
 
 def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
-    """Return the coordinates (nq,) after a step: `after`, but for holding joints `before`, those at its start.
+    """Return the coordinates (nq,) at the end of a step, with those of sticking joints as they were at its start.
 
-    `directions` (nf,) are the slip directions in the step.
+    `before` and `after` (nq,) are the computed coordinates at the start and at the end; `directions` (nf,) are the slip
+    directions in the step.
     """
     held, found = holds(mechanism, directions), list(after)
     for j in mechanism.leaders:
@@ -267,11 +288,10 @@ def slack(limit: Number) -> Number:
 def friction_functions(
     mechanism: Mechanism, directions: Array, speeds: Sequence[Number], needed: Array, limits: Array
 ) -> list[Number]:
-    """Return the event function of each velocity with friction (nf,): not negative while the velocity holds or
-    continues to slip.
+    """Return one event function per velocity with friction (nf,): negative where it begins to slip, or stops.
 
     `directions` (nf,) are the slip directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the forces [N m or N]
-    that hold the velocities, and `limits` (nf,) the largest friction forces.
+    that would stop the velocities, and `limits` (nf,) the largest friction forces.
     """
     found = []
     for flag, w, s, force, limit in zip(friction_row_flags(mechanism), speeds, directions, needed, limits, strict=True):

@@ -1,4 +1,4 @@
-"""Series of the dry friction of joints: forces at the samples of a run, and the regularized friction of `passive`."""
+"""Recorded series of the dry friction of joints, and the regularized friction that `Dynamics.passive` contains."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ FRICTION = "friction"
 
 
 def _rubs(facts: RunFacts) -> bool:
+    """Return whether a joint or loop of the run has dry friction."""
     return bool(friction_count(facts.mechanism))
 
 
 def _motion(now: Sample) -> ConstrainedMotion:
-    """Return the accelerations, constraint forces and friction in one state."""
+    """Return the accelerations, constraint forces and friction in the sample `now`."""
     motion, system = now.state.motion, now.system.in_modes(now.state.motion.modes)
     return constrained_motion(system, now.t, motion, system.clipped(now.state.control))
 
 
 def _friction(now: Sample) -> Array:
-    """Return the dry friction forces (nv,) [N m or N] of all joints in one state, including the forces that hold joints
-    at rest.
-    """
+    """Return the dry friction forces (nv,) [N m or N] of all joints in the sample `now`, whether they slip or stick."""
     found, m = now.once(_motion), now.mechanism
     forces, count = list(friction_joint_forces(m, now.q, found.slipping)), len(m.friction_velocities)
     for k, holding in zip(m.friction_velocities, found.friction, strict=False):
@@ -53,12 +52,17 @@ def _friction(now: Sample) -> Array:
 
 
 def _power(now: Sample) -> Array:
-    """Return the power (njoints,) [W] of the dry friction of each joint in one state."""
+    """Return the power [W] of the dry friction of each joint (njoints,) in the sample `now`, then of each loop with
+    friction.
+    """
     return _by_joint(now.mechanism, joint_powers(now.mechanism, now.q, now.v, now.once(_motion).slipping))
 
 
 def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
-    """Return values of all joints (njoints,), then of loops with friction, from the `values` of those that rub."""
+    """Return one value for each joint (njoints,), 0 for joints without friction, then one for each loop with friction.
+
+    `values` has the values of the joints and loops with friction.
+    """
     found: list[Number] = [0.0] * len(m.joints)
     numbers = joints_with_friction(m)
     for k, value in zip(numbers, values, strict=False):
@@ -67,7 +71,9 @@ def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
 
 
 def _heat(now: Sample) -> Array:
-    """Return the heat (njoints,) [J] of the dry friction of each joint since the start of the run."""
+    """Return the heat [J] of the dry friction of each joint (njoints,) since the start of the run, then of each
+    loop.
+    """
     return _by_joint(now.mechanism, [-work for work in now.state.motion.ledger[SIZE:]])
 
 
@@ -77,11 +83,15 @@ def _joints(facts: RunFacts) -> tuple[Axis, ...]:
 
 
 def _summed(facts: RunFacts) -> bool:
+    """Return whether the joints of the run have dry friction and the run adds up its heat."""
     return _rubs(facts) and "joints" in facts.ledger_entries
 
 
 def regularized_friction(run: RunData) -> Array:
-    """Return the regularized dry friction (*batch, T, nv) [N m or N] along a run, which `Dynamics.passive` includes."""
+    """Return the friction (*batch, T, nv) [N m or N] that `Dynamics.passive` computes along a run.
+
+    This friction is regularized: it is a smooth function of the velocity.
+    """
     given, m = run.along_time(), run.mechanism
     each = [np.zeros(0), *(given.get(f"{j.name}.friction", j.friction) for j in outward(m.tree))]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in each))

@@ -20,11 +20,11 @@ from linkwork.spatial.scalar import Array, Number, where
 
 
 class JointFrictionState(NamedTuple):
-    """Accelerations a (nv,), and friction in one state, in which joints slip in given directions or hold.
+    """Accelerations a (nv,), and friction in one state in which each joint slips in a given direction or sticks.
 
-    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) the forces that
-    hold the independent velocities at rest. `limits` (nf,) are the largest friction forces: static limits for holding
-    joints. `multipliers` (nh,) are the multipliers of all constraint rows.
+    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) the forces of
+    sticking velocities. Forces of loops follow in both. `limits` (nf,) are the largest friction forces: static limits
+    for sticking joints. `multipliers` (nh,) are the multipliers of all constraint rows.
     """
 
     a: Array
@@ -35,7 +35,7 @@ class JointFrictionState(NamedTuple):
 
 
 def depends_on_load(mechanism: Mechanism) -> bool:
-    """Return whether the mechanism has friction laws, so that its friction may depend on the load."""
+    """Return whether the mechanism has friction laws; only these may depend on the load."""
     return bool(mechanism.frictions)
 
 
@@ -79,8 +79,10 @@ def solved_friction(
 
 
 def law_coefficients(mechanism: Mechanism) -> list[Number]:
-    """Return one number for each velocity (nv,); it is zero if the friction laws give the velocity no friction under
-    any load.
+    """Return one number for each velocity (nv,), which is zero only if its friction laws give no friction under any
+    load.
+
+    The number is the sum of the static friction coefficients and constant limits that act on the velocity.
     """
     total: list[Number] = [0.0] * mechanism.nv
     for site in sites(mechanism):
@@ -113,16 +115,20 @@ def unsupported(mechanism: Mechanism, rigid: bool) -> str:
 
 
 def _numbered(site: Site) -> list[tuple[int, int]]:
-    """Return, for each friction force of a site, its number among all friction forces and its velocity's number in the
-    joint.
+    """Return a pair of numbers for each friction force of a site: its number among all friction forces, and in the
+    site.
+
+    A site is a joint or a loop with friction.
     """
     return [(site.start + d, d) for d in range(site.size)]
 
 
 def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
-    """Return the number of a joint's velocity in the tree, the number of its independent velocity, and the factor.
+    """Return, for one velocity of a joint: its number in the tree, the number k of its independent velocity, and a
+    factor.
 
-    `number` is the number of the velocity within the joint.
+    The velocity is this factor times the independent velocity v[k]. `number` is the number of the velocity within the
+    joint.
     """
     assert joint
     row = mechanism.spread[joint.v.start + number]
@@ -131,7 +137,7 @@ def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple
 
 
 def _limits(mechanism: Mechanism, q: Array, found: FrictionSolution) -> dict[int, Number]:
-    """Return the limit of each friction force, by its number."""
+    """Return the limit [N m or N] of each friction force of the solution `found`, by the number of the force."""
     zeros = np.zeros(len(found.friction))
     numbers = [one.numbers for one in active_limits(mechanism, q, zeros, zeros)]
     return {n: limit for group, limit in zip(numbers, found.limits, strict=True) for n in group}

@@ -1,4 +1,4 @@
-"""Constraint rows of closed loops in single states: free motions, consistent velocities, singular positions."""
+"""Constraint rows of closed loops in single states: velocities that satisfy the loops, and singular positions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 
-# Ratio of the smallest to the largest singular value of the rows, below which a position counts as singular: there the
-# damping of multipliers acts, and difference quotients do not resolve the directions of free motion
+# Smallest ratio of the smallest to the largest singular value of the loop rows in regular positions. Near singular
+# positions, the damping of multipliers acts, and difference quotients do not resolve the directions of free motion
 SINGULAR_RATIO = 1e-3
 
 
 class Tangent(NamedTuple):
-    """Orthonormal velocities `free` (nv, k) that satisfy all loops, and the pseudoinverse (nv, nc) of the loop rows."""
+    """Orthonormal basis `free` (nv, k) of the velocities that satisfy all loops, and the pseudoinverse of the loop
+    rows.
+
+    `inverse` (nv, nc) is the pseudoinverse.
+    """
 
     free: Array
     inverse: Array
 
 
 class LoopRows:
-    """The loop constraints of the first batch member, with the parameters at its start, evaluated at any position."""
+    """Evaluates the loop constraints of the first batch member at any position, with its parameters at the start of the
+    run.
+    """
 
     def __init__(self, problem: Problem):
         m = problem.mechanism
@@ -39,15 +45,18 @@ class LoopRows:
             self._scales = row_scales(m, start.q)[: m.nc, None]
 
     def rows(self, q: Array) -> Array:
-        """Return the loop Jacobian (nc, nv) at q (nq,), with each row divided by the size of its terms in the state at
-        the start of the run.
+        """Return the scaled loop Jacobian (nc, nv) at q (nq,).
+
+        Each row is divided by the size of its terms in the state at the start of the run.
         """
         if self._dynamics is None:
             return np.zeros((0, self._nv))
         return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
 
     def tangent(self, q: Array) -> Tangent:
-        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of loop rows."""
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the loop
+        rows.
+        """
         J = self.rows(q)
         if not len(J):
             return Tangent(np.eye(self._nv), np.zeros((self._nv, 0)))
@@ -58,13 +67,13 @@ class LoopRows:
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
         """Return the velocities v (nv,), corrected to satisfy the loops at q (nq,).
 
-        `tangent` is the tangent of a nearby position, so that the correction is exact to first order.
+        `tangent` is the tangent at a nearby position; the correction is exact to first order in the distance.
         """
         return v - tangent.inverse @ (self.rows(q) @ v)
 
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
-        """Return the states in which the loops are not near a singular position; all states if every state is near
-        one.
+        """Return those of the `states` in which the loops are not near a singular position; all of them if there are
+        none.
         """
         if self._dynamics is None:
             return states

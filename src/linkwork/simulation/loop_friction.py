@@ -1,7 +1,7 @@
-"""Dry friction in the joints that close loops, in runs: slip velocities, and rows that hold them.
+"""Dry friction in the joints that close loops, in runs: slip velocities, and constraint rows for sticking joints.
 
-The velocity of a joint that closes a loop is not a velocity of the tree, so that its lock is a constraint row: a
-further row of the loop while friction holds.
+The velocity of a joint that closes a loop is not a joint velocity of the tree. Such a joint is therefore not locked by
+a large inertia: while it sticks, its loop has a further constraint row.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from linkwork.spatial.scalar import Array, where
 
 
 def loop_sites(mechanism: Mechanism) -> list[Site]:
-    """Return the loops with dry friction."""
+    """Return a `Site` (joint or loop with friction) for each loop with dry friction."""
     return [site for site in sites(mechanism) if site.loop is not None] if mechanism.frictions else []
 
 
 def loop_friction_count(mechanism: Mechanism) -> int:
-    """Return the number of friction forces in loops."""
+    """Return the number of friction forces in loops; a loop has one for each velocity that its joint leaves free."""
     return sum(site.size for site in loop_sites(mechanism))
 
 
 def loop_slip_rows(mechanism: Mechanism, q: Array) -> Array:
-    """Return the rows (n, nv) of all friction forces in loops: rows @ v are their slip velocities."""
+    """Return the rows (n, nv) of the n friction forces in loops at q (nq,): rows @ v are their slip velocities."""
     count = loop_friction_count(mechanism)
     if not count:
         return np.zeros((0, mechanism.nv))
@@ -47,7 +47,10 @@ def loop_slip_rows(mechanism: Mechanism, q: Array) -> Array:
 
 
 def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the slip accelerations (n,) of the friction forces in loops, for accelerations a (nv,)."""
+    """Return the time derivatives (n,) of the slip velocities of the n friction forces in loops.
+
+    q (nq,), v (nv,) is the state, and a (nv,) are the accelerations.
+    """
     own = loop_sites(mechanism)
     if not own:
         return np.zeros(0)
@@ -59,7 +62,10 @@ def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) 
 
 
 def with_held_loops(mechanism: Mechanism, directions: Array) -> Mechanism:
-    """Return the mechanism with a row for each friction force in loops that holds, for slip `directions` (n,)."""
+    """Return the mechanism with a further constraint row for each friction force in loops that sticks.
+
+    `directions` (n,) are the slip directions -1, 0 or 1 of these forces; 0 means sticking.
+    """
     own, held, start = loop_sites(mechanism), {}, 0
     for site in own:
         T = friction_directions(site)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError
 
-PART_OF_MEMORY = 0.8  # largest part of the machine's memory that a run may need
-COPIES = 4  # least number of copies of the state of all members that a run holds
+PART_OF_MEMORY = 0.8  # largest fraction of the computer's memory that a run may use
+COPIES = 4  # a run holds at least this number of copies of the state of all members
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
@@ -28,7 +28,7 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
 
 
 def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> None:
-    """Raise a LinkworkError if memory is too small for the states of all batch members, with `size` numbers each.
+    """Raise a LinkworkError if memory is too small for the states of all batch members, with `size` numbers per state.
 
     `inputs` are pairs of an array and the number of axes that it has for one member; its further, leading axes are
     those of the batch.
@@ -36,7 +36,7 @@ def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> N
     shapes = [np.shape(array)[: np.ndim(array) - own] for array, own in inputs]
     try:
         members = math.prod(np.broadcast_shapes(*shapes))
-    except ValueError:  # the check of the shapes names the arrays that do not fit
+    except ValueError:  # a later check of the shapes names the arrays that do not fit
         members = max(math.prod(shape) for shape in shapes)
     refuse_beyond_memory(
         f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer members at a time"

@@ -22,12 +22,12 @@ ADAPTIVE = ("dop853", "radau", "lsoda")
 # Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
 # limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
-FINE_CONTACTS = 0.1  # product of step and rate of compliant contacts, for methods of order 2
+FINE_CONTACTS = 0.1  # product of step and spring rate of compliant contacts, for the methods that are chosen for them
 FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts between solids
-FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy
+FINE_RIGID = 0.1  # product of step and fastest rate with rigid contacts: impacts, not smooth motion, limit the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
-LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # longest steps [s] that are chosen
-LONG = 0.01  # the same for other methods [s]
+LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # by method: longest step [s] that is chosen
+LONG = 0.01  # longest step [s] that is chosen for other methods
 MOST_PARTS = 10_000  # largest number of steps in the period of a sampled controller
 STIFF = 2000.0  # fastest rate [1/s] above which an implicit method is chosen
 SAMPLES = 1000  # default number of samples of adaptive methods
@@ -48,11 +48,14 @@ class Choice(NamedTuple):
     locate: bool = False
 
 
-Trial = Callable[[Choice], list[MemberState]]  # runs the first member with a choice; returns states along the run
+# makes a trial run of the first member with a given choice, and returns states along this run
+Trial = Callable[[Choice], list[MemberState]]
 
 
 class Wanted(NamedTuple):
-    """The user's choice: method or "auto", step `dt` [s] or None, order of composed steps or None, and duration [s]."""
+    """What the user specified: method or "auto", step `dt` [s] or None, order of composed steps or None, and duration
+    [s].
+    """
 
     method: str
     dt: float | None
@@ -61,10 +64,11 @@ class Wanted(NamedTuple):
 
 
 def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial: Trial) -> Choice:
-    """Return the integration method and step of a run: those that the user gave, or else suitable values.
+    """Return the integration method and step of a run: those in `wanted`, and suitable values for what the user left
+    open.
 
-    `wanted` is the user's choice. `derivative` is the compiled time derivative of the state, from which the fastest
-    rate of the motion is estimated; `trial` makes a trial run with a first choice and returns states along it.
+    `derivative` is the compiled time derivative of the state, from which the fastest rate of the motion is estimated;
+    `trial` makes a trial run with a first choice and returns states along it.
     """
     method, dt, _, duration = wanted
     if method in ADAPTIVE:
@@ -94,14 +98,14 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
 def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
     """Return method and step for compliant contacts: a step small enough for the rates of their springs.
 
-    `wanted` is the user's choice of method and step, if given.
+    `wanted` has the method and step that the user specified, if any.
     """
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     usual = "rk4" if problem.mechanism.solid_pairs else "variational"
     method = usual if wanted.method == "auto" else wanted.method
     rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
-    if problem.mechanism.solid_pairs:  # their dampers are explicit in all methods
+    if problem.mechanism.solid_pairs:  # all methods treat the dampers of solid contacts explicitly
         rate = max(rates.stiffness, rates.damping * FINE_CONTACTS / FINE_DAMPERS)
     reach = min(LONGEST["semi-implicit"], FINE_CONTACTS / max(rate, 1e-9))
     dt = wanted.dt or _round_step(reach, problem, wanted.duration)
@@ -109,10 +113,10 @@ def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
 
 
 def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choice:
-    """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
+    """Return method and step for a motion whose fastest rate is `rate` [1/s].
 
-    `wanted` is the user's choice of method and step, if given. `when` says where the rate was measured, for the reason
-    text.
+    `wanted` has the method and step that the user specified, if any. `when` is a phrase such as "at the start", which
+    says in the reason where the rate was estimated.
     """
     method, dt, order, duration = wanted
     why = f"fastest rate {rate:.3g} 1/s {when}"
@@ -131,12 +135,12 @@ def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choic
 
 
 def _round_step(reach: float, problem: Problem, duration: float) -> float:
-    """Return a round step [s], at most `reach` [s], that divides the duration and a sampled controller's period."""
+    """Return a round step [s], at most `reach` [s], that divides the duration [s] and a sampled controller's period."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    # duration / span is a fraction; the step must also divide span / denominator, so that it divides the duration
+    # duration / span is a fraction k / n with span = period; a step that divides span / n also divides the duration
     parts = 1 if rate is None else _denominator(duration / span)
     return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
 
@@ -160,7 +164,7 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     _, values = problem.member(problem.first)
     held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
-    # Constant friction does not change the rates of a motion that it does not stop
+    # Joints with constant friction count as slipping: friction that does not stop a motion does not change its rates
     slip_directions = np.ones(friction_count(m))
 
     def acceleration(x: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Double zero crossings of guards and latches within a step, which the values at the ends of the step do not show.
 
-A guard can fire and return, or can be armed again and fire, between the ends of a step. Its values and slopes at both
-ends define a cubic. If the cubic has a minimum near or below zero, the event search tries a step up to this minimum.
-Crossings that the slopes do not reveal remain undetected: the steps must resolve the guard.
+Between the ends of a step, a guard can fire and become negative again, or it can be armed again and fire. The values
+and time derivatives of its event function at both ends define a cubic. If the cubic has a minimum near or below zero,
+the event search tries a step up to the time of this minimum. Crossings that the cubic does not show remain undetected:
+the steps must resolve the guard.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.tolerances import TINY
 
-AHEAD = 1e-7  # [s] time over which the slope of a guard is a finite difference
-MARGIN = 0.05  # a minimum above zero by less than this fraction of the variation is tried too
-INSIDE = 0.01  # distance of the minimum from both ends, at least, as a fraction of the step
-AT_ONCE = 1e-6  # fraction of the step that is tried if a function is negative at its start, after a velocity jump
+AHEAD = 1e-7  # [s] step of the difference quotient for the time derivatives of guards
+# a minimum above zero is also tried, if it is below this fraction of the range of the function in the step
+MARGIN = 0.05
+INSIDE = 0.01  # smallest distance of a minimum from either end, as a fraction of the step; nearer minima are ignored
+# fraction of the step tried if a function is negative at the start of the step, which a velocity jump can cause
+AT_ONCE = 1e-6
 
 
 class Dips(NamedTuple):
-    """Values (g,) and slopes (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
+    """Values (g,) and time derivatives (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
 
-    The function of an armed latch or guard is its event function. The function of a guard that is not armed is the
-    distance from the value at which the guard is armed again. The functions are negative where the latch or guard
-    switches, or where the guard is armed again.
+    For an armed latch or guard, the function is its event function. For a guard that is not armed, the function is the
+    distance of the guard's value from the value at which the guard is armed again. A negative function means that the
+    latch engages, or that the guard fires or is armed again.
     """
 
     values: Array
@@ -37,9 +40,10 @@ class Dips(NamedTuple):
 
 
 def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
-    """Return the `Dips` of the state `now` at t [s] as one array (2 g,), for updated arming states.
+    """Return the `Dips` of the state `now` at t [s] as one array (2 g,): the values, then their time derivatives.
 
-    `system` has the present modes, a (nv,) are the accelerations, and `values` are the values of the guards.
+    The arming states in `now` are up to date. `system` has the present modes, a (nv,) are the accelerations, and
+    `values` are the values of the guards.
     """
     m, own = system.mechanism, len(system.mechanism.self_switching)
     q = integrate(m, now.q, now.v * AHEAD)
@@ -52,6 +56,9 @@ def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Nu
 
 
 def _functions(system: System, q: Array, values: list[Number], armed: Array) -> list[Number]:
+    """Return the functions (g,) of `Dips` at coordinates q (nq,), from guard `values` and the arming state `armed`
+    (g,).
+    """
     m = system.mechanism
     own = guard_functions(m, q, [], armed[: len(m.self_switching)])
     return own + [where(side > 0.0, -g, g - side) for g, side in zip(values, armed[len(own) :], strict=True)]
@@ -68,12 +75,13 @@ def dips_in(watched: Array, count: int) -> Dips:
 
 
 def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
-    """Return the fraction of a step at which an event function may be negative although it is positive at the end; else
+    """Return the fraction of a step at which an event function may be negative before it is positive at the end; else
     1.
 
-    Cubics interpolate the event functions, with the values and slopes at both ends of the step of `duration` [s]. The
-    result is the fraction of their first minimum, or 0 if a function is negative at the beginning. A function that is
-    negative at the end counts only if its cubic returns above zero in between.
+    The values and time derivatives at the `begin` and `end` of the step of `duration` [s] define a cubic for each
+    function. The result is the fraction at the earliest of their minima, or AT_ONCE if a function is negative at the
+    start of the step. The minimum of a function that is negative at the end counts only if the cubic returns above zero
+    in between.
     """
     found: Number = 1.0
     for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):
@@ -85,7 +93,7 @@ def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
 def _minimum(a: Number, s: Number, b: Number, r: Number) -> Number:
     """Return the position in [0, 1] of the minimum of a cubic if the value there is near or below zero, else 1.
 
-    The cubic has the values a and b and the slopes s and r at 0 and 1.
+    The cubic has the values a and b and the derivatives s and r at 0 and 1.
     """
     square, cube = 3.0 * (b - a) - 2.0 * s - r, 2.0 * (a - b) + s + r
     inner = square * square - 3.0 * cube * s
@@ -95,7 +103,8 @@ def _minimum(a: Number, s: Number, b: Number, r: Number) -> Number:
     lowest = a + x * (s + x * (square + x * cube))
     inside = (inner > 0.0) & (x > INSIDE) & (x < 1.0 - INSIDE)
     near = lowest < MARGIN * (maximum(a, b) - lowest)
-    # A function that is negative at the end has one event there in any case: more only if it rises above zero before
+    # If the function is negative at the end (b < 0), the event search finds a crossing without this one. The minimum
+    # then counts only if the cubic rises above zero after it
     above = -cube * 3.0
     y = where(above > TINY, (square + root) / where(above > TINY, above, 1.0), 1.0)
     highest = a + y * (s + y * (square + y * cube))

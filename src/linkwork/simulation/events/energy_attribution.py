@@ -1,9 +1,9 @@
-"""Energies and impulses of events at one instant: each impulse is attributed to one event.
+"""Energies and impulses of simultaneous events: each impulse is attributed to one event.
 
-All switches of one instant cause one impact. If several of them belong to one constraint, as "engage" and "shift" of
-one clutch do, the impulse of this constraint belongs to the first of these switches. The energy of constraints that no
-event names, such as a ratchet that engages in the same impact, belongs to the first event. The energies of all events
-then add up to the energy of the impact.
+All switches at one instant cause one impact. If several of them belong to one constraint, as "engage" and "shift" of
+one clutch do, the impulse of this constraint belongs to the first of these switches. The energy of constraints without
+an event, such as a ratchet that engages in the same impact, belongs to the first event. The energies of all events then
+add up to the energy of the impact.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Share(NamedTuple):
 def shares(
     constraints: Sequence[int], fired: Sequence[Condition], energies: Array, impulses: Array, gaps: Array
 ) -> list[Share]:
-    """Return the share of every event in one impact, from the numbers of the constraints to which the events belong.
+    """Return the share of each event in one impact.
 
-    `fired` has the condition that each event occurred; the shares of events that did not occur are zero. `energies`
-    (n,) [J], `impulses` (n,) [N s or N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be
-    traced.
+    `constraints` are the numbers of the constraints to which the events belong. `fired` has a condition for each event:
+    whether it occurred. The shares of events that did not occur are zero. `energies` (n,) [J], `impulses` (n,) [N s or
+    N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be traced.
     """
     here = [where(one, 1.0, 0.0) for one in fired]
     first: list[Number] = []
@@ -46,7 +46,7 @@ def shares(
         named: Number = 0.0
         for other, now in zip(constraints, first, strict=True):
             named = named + now if other == number else named
-        # Energies of elements that were satisfied before are round-off
+        # An energy below SMALLEST_ENERGY is the round-off of a constraint that was satisfied before the impact
         rest = rest + where(abs(energy) > SMALLEST_ENERGY, energy * (1.0 - named), 0.0)
     found, left = [], 1.0
     for number, now, mine in zip(constraints, here, first, strict=True):

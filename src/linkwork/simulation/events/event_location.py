@@ -20,10 +20,12 @@ from linkwork.spatial.traceable_loops import iterate
 
 BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
 ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
-PROBES = 40  # trial substeps per step, at most, after which hidden events are not searched
-STALLS, LEAST = 0.02, 0.3  # if a trial step moves `low` by less of the bracket, the next one goes at least that far
+PROBES = 40  # after this number of trial substeps in a step, double zero crossings are no longer searched
+# if a trial moves `low` by less than STALLS of the bracket, the next trial is at least LEAST of it ahead
+STALLS, LEAST = 0.02, 0.3
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
-EXACT, EXACT_TRIALS = 4e-16, 200  # `first_event`: largest delay as a fraction of the curve; most trials
+# for `first_event`: largest delay as a fraction of the curve, and largest number of trials
+EXACT, EXACT_TRIALS = 4e-16, 200
 
 
 class Switching(NamedTuple):
@@ -34,8 +36,8 @@ class Switching(NamedTuple):
     functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
     the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
     an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if
-    this cannot happen. `begins(now)` returns the state at the start of the step with its event functions evaluated, if
-    that is only done for steps with events; else None.
+    no function can become negative and return within a substep. `begins(now)` returns the state `now` with the event
+    functions at the start of the step; it is called only in steps with events, and is None if `now` already has them.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -46,12 +48,12 @@ class Switching(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """Search interval that contains the first event of a step; times are fractions of the step.
+    """Search interval from `low` to `high` that contains the first event of a step; times are fractions of the step.
 
     No event occurs before `low`, where the event functions have the values `over` (k,). An event occurs before `high`,
-    where they have the values `under` (k,), which are zeros if the step to `high` was not solved. `side` is -1 if `low`
-    moved last, 1 if `high` moved last, and -2 if `low` moved by a small part of the bracket: an event function is then
-    almost zero at `low`, but its event is far away.
+    where they have the values `under` (k,), or zeros if the equations of the substep to `high` were not solved. `side`
+    is -1 if `low` moved last, 1 if `high` moved last, and -2 if `low` moved by a small part of the bracket: an event
+    function is then almost zero at `low`, but its event is far away.
     """
 
     low: Number
@@ -61,12 +63,14 @@ class Bracket(NamedTuple):
     side: Number
 
     def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
-        """Return the smaller bracket after a trial step to the time `to`, with event functions (k,) there.
+        """Return the smaller bracket after a trial substep to the time `to`, where the event functions are `functions`
+        (k,).
 
-        `solved` is 1 if the equations of the trial step were solved, else 0.
+        `solved` is 1 if the equations of the trial substep were solved, else 0. `to` is a fraction of the step.
         """
         late = (solved == 0.0) | (_least(functions) < 0.0)
-        # Illinois: halve the value of an end that did not move twice in a row; plain false position converges slowly
+        # Illinois variant: if one end moved twice in a row, halve the values at the other end; plain false position is
+        # slow
         over = select(late, self.over * where(self.side > 0.0, 0.5, 1.0), functions)
         known = np.array([where(solved == 1.0, value, 0.0) for value in functions])
         under = select(late, known, self.under * where(self.side < 0.0, 0.5, 1.0))
@@ -75,20 +79,21 @@ class Bracket(NamedTuple):
         return Bracket(low, over, high, under, where(late, 1.0, where(stalls, -2.0, -1.0)))
 
     def root(self) -> Number:
-        """Return the estimated time of the first zero by false position, or the midpoint if the trial to `high` failed.
+        """Return the time of the first zero, estimated by false position; the midpoint if the trial to `high` failed.
 
         Times are fractions of the step. A trial fails if its equations are not solved.
         """
         root, lowest = self.high, np.inf
         for a, b in zip(self.over, self.under, strict=True):
             crosses, lowest = b < 0.0, minimum(lowest, b)
-            a = maximum(a, 0.0)  # a function that is negative at `low` has its event there
+            a = maximum(a, 0.0)  # a function that is already negative at `low` has its event at `low`
             part = where(crosses, a / where(crosses, a - b, 1.0), 1.0)
             root = minimum(root, self.low + (self.high - self.low) * part)
         return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
 
     def following(self, root: Number, behind: Number) -> Number:
-        """Return the next trial time: just after `root`, at least `behind` after `low`, and at most `high`.
+        """Return the next trial time: just after the estimate `root`, at least `behind` after `low`, and at most
+        `high`.
 
         All times are fractions of the step.
         """
@@ -97,6 +102,7 @@ class Bracket(NamedTuple):
 
 
 def _least(values: Array) -> Number:
+    """Return the smallest of the values; inf if there are none."""
     least: Number = np.inf
     for value in values:
         least = minimum(least, value)
@@ -155,10 +161,10 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     root = bracket.root()
 
     behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
-    shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # solved, where a longer substep was not
+    shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # this substep was solved, but a longer one was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     probe: Number = 1.0
-    if switching.hidden is not None:  # search events that the ends of a substep do not show, before the others
+    if switching.hidden is not None:  # search double zero crossings within the substep before other events
         probe = switching.hidden(now.begin, moved, (to - now.elapsed) * h)
         searched = there | (fine == 1.0) & ((now.bracket.side == 0.0) | ~late & (to >= 1.0))
         probe = where(searched & (now.tried < PROBES), probe, 1.0)
@@ -169,7 +175,8 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     after = _switched(switching, moved, to * h, functions, there)
     fresh = switching.functions(after, after)
     following = bracket.following(root, BEHIND)
-    following = where(following > 1.0 - BEHIND, bracket.high, following)  # no substep is shorter
+    # the rest of the step is too short for a substep
+    following = where(following > 1.0 - BEHIND, bracket.high, following)
     if switching.hidden is not None:
         here, at = switching.functions(now.begin, now.begin), now.elapsed + probe * (to - now.elapsed)
         following = where(probe < 1.0, at, following)
@@ -185,7 +192,7 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
 
 
 def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
-    """Return the bracket of `now`; if `wanted` is true, with the event functions at the start of the step."""
+    """Return the bracket of `now`, with the event functions at its start evaluated if `wanted` is true."""
 
     def begin(over: Array, *state: Value) -> tuple[Leaves, Condition]:
         assert switching.begins
@@ -199,7 +206,8 @@ def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket
 def _switched(switching: Switching, end: StepState, elapsed: Number, functions: Array, there: Condition) -> StepState:
     """Return the state `end` after its events if the condition `there` is true; else return `end` unchanged.
 
-    `functions` (k,) are the event functions at `end`, `elapsed` [s] after the start of the step.
+    `functions` (k,) are the event functions at `end`; an event occurs where they are negative. `end` is `elapsed` [s]
+    after the start of the step.
     """
 
     def switch(*state: Value) -> tuple[Leaves, Condition]:
@@ -218,10 +226,10 @@ def first_event(
 ) -> float:
     """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
-    `functions(t)` returns the event functions (k,) on a curve, as floats. `hidden(begin, end)` returns the fraction of
-    an interval at which a function may be negative although it is not negative at the end, or 1. The result is then the
-    time at this fraction, even if no function is negative there, because a function may change there: a guard may be
-    armed again.
+    `functions(t)` returns the event functions (k,) at the time t [s] of a trajectory, as floats. `hidden(begin, end)`
+    returns the fraction of an interval at which a function may be negative although it is not negative at the end, or
+    1. If this fraction is below 1, the result is the time at this fraction, even if no function is negative there,
+    because an event function may change there: a guard may be armed again.
     """
     for _ in range(PROBES if hidden is not None else 0):
         assert hidden is not None

@@ -11,7 +11,7 @@ from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
-LINES_PER_JOINT = 3  # lines per joint with friction: a piece of a run whose events do not fit is run twice
+LINES_PER_JOINT = 3  # lines of the log per joint with friction. If the log overflows, that piece of the run is repeated
 LINES = 4  # smallest length of a log; a log holds all events of one instant
 SMALLEST_ENERGY = 1e-12  # [J] smaller energies are left out of an event's text
 SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an event's text
@@ -38,8 +38,8 @@ class Line(NamedTuple):
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
     """Return the event log with each line of `lines` appended for which `which` is true.
 
-    Lines that do not fit into the log are only counted. A line has the fields of `Line`. Contact events write source,
-    result and time only; the other columns keep their old values.
+    Lines that do not fit into the log are counted but not stored. A line has the fields of `Line`. Contact events write
+    only the source, the result and the time; the other columns keep their old values.
     """
     found, count = [list(line) for line in log.lines], log.count
     for fired, line in zip(which, lines, strict=True):

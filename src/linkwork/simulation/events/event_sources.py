@@ -29,7 +29,9 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
-    """An event source: its event texts, by resulting slip direction (-1, 0, 1), and the number of its constraint."""
+    """An event source: the event texts by slip direction after the event (-1, 0, 1), and the number of its
+    constraint.
+    """
 
     what: tuple[str, ...]
     constraint: int
@@ -38,8 +40,8 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """Return all event sources in the order of their event functions: slip, friction of joints, latches, guards.
 
-    There are two event functions per bounded constraint, and one per velocity with joint friction. With rigid contacts
-    the integration step determines and logs slip itself.
+    There are two event functions per bounded constraint, and one per velocity with joint friction. With rigid contacts,
+    the integration step itself determines and logs which constraints slip.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -63,7 +65,7 @@ def has_events(system: System) -> bool:
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
-    """Return the number of the loop or velocity constraint that `parameter` belongs to."""
+    """Return the number of the loop or velocity constraint whose switchable parameter is called `parameter`."""
     name, _, key = parameter.rpartition(".")
     pairs = enumerate(mechanism.constraints)
     return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
@@ -78,7 +80,7 @@ def any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
-    """Return a message that names a guard whose value is nan in one of the `states`; "" if there is none.
+    """Return a message about a guard whose value is nan in one of the `states`; "" if there is no such guard.
 
     `states` are pairs of a time [s] and a state.
     """
@@ -90,12 +92,12 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in its part `watched`.
+    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `now.watched`.
 
-    `watched` also contains the friction forces (nf,) of holding joints, and the values and slopes of latches and
-    guards; see `double_zero_crossings.Dips`. The last entry of `watched` is 1 if the run can continue, and 0 if the
-    last event was not `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces
-    of a sampled controller.
+    `watched` also contains the friction forces (nf,) of sticking joints, and the `double_zero_crossings.Dips` of
+    latches and guards. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not
+    `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
+    controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -160,15 +162,16 @@ def _logged(
 ) -> StepState:
     """Return the state `after` the events, with a line in the event log for each event in `which` that occurred.
 
-    `end` is the state before the events. Round-off impulses of elements with a capacity are logged as 0. `found` is the
-    impact that the events cause.
+    `end` is the state before the events, and `found` is the impact that the events cause. An impulse that changes the
+    energy by round-off only is logged as 0 if its constraint has a capacity.
     """
     known, m = sources(system), system.mechanism
     count, bounded, joint_rows = len(known), len(m.bounded), friction_count(m)
     loops = len(m.frame_constraints)
     pairs = enumerate(m.velocity_constraints, loops)
     with_capacity = {k for k, one in pairs if all(map(is_finite, one.capacities))}
-    rows = slice(2 * bounded, 2 * bounded + joint_rows)  # joint friction, which belongs to no constraint
+    # event functions of joint friction, which belong to no constraint
+    rows = slice(2 * bounded, 2 * bounded + joint_rows)
     lines, of_joints = [], range(len(known))[rows]
     left = [k for k in range(len(known)) if k not in of_joints]
     each = iter(
@@ -187,7 +190,7 @@ def _logged(
         k = source.constraint
         before, now = end.watched[count + k], after.watched[count + k]
         impulse = share.impulse
-        if k in with_capacity:  # a located start of sticking leaves a round-off slip speed, which an impulse removes
+        if k in with_capacity:  # the impulse only removes the round-off slip speed at which sticking was located
             impulse = where(abs(found.energies[k]) > SMALLEST_ENERGY, impulse, 0.0)
         took = (share.energy, impulse, where(now == 0.0, before, now), share.gap)
         lines.append(Line(float(number), result, t, *took))

@@ -14,7 +14,7 @@ from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 AGAIN = 1e-9  # a guard that fired is armed again once its value is below -AGAIN
-NEVER = -1e300  # in place of -AGAIN for one-shot guards: no value is below it
+NEVER = -1e300  # replaces -AGAIN for one-shot guards: no value is below it, so that they are never armed again
 
 
 class OneShot(NamedTuple):
@@ -61,7 +61,7 @@ def one_shot(guard: StateFunction) -> OneShot:
 
 
 class Guard(NamedTuple):
-    """A guard bound to one batch member, which switches a parameter where `function(t, q, v)` becomes positive.
+    """A guard of one batch member, which switches a parameter when `function(t, q, v)` becomes positive.
 
     `mode` is the number of the switchable parameter and `value` its new value; if `value` is None, the parameter
     changes its sign. If `once` is true, the guard fires at most once. `what` is the text of the event.
@@ -79,7 +79,7 @@ class Guard(NamedTuple):
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the parameters (modes) that elements switch without a schedule.
+    """Return the names of the parameters that elements switch by themselves, without a schedule.
 
     An example is `engaged` of a latch, which engages by itself.
     """
@@ -94,12 +94,11 @@ def distances(mechanism: Mechanism, q: Array) -> list[Number]:
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """Return the arming state (g,) of the g latches and guards, updated at q (nq,); only an armed latch or guard can
-    fire.
+    """Return the updated arming states (g,) of the g latches and guards at q (nq,); only armed ones can fire.
 
     The arming state of a latch is the side from which the joint approaches the latching position. The arming state of a
-    guard is 1 if the guard is armed, else the negative threshold below which the guard is armed again. `values` are the
-    guards' values, `armed` (g,) is the arming state before.
+    guard is 1 if the guard is armed, else the negative threshold: the guard is armed again when its value is below this
+    threshold. `values` are the guards' values, `armed` (g,) are the arming states before the update.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):
@@ -112,7 +111,7 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
 def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
     """Return the event functions (g,) of latches and guards: negative where a latch engages or a guard fires.
 
-    q (nq,) are the coordinates, `values` the guards' values, and `armed` (g,) is the arming state of `armed_again`.
+    q (nq,) are the coordinates, `values` the guards' values, and `armed` (g,) the arming states (see `armed_again`).
     """
     own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
     found = [one.event_function(d, side) for one, d, side in own]
@@ -120,9 +119,9 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
-    """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired.
+    """Return the arming states (g,) after the latches and guards for which `fired` (g,) is true have fired.
 
-    `guards` are the guards, and `armed` (g,) is the arming state before, as in `armed_again`.
+    `armed` (g,) are the arming states before (see `armed_again`).
     """
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -45,7 +45,7 @@ class Impact(NamedTuple):
     """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions -1, 0 or 1 (k,).
 
     `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or could not be
-    removed, or if couplings contradict each other. The other fields have one entry per constraint, loops first, then
+    removed, or if couplings contradict each other. The other arrays have one entry per constraint, loops first, then
     velocity constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the
     loop closure errors that were removed.
     """
@@ -61,10 +61,10 @@ class Impact(NamedTuple):
 
 
 class ConstraintImpulses(NamedTuple):
-    """Simultaneous impulses of n constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, velocities v
-    (nv,).
+    """Velocities v (nv,) after simultaneous impulses of n constraints, and the effect of each constraint.
 
-    v are the velocities after the impulses.
+    `impulses` (n,) [N s or N m s] are the impulses of the constraints, and `energies` (n,) [J] the energy gained by
+    each.
     """
 
     v: Array
@@ -98,7 +98,7 @@ def impact(
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
     unchanged = [False] * len(m.bounded) if decided is None else decided
-    # Constraints with a capacity give no impulse, except where their slip speed is zero
+    # Constraints with a capacity receive no impulse, except those whose slip speed is zero
     found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
     free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
     trial = np.array([where(same, s, new) for same, s, new in zip(unchanged, slip, free, strict=True)])
@@ -128,7 +128,8 @@ def impact(
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
     possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & couplings_agree(m)
     loops = len(m.frame_constraints)
-    bridged = energy - sum(push.energies, 0.0)  # energy of the projection, which only loops need
+    # energy gained in the projection that closes the loops; it is attributed to the first engaged loop
+    bridged = energy - sum(push.energies, 0.0)
     energies, first = list(push.energies), 1.0
     for k, one in enumerate(m.frame_constraints):
         energies[k] = energies[k] + bridged * one.engaged * first
@@ -139,9 +140,9 @@ def impact(
 
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
-    """Return the impulses that make all constraint rates zero, and the velocities after them.
+    """Return the impulses that make the velocity errors of all constraints zero, and the velocities after them.
 
-    The velocity change is the smallest in the metric of kinetic energy.
+    Among all such velocity changes, this change has the least kinetic energy.
     """
     rows = active_constraints(mechanism, q)
     rates = rows.rates(v)
@@ -155,9 +156,9 @@ def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> Constraint
 def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Reduce the values `rows` (nh,) of all constraint rows to one value per constraint (n,).
+    """Return one value per constraint (n,), reduced from the values `rows` (nh,) of all constraint rows.
 
-    `reduce` maps the values of one constraint to a number. The order is loops, then velocity constraints.
+    `reduce` maps the values of the rows of one constraint to one number. Loops come first, then velocity constraints.
     """
     values = iter(rows)
     found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
@@ -167,7 +168,7 @@ def by_constraint(
 
 
 def size_of(rows: Sequence[Number]) -> Number:
-    """Return the size of a constraint's values: the value itself for one row, the norm for several rows."""
+    """Return the value itself if a constraint has one row, and the norm of the values of its rows if it has several."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
     return np.sqrt(sum((x * x for x in rows), 0.0))
@@ -176,9 +177,9 @@ def size_of(rows: Sequence[Number]) -> Number:
 class ConstrainedMotion(NamedTuple):
     """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
 
-    `friction` (nf,) [N m or N] are the forces that hold the velocities in `Mechanism.friction_velocities`; 0 for
-    velocities that slip. `limits` (nf,) are the largest friction forces of these velocities: static limits for
-    velocities that are held. `slipping` (tree.nv,) [N m or N] is the friction of slipping joints.
+    `friction` (nf,) [N m or N] are the forces that stop the sticking velocities in `Mechanism.friction_velocities`; 0
+    for slipping velocities. `limits` (nf,) are the largest friction forces of these velocities: static limits if they
+    stick. `slipping` (tree.nv,) [N m or N] are the friction forces of slipping joints.
     """
 
     a: Array
@@ -194,11 +195,10 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
 
 
 def constrained_motion(system: System, t: Number, now: StepState, held: Array) -> ConstrainedMotion:
-    """Return the accelerations, and the force of each loop and velocity constraint, which is 0 for slipping
-    constraints.
+    """Return the accelerations, friction and constraint forces in the state `now` at time t [s].
 
-    `system` has the present modes. `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled
-    controller.
+    The force of a slipping constraint is 0. `system` has the present modes, and `held` (nv,) are the joint forces of a
+    sampled controller.
     """
     m = system.mechanism
     acting = replace(system, mechanism=holding(m, now.slip)).with_slip_directions(now.slip)
@@ -211,7 +211,7 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     if friction is not None:
         assert acting.slip_directions is not None
         forces = by_constraint(acting.unlocked or stuck, friction.multipliers, size_of)
-        # The constraint rows of held loops are not among the multipliers
+        # The multipliers of the rows that hold loops by friction are not constraint forces
         a = still(m, acting.slip_directions, friction.a)
         return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
@@ -229,8 +229,9 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
 
 
 def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -> Array:
-    """Return wrenches (nbodies, 6) [N, N m] on bodies with the wrenches of the rigid contacts added, from the contact
-    memory.
+    """Return the sum (nbodies, 6) [N, N m] of `wrenches` and of the wrenches of rigid contacts on the bodies.
+
+    The wrenches of rigid contacts follow from the contact memory of the state `now`.
     """
     met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
     pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)

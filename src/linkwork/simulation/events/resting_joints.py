@@ -1,12 +1,12 @@
-"""Joints at rest with dry friction: one decision for all these joints, which of them hold and which begin to slip.
+"""Joints at rest with dry friction: decide for all of these joints together which stick and which begin to slip.
 
 At an event, the friction forces f_k of the joints at rest and the accelerations a satisfy, for every velocity k,
 
     a_k = 0 and |f_k| <= static limit    or    f_k = -s_k dynamic limit with a_k s_k >= 0
 
-All accelerations change when one joint begins to slip, so an active-set iteration finds the slip directions s_k. If
-several sets of forces satisfy these conditions, as in a linkage with more resting joints than degrees of freedom, the
-motion is the same for all these sets.
+All accelerations change when one joint begins to slip, so an active-set iteration finds the slip directions s_k.
+Several sets of friction forces can satisfy these conditions, for example in a linkage with more resting joints than
+degrees of freedom; the motion is then the same for all these sets.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED
 
-TOGETHER = 12  # iterations in which all joints may change at once; then one at a time (Murty 1974), without cycles
-MOST = 50  # iterations, at most
+# iterations in which all joints may change; then only one per iteration, so that it cannot cycle (Murty 1974)
+TOGETHER = 12
+MOST = 50  # largest number of iterations
 
 
 def with_resting_joints(
     system: System, t: Number, now: StepState, held: Array, fired: Sequence[Condition]
 ) -> StepState:
-    """Return the state `now` at t [s] with every joint at rest set to hold or to slip, and holding joints stopped.
+    """Return the state `now` at t [s] in which each joint at rest either sticks, with velocity zero, or slips.
 
-    `fired` (nf,) are the joints whose speed has just become zero or whose friction has reached its limit. `held` (nv,)
-    are the joint forces of a sampled controller. The modes of `system` are set.
+    `fired` (nf,) is true for each velocity with friction that has just become zero, or whose friction has just reached
+    its limit. `held` (nv,) are the joint forces of a sampled controller. `system` has the present modes.
     """
     m = system.mechanism
     slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - friction_count(m)]
@@ -52,7 +53,8 @@ def with_resting_joints(
         where(event, 1.0, where(abs(w) <= STICKING_SPEED, 1.0, 0.0))
         for w, event in zip(slip_speeds(m, now.q, now.v), fired, strict=True)
     ]
-    # A joint that has just stopped may reverse at once, for example where a linkage turns it back
+    # First guess: a slipping joint whose speed has just changed sign reverses, for example where a linkage turns it
+    # back
     speeds = slip_speeds(m, now.q, now.v)
     rows = zip(fired, rests, slips, speeds, strict=True)
     ahead = [where(event, where(s == 0.0, 0.0, where(w > 0.0, 1.0, -1.0)), 0.0) for event, _, s, w in rows]
@@ -66,7 +68,8 @@ def with_resting_joints(
         rates = slip_accelerations(m, now.q, now.v, motion.a)
         rows = zip(flags, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
         for has_friction, rate, rest, event, s, force, limit in rows:
-            # The force that ends the hold is evaluated again, with other round-off
+            # The event was located where the force reached the limit; it counts as beyond, although round-off may have
+            # reduced it
             exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
             returns = (s != 0.0) & (rate * s < 0.0)
             changes = where(exceeds | returns, rest, 0.0) * has_friction * allowed
@@ -83,9 +86,10 @@ def with_resting_joints(
 
 
 def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number]) -> Array:
-    """Return the velocities (nv,) after impulses that stop the joints with `stops` = 1, which move very slowly.
+    """Return the velocities (nv,) after impulses that stop the very slow joints for which `stops` is 1.
 
-    The momentum of all other joints is conserved. `slip` (n,) are the slip directions -1, 0 or 1 of all rows.
+    The momentum of all other joints is conserved. `slip` (n,) are the slip directions -1, 0 or 1 of all constraints
+    with a bound and of all velocities with friction.
     """
     m = system.mechanism
     position, speed = to_tree(m, ("q", "v"), (now.q, now.v))

@@ -23,9 +23,11 @@ from linkwork.spatial.scalar import Array, Number, Value, where
 from linkwork.tolerances import HUGE
 
 When = ArrayLike | StateFunction | OneShot  # a time [s], one time per member (*batch,), or a guard
-ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]  # when, verb, name; "shift" adds a ratio or gear
+# time or guard, verb, name; the verb "shift" has a ratio or a gear number as fourth item
+ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]
 Schedule = Sequence[ScheduleEntry]
-Change = tuple[str, float | str]  # the mode that a verb sets, and its new value, FLIP or GIVEN
+# the mode that a verb sets, and its new value; FLIP means the opposite sign, GIVEN the fourth item of the entry
+Change = tuple[str, float | str]
 
 PACKAGE = "linkwork."
 FORM = "An entry is (time, verb, name)."
@@ -33,16 +35,17 @@ LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
 class Switch(NamedTuple):
-    """One entry of a schedule: sets the mode `parameter` to `value` at `when`, a time [s], times (*batch,), or a guard.
+    """One entry of a schedule: it sets the switchable parameter (mode) `parameter` to `value`.
 
-    With `value` None the parameter changes its sign. `what` is the text of the event.
+    `when` is a time [s], an array of times (*batch,) or a guard. If `value` is None, the parameter changes its sign.
+    `what` is the text of the event.
     """
 
     when: Any
     parameter: str
     value: float | None
     what: str
-    entry: str  # the entry's name in messages
+    entry: str  # the entry, such as "schedule[2]", for error messages
 
     @property
     def guarded(self) -> bool:
@@ -55,7 +58,7 @@ class Switch(NamedTuple):
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """Return the effects of all schedule verbs, such as "engage", as nested dicts: verbs()[verb][kind].
+    """Return the effect of each schedule verb on each kind of element, as nested dicts: verbs()[verb][kind].
 
     `kind` is the kind of element, such as "clutches". An effect is the mode that the verb sets, and the new value.
     """
@@ -87,9 +90,10 @@ def locked_names(schedule: Sequence[object]) -> list[str]:
 
 
 def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch, ...]:
-    """Return a schedule [(time or guard, verb, name), ...] as checked `Switch` objects.
+    """Return the entries (time or guard, verb, name) of a schedule as checked `Switch` objects.
 
-    "shift" takes a fourth item: the new ratio, or the number of a gear. Raise an error that names an invalid entry.
+    "shift" takes a fourth item: the new ratio, or the number of a gear. Raise a LinkworkError that names an invalid
+    entry.
     """
     return tuple(
         switch_of(mechanism, f"entry {number} of the schedule", entry) for number, entry in enumerate(schedule)
@@ -97,9 +101,9 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch,
 
 
 def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
-    """Return one schedule entry (time or guard, verb, name) as a `Switch`; raise an error that names an invalid item.
+    """Return one schedule entry (time or guard, verb, name) as a `Switch`.
 
-    `where_` is the entry's name in messages.
+    Raise a LinkworkError that names an invalid item. `where_` is the entry's name in messages, such as "schedule[2]".
     """
     when, verb, name, ratio = _checked_entry(where_, entry)
     rules = verbs()[verb]
@@ -128,9 +132,10 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
 
 
 def _verbs_hint(mechanism: Mechanism, verb: str, name: str) -> str:
-    """Return a hint with the verbs that suit the element `name`, if `verb` does not suit it; empty if there are none.
+    """Return a hint with the verbs that are valid for the element `name`, for an error about an invalid `verb`.
 
     If the element has verbs that set the same value as `verb`, as "engage" and "close" do, the hint lists only these.
+    The hint is empty if the element has no verbs.
     """
     wanted = {value for _, value in verbs()[verb].values()}
     for section, kind in kinds().items():
@@ -150,7 +155,8 @@ def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
-    """Return the switches with times (*batch,); raise an error if times decrease or do not fit the batch.
+    """Return the switches with their times as arrays (*batch,); raise a LinkworkError if times decrease or do not fit
+    the batch.
 
     Entries with guards may be anywhere in the schedule.
     """
@@ -173,7 +179,7 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
-    """Return a switch for a continued run, without the batch members that the first run already switched.
+    """Return a switch for a continued run that skips the batch members in which the first run already made this switch.
 
     `end` (*batch,) [s] is the end of the first run, `dt` [s] its step, and `events` are its events.
     """
@@ -187,9 +193,9 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return time or guard, verb, name and ratio of a schedule entry; raise an error that names an invalid item.
+    """Return the time or guard, the verb, the name and the ratio of a schedule entry.
 
-    `where_` is the entry's name in messages.
+    Raise a LinkworkError that names an invalid item. `where_` is the entry's name in messages, such as "schedule[2]".
     """
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         known = ", ".join(repr(verb) for verb in verbs())
@@ -229,22 +235,23 @@ def mode_event(parameter: str, value: float) -> str:
 
 
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
-    """Return the status of a batch member whose controller sets the modes `names` to the values `modes`.
+    """Return the status of a batch member after its controller has set the modes `names` to the values `modes`.
 
-    The status is RUNNING if all values are valid, else the reason why the member ends.
+    The status is RUNNING if all values are valid, else the reason why the run of the member ends.
     """
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
             code = where(mode == 0.0, NOT_CONVERGED, code)
-        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # the comparison is false for nan
+        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # true for finite values: comparisons with nan are false
     return code
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the slip speeds (...) [rad/s or m/s] of engaged constraints that cannot slip, by label.
+    """Return, by label, the slip speeds (...) [rad/s or m/s] of engaged constraints in directions in which they cannot
+    slip.
 
-    Nonzero speeds violate the constraints. `v` has shape (..., nv); `given` are parameters that differ from the model.
+    A nonzero speed violates the constraint. `v` has shape (..., nv); `given` are parameters that differ from the model.
     """
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):

@@ -21,8 +21,8 @@ def refuse_contradictions(
 
     `switches` are the entries of the schedule, `given` the parameters that differ from the model, for all members or
     per member. Switches at the same time act together, in any order. Elements that guards or controllers (`commands`)
-    switch count as released here: their conflicts are checked during the run. A guard is an error here if it engages
-    couplings that contradict each other in every state.
+    switch count as released here, because the run checks their conflicts when they switch. A guard is an error only if
+    it engages couplings that contradict each other in every state.
     """
     timed, guarded = ([switch for switch in switches if switch.guarded == which] for which in (False, True))
     built = mechanism.parameters
@@ -45,7 +45,8 @@ def refuse_contradictions(
         if now is not None and _owner(switch.parameter) not in loose:
             new, entry = switch.applied(now), f"{switch.what}, {switch.entry}"
             modes[switch.parameter] = new if due.all() else np.where(due, new, now)
-        last = np.True_ if following is None else following.when > switch.when  # last switch at its time
+        # true for the members for which this switch is the last at its time
+        last = np.True_ if following is None else following.when > switch.when
         if entry:
             refuse(modes, due & last, entry)
         if last.all():

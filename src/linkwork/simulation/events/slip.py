@@ -1,9 +1,9 @@
 """Slip of clutches, brakes and ratchets: constraint rows whose multiplier is at its bound.
 
 Every constraint with a bounded multiplier (clutch, brake, ratchet) has a slip direction in the state: 0 while it holds,
-else -1 or 1, the sign of its slip speed. A slipping constraint applies its bound against the slip. A holding constraint
-is a row of the mechanism until its multiplier exceeds the bound. A one-sided constraint has the bound 0 on one side: it
-slips freely in that direction only.
+else -1 or 1, the sign of its slip speed. The multiplier of a slipping constraint is its bound, and opposes the slip. A
+holding constraint is a constraint row of the mechanism until its multiplier exceeds the bound. A one-sided constraint,
+such as a ratchet, has the bound 0 in one direction: it slips freely in that direction only.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with all slipping constraints released; `slip` (n,) has the slip directions -1, 0 or 1.
+    """Return the mechanism with all slipping constraints released; `slip` (n,) are the slip directions -1, 0 or 1.
 
-    Joint friction is left out: see `joint_friction_rows.locked`.
+    Slip of joints with friction is not treated here, but in `joint_friction_rows.locked`.
     """
-    pairs = zip(mechanism.bounded, slip, strict=False)  # slip directions of joint friction may follow
+    # `slip` may be longer: the slip directions of joint friction follow those of bounded constraints
+    pairs = zip(mechanism.bounded, slip, strict=False)
     engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
     return mechanism.varied(engaged) if engaged else mechanism
 
@@ -59,10 +60,11 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
 def slip_multipliers(
     mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
 ) -> list[Value]:
-    """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound if it slips, else 0.
+    """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound if it slips, 0 if it
+    holds.
 
     Constraints that are not engaged are treated as engaged. `slip` has the slip direction -1, 0 or 1 of each element of
-    `mechanism.bounded`, in its order, and `given` has parameters by name.
+    `mechanism.bounded`, in its order, and `given` has the values of parameters by name.
     """
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=False):
@@ -88,8 +90,8 @@ def slip_of_speeds(
 ) -> list[Value]:
     """Return the slip direction (-1, 0, 1) of each of the constraints `bounded` at the slip speeds `speeds`.
 
-    Where the speed is zero, the direction `slip` remains. A constraint without a bound in the direction of its speed
-    holds.
+    Where the speed is zero, the direction in `slip` remains. The direction is 0 where the speed has a direction in
+    which the multiplier of the constraint has no bound.
     """
     found = []
     for item, w, s in zip(bounded, speeds, slip, strict=True):
@@ -99,9 +101,9 @@ def slip_of_speeds(
 
 
 def slip_work(mechanism: Mechanism, begin: StepState, end: StepState) -> Number:
-    """Return the work [J] of slipping clutches and brakes in a substep from `begin` to `end`, negative for heat.
+    """Return the work [J] of slipping clutches and brakes in a substep from `begin` to `end`; negative if they heat up.
 
-    Their forces are constant while they slip, so that the work is their force times the slip of the joints.
+    Their forces are constant while they slip, so that the work is the force times the slip distance or angle.
     """
     return slip_forces(mechanism, begin.slip) @ difference(mechanism, begin.q, end.q)
 
@@ -110,8 +112,8 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
 
     The first function belongs to backward slip and the second to forward slip; each is negative where slip in its
-    direction begins or ends. `slip` (n,) are the slip directions -1, 0 or 1, v (nv,) the velocities, and `carried` the
-    constraint forces [N m or N].
+    direction begins or ends. `slip` (n,) are the slip directions -1, 0 or 1, v (nv,) the velocities, and `carried` (n,)
+    the constraint forces [N m or N].
     """
     found: list[Number] = []
     rows = zip(mechanism.bounded, slip[: len(mechanism.bounded)], slip_speeds(mechanism, v), carried, strict=True)
@@ -128,7 +130,7 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
     """Return the slip events `which` (2n,), reduced so that at most one constraint, the first, begins to slip.
 
-    All multipliers change when one constraint begins to slip, so that the other constraints may hold; their events are
+    All multipliers change when one constraint begins to slip, so that the others may hold after all; their events are
     evaluated again. `slip` (n,) are the slip directions -1, 0 or 1, in the order of `mechanism.bounded`.
     """
     found: list[Condition] = []
@@ -155,10 +157,11 @@ def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
 def row_speeds(
     mechanism: Mechanism, v: Array, given: Mapping[str, Array]
 ) -> Iterator[tuple[str, VelocityConstraint, Array]]:
-    """Yield label, constraint and slip speed of every row of clutches, brakes and other velocity constraints.
+    """Yield the label, the constraint and the slip speed of every row of clutches, brakes and other velocity
+    constraints.
 
-    The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied. The
-    constraints have the parameter values `given`.
+    The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied. `given`
+    are the parameter values of the constraints.
     """
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:

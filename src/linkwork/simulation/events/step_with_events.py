@@ -21,12 +21,12 @@ from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
-    """Return a step function that makes `step` in substeps, which end at located events.
+    """Return a step function that makes `step` in substeps, each of which ends at a located event.
 
-    Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
-    middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
-    ends of steps or, if `locate_contacts` is true, at the located instants. A step of a system without events has no
-    substeps.
+    Events change modes, slip directions, contact states and velocities. If `step` is `implicit`, its equations hold in
+    the middle of the step; the step is shortened if contacts leave these equations without a solution. Contact states
+    change at the ends of steps or, if `locate_contacts` is true, at located events. If no events can occur in a system,
+    its steps have no substeps.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
@@ -52,8 +52,10 @@ class _Events:
 
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
-        self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
-        self.late = bool(self.count) and not count_of(system)  # evaluate event functions at the start only if needed
+        # number of event functions without those of contacts
+        self.count = len(sources(system)) if has_events(system) else 0
+        # evaluate event functions at the start only in steps with events
+        self.late = bool(self.count) and not count_of(system)
 
     def switching(self, t: Number) -> Switching:
         """Return the functions of the event search in a step from time t [s]: substep, event functions, effects."""
@@ -68,7 +70,8 @@ class _Events:
     def begin(self, t: Number, now: StepState) -> StepState:
         """Return the state `now` at the start t [s] of the step, with the values of its event functions.
 
-        All values are 1 if the functions are needed only in a step with events.
+        All values are 1 if the functions at the start are needed only in steps with events; the search then evaluates
+        them.
         """
         now = self.touching.begin(now)
         if self.late:
@@ -84,13 +87,17 @@ class _Events:
         return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Condition) -> Condition:
-        """Return whether all substeps were solved, and the constraints can be satisfied after the last event.
+        """Return whether the equations of all substeps were solved and the constraints can be satisfied after the last
+        event.
 
         `moved` is the state after the last substep.
         """
         return solved & (moved.watched[-1] > 0.0) if self.count else solved
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Condition]:
+        """Return the state after a substep h [s] from the state `begin` at t [s], and whether its equations were
+        solved.
+        """
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
@@ -109,13 +116,18 @@ class _Events:
         return after, possible if solved is True else solved & possible
 
     def _functions(self, begin: StepState, end: StepState) -> Array:
+        """Return the event functions (k,) at the `end` of a substep: first of slip, latches and guards, then of
+        contacts.
+        """
         return np.concatenate([end.watched[: self.count], self.touching.functions(begin, end)])
 
     def _hidden(self, begin: StepState, end: StepState, h: Number) -> Number:
+        """Return the fraction of a substep h [s] at which a guard or latch may have a double zero crossing, else 1."""
         count = count_of(self.system)
         return first_dip(dips_in(begin.watched, count), dips_in(end.watched, count), h)
 
     def _switched(self, t: Number, end: StepState, which: Sequence[Condition]) -> StepState:
+        """Return the state at t [s] after the events `which` (k,); `end` is the state before the events."""
         after, watched = end, which[: self.count]
         if self.count:
             after = apply_events(self.system, t, end, self.held, watched)
