@@ -1,1 +1,1 @@
-"""Contact functions of solids: each returns the contact patch, of up to four points, of two shapes."""
+"""Collision: functions that compute the contact patch (up to four contact points) of two solids of given shapes."""

@@ -1,8 +1,10 @@
 """Contact patch of two boxes: separating axes, then clipping of the incident face on the reference face.
 
-The normal is the axis, of 15 candidates, along which the boxes penetrate least: the normals of the faces of both boxes,
-and the vector products of their edges. If it is the normal of a face, the *reference face*, the patch is the overlap of
-this face with the face of the other box that is most opposite to it, the *incident face*.
+The normal is the axis, of 15 candidates, along which the boxes penetrate least. The candidates are the normals of the
+faces of both boxes, and the vector products of an edge of one box and an edge of the other. If the normal belongs to a
+face, the *reference face*, the patch is the overlap of this face with the *incident face*: the face of the other box
+whose normal is most opposite. If the normal is a vector product of two edges, the patch is one point between these
+edges.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from linkwork.algorithms.collision.plane_patches import facing_face
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
-# Angle [rad] between the normals of a face and of two edges below which the patch is that of the face. A box that rests
-# on another one with a slight tilt then keeps four points; with edges it would have one, which changes at every step.
+# If the normal of two edges differs from a face normal by less than this angle [rad], the patch of the face is used. A
+# box that rests on another box with a slight tilt then has four contact points. The patch of the edges would have one
+# contact point, which changes from corner to corner.
 ALIGNED = 0.02
-SHALLOW = 1e-3  # distance, relative to the sum of all half extents, above which edges are not replaced by a face
+SHALLOW = 1e-3  # largest distance, relative to the sum of all half extents, at which a face may replace two edges
 PARALLEL = 1e-16  # squared sine of the angle between two edges that count as parallel
 
 
@@ -135,7 +138,7 @@ def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
     squared = 1.0 - cosine * cosine
     along_d, along_e = dot(apart, d), dot(apart, e)
     t = (along_d - cosine * along_e) / where(squared > PARALLEL, squared, 1.0)
-    # The corners that limit both edges limit t too
+    # Limit t for nearly parallel edges: no point of the edge is farther from on_a than the length of the edge
     size = sum(a)
     point = on_a + d * clamp(t, -2.0 * size, 2.0 * size)
     gap = edges.separation
@@ -177,7 +180,7 @@ def _face_patch(
     turned = X.R @ up
     normal = where(from_a, -turned, up)
     for x, y, height, shown in corners:
-        # Midway between the surfaces
+        # Contact points are midway between the two surfaces
         point = restored(np.array([x, y, side * (own[2] + 0.5 * height)]))
         points.append(where(from_a, X.point(point), point))
         distances.append(shown)

@@ -11,8 +11,8 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 from linkwork.tolerances import TINY
 
-FAR = 1e9  # distance [m] of points that do not exist
-COUNT = 4  # points of a patch
+FAR = 1e9  # distance [m] that marks an unused place of a patch
+COUNT = 4  # number of places for points in a patch
 SAME = 1e-9  # lengths, relative to the size of the solids, below which two points or two distances count as equal
 
 
@@ -57,7 +57,8 @@ class Touch(NamedTuple):
 def touch_of_ball(centre: Array, radius: Number, distance: Number, normal: Array) -> Touch:
     """Return the contact point of a ball with a surface.
 
-    The centre (3,) [m] of the ball is at `distance` [m] along the `normal` (3,) of the surface.
+    The centre (3,) [m] of the ball is at the signed `distance` [m] from the surface, along the outward `normal` (3,) of
+    the surface. `radius` [m] is the radius of the ball.
     """
     gap = distance - radius
     return Touch(centre - normal * (radius + 0.5 * gap), gap, normal)

@@ -1,10 +1,10 @@
-"""Signed distance of two convex solids, from their support points: the GJK algorithm with a shifted origin.
+"""Signed distance of two convex solids, from their support points: the GJK algorithm on solids that are moved apart.
 
 The *separation* along a unit normal n is s(n) = min n . x - max n . y over the points x of A and y of B; the signed
-distance is the maximum of s(n) over all normals. The nearest points of separated solids follow from GJK. Solids that
-penetrate are first moved apart: from a normal n, A moves along n until the separation is a small margin. GJK gives the
-normal m of the moved solids, and s(m) >= s(n), because moving by t n increases the separation along m by at most t. The
-iteration stops at a local maximum of s. Every returned separation is a lower bound of the signed distance.
+distance is the maximum of s(n) over all normals. The nearest points of separated solids follow from GJK. If the solids
+penetrate, each iteration first moves A along the present normal n until the separation is a small margin. GJK then
+gives the normal m of the moved solids. s(m) >= s(n), because moving by t n increases the separation along m by at most
+t. The iteration stops at a local maximum of s. Every returned separation is a lower bound of the signed distance.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import HUGE, TINY
 
 MARGIN = 1e-3  # separation of the moved solids, relative to their size: GJK then has normals exact to 1e-13
-SHIFTS = 16  # iterations of moving the solids apart; 2 or 3 are usual
-MOST = 48  # iterations of GJK; polytopes need about 10, cylinders 20
-CLOSED = 1e-14  # part of the distance by which upper and lower bound may differ at the end of GJK
+SHIFTS = 16  # largest number of iterations that move the solids apart; 2 or 3 are usual
+MOST = 48  # largest number of iterations of GJK; polytopes need about 10, cylinders 20
+CLOSED = 1e-14  # GJK ends when the bounds of the distance differ by at most this fraction of the distance
 GAIN = 1e-13  # increase of the separation, relative to the size, below which the iteration stops
 REFINE = 3  # iterations of Newton's method from the normal of GJK, whose error is below 1e-3
-FLAT = 1e-20  # squared sine of the angle of a triangle that counts as a line
+FLAT = 1e-20  # squared sine of an angle of a triangle below which the triangle counts as a line
 DEEP = 0.01  # penetration, relative to the size, above which all faces of hulls are visited
-SNAP = 1e-15  # loss of separation by round-off, relative to the size, for a normal that is more exact than that of GJK
-STEEP = 0.6  # component of a normal along x above which its tangents begin with z
+# A refined normal replaces the normal of GJK if its separation is smaller by at most this fraction of the size, because
+# such a difference is only round-off
+SNAP = 1e-15
+STEEP = 0.6  # `tangents` projects the x axis, or the z axis if the normal has a larger component along x than this
 
 
 class Faces(NamedTuple):
@@ -70,7 +72,10 @@ class Solid(Protocol):
         ...
 
     def bend(self, n: Array) -> Array:
-        """Return the vector k (3,) [m^(1/2)] such that k k^T is the derivative of the support point along n (3,)."""
+        """Return the vector k (3,) [m^(1/2)] that describes the curvature of the surface facing n (3,).
+
+        The derivative of the support point with respect to n is the matrix k k^T (3, 3) [m].
+        """
         ...
 
     def axes(self, n: Array) -> Sequence[Array]:
@@ -114,7 +119,10 @@ class _Nearest(NamedTuple):
 
 
 def separation(a: Solid, b: Solid) -> Separation:
-    """Return the separation [m] of two solids along the normal (3,) for which it is largest, and the nearest points."""
+    """Return the largest separation [m] of two solids over all normals, with its normal (3,) and the nearest points.
+
+    If the solids penetrate, the separation is negative, and may be a local instead of the global maximum.
+    """
     size = a.size + b.size
     towards, _ = unit(a.centre - b.centre, axis(2))
     value, normal = -HUGE, towards
@@ -183,8 +191,9 @@ def _scanned(
 def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
     """Return unit vectors (3,) from which the search for the normal of largest separation starts.
 
-    One of them is near this normal unless the solids penetrate deeply. The vectors are the direction `towards` (3,)
-    from B to A, normals of faces, and normals perpendicular to straight lines on the surface of one or both solids.
+    One of the vectors is near the normal of largest separation unless the solids penetrate deeply. The vectors are the
+    direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to straight lines on the surface
+    of one or both solids.
     """
     starts = [towards, *b.axes(towards), *a.axes(towards)]
     starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]

@@ -21,8 +21,9 @@ from linkwork.spatial.scalar import Array, Number, dot, lookup, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
-CENTRED = 1e-3  # offset, relative to the size, below which rim points do not turn with the other solid
-TILT = 0.03  # slope of a surface below which vertices of a hull count as one flat part
+# Offset of two axes, relative to the size of a cylinder, below which the offset hardly changes the first rim point
+CENTRED = 1e-3
+TILT = 0.03  # angle [rad] by which a hull tilts the normal to find vertices of a nearly flat part of its surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +211,10 @@ class SolidCylinder:
         return (self.X.R[:, 2],)
 
     def bend(self, n: Array) -> Array:
-        """Return the vector k (3,) [m^(1/2)] such that k k^T is the derivative of the support point along n (3,)."""
+        """Return the vector k (3,) [m^(1/2)] that describes the curvature of the rim at the support point along n (3,).
+
+        The derivative of the support point with respect to n is the matrix k k^T (3, 3) [m].
+        """
         R = self.X.R
         x, y = dot(R[:, 0], n), dot(R[:, 1], n)
         squared = x * x + y * y
@@ -227,8 +231,9 @@ class SolidCylinder:
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four points (3,) [m] of the cylinder's rim, or the ends of a line on its lateral surface, each twice.
 
-        The first point of the rim is the point farthest along n. If the end face is perpendicular to n within
-        round-off, it is the point nearest to `other` (3,) [m], which may be beside the face.
+        The result is on the rim if an end face, not the lateral surface, faces n. The first point of the rim is the
+        point farthest along n. If the end face is perpendicular to n within round-off, it is the point nearest to
+        `other` (3,) [m], which may be beside the face. `directions` is not used.
         """
         del directions
         X, R = self.X, self.X.R
@@ -316,8 +321,8 @@ class SolidHull:
     def part(self, n: Array, directions: Sequence[Array], other: Array) -> list[Array]:
         """Return four vertices (3,) [m] of the hull that span its part facing n (3,), in cyclic order.
 
-        Two are extreme along the first of the `directions` (3,) and its opposite, tilted from n. The other two are
-        extreme along the directions across the line through the first two.
+        Two vertices are the farthest along n tilted towards and away from the first of the `directions` (3,). The other
+        two are the farthest along n tilted to the two sides of the line through the first two. `other` is not used.
         """
         del other
         one, two = self._extreme([n + directions[0] * TILT, n - directions[0] * TILT])

@@ -14,11 +14,10 @@ HERE = Transform.identity()
 
 
 def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the one-point contact patch of a sphere A, radius (1,) [m], and a cylinder B, size (2,) [m].
+    """Return the one-point contact patch of a sphere A and a cylinder B; X is the pose of A in B.
 
-    X is the pose of A in B.
-
-    Inside the cylinder, the normal is that of the nearest face.
+    a (1,) [m] is the radius of A, and b (2,) [m] are radius and half length of B. If the centre of the sphere is inside
+    the cylinder, the normal is that of the nearest face.
     """
     x, y, z = X.p
     flat = np.array([x, y, 0.0 * z])
@@ -35,21 +34,24 @@ def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a capsule A and a cylinder B, sizes (2,) [m]: radius and half length.
+    """Return the contact patch of a capsule A and a cylinder B; X is the pose of A in B.
 
-    X is the pose of A in B.
+    a and b (2,) [m] are the radius and half length of each solid.
     """
     return convex_patch(Segment(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
 
 
 def cylinder_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of two cylinders of sizes (2,) [m]: radius and half length; X is the pose of A in B."""
+    """Return the contact patch of two cylinders A and B; X is the pose of A in B.
+
+    a and b (2,) [m] are the radius and half length of each cylinder.
+    """
     return convex_patch(SolidCylinder(X, a[0], a[1]), SolidCylinder(HERE, b[0], b[1]))
 
 
 def cylinder_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a cylinder A, size (2,) [m], and a box B, half extents (3,) [m].
+    """Return the contact patch of a cylinder A and a box B; X is the pose of A in B.
 
-    X is the pose of A in B.
+    a (2,) [m] are the radius and half length of A, and b (3,) [m] the half extents of B.
     """
     return convex_patch(SolidCylinder(X, a[0], a[1]), SolidBox(HERE, b))

@@ -1,4 +1,4 @@
-"""Overlap of a face with a rectangle, as up to four points that span it and include the lowest point."""
+"""Overlap of a face with a rectangle: up to four points that span the overlap and include its lowest point."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from linkwork.algorithms.collision.contact_patch import FAR, SAME, clamp
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import TINY, TINY_SIZE
 
-# Direction (2,) in the reference face along which the first two points are extreme. The angle of 0.6 rad is none at
-# which rectangles usually lie, so that no two corners are equally far along it.
+# Direction (2,) in the reference face along which the first two points are extreme. The edges of a face are seldom
+# perpendicular to this direction, so two corners are seldom equally far along it.
 FIRST = float(np.cos(0.6)), float(np.sin(0.6))
-DIRECTIONS = (FIRST, (-FIRST[1], FIRST[0]), (-FIRST[0], -FIRST[1]), (FIRST[1], -FIRST[0]))  # perpendicular
+DIRECTIONS = (FIRST, (-FIRST[1], FIRST[0]), (-FIRST[0], -FIRST[1]), (FIRST[1], -FIRST[0]))  # quarter turns
 
 
 class Corner(NamedTuple):
@@ -32,10 +32,10 @@ class Corner(NamedTuple):
 def overlap(half: Array, centre: Array, first: Array, second: Array, separation: Number) -> list[Corner]:
     """Return four points of the overlap of a parallelogram with a rectangle, seen along z.
 
-    The rectangle has the half extents half[:2] [m] and is at z = 0; the parallelogram has its `centre` (3,) [m] and the
-    half edges `first`, `second` (3,) [m]. The points are those of `spanning`. If the lowest corner is higher than
-    `separation` [m], as for faces that do not overlap, one point is the lowest point of the parallelogram at that
-    distance.
+    The rectangle has the half extents half[:2] [m] and is at z = 0. The parallelogram has its `centre` (3,) [m] and the
+    half edges `first`, `second` (3,) [m]. The function `spanning` selects the points. If the faces do not overlap, or
+    their lowest corner is higher than `separation` [m], one point is the lowest corner of the parallelogram, moved to
+    the height `separation`.
     """
     size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
     slack = SAME * size
@@ -46,13 +46,14 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
 
 
 def spanning(corners: list[Corner], separation: Number, nearest: Corner, slack: Number, merged: Number) -> list[Corner]:
-    """Return four of the corners of an overlap that span it, and the lowest corner.
+    """Return up to four of the corners of an overlap that span it, including the lowest corner.
 
-    Two corners are extreme along a fixed direction and its opposite, two more are farthest from the line through these
-    two, on both sides: all corners of a parallelogram, however long and thin it is. If all four are higher than the
-    lowest corner, the lowest corner replaces one of them. If the lowest corner is higher than `separation` [m], the
-    point `nearest` replaces one of them. Corners nearer to each other than `merged` [m] count as one; the places of the
-    others are marked unused. Heights that differ by less than `slack` [m] are equal.
+    Two corners are the farthest along a fixed direction and its opposite. Two more corners are the farthest on both
+    sides of the line through the first two. All four corners of a parallelogram are selected in this manner, however
+    long and thin it is. If all selected corners are higher than the lowest corner, the lowest corner replaces one of
+    them. If the lowest corner is higher than `separation` [m], the point `nearest` replaces one of them. If corners are
+    nearer to each other than `merged` [m], only one of them is used, and the others get the distance FAR. Heights that
+    differ by less than `slack` [m] are equal.
     """
     lowest = corners[0]
     for corner in corners[1:]:
@@ -104,8 +105,9 @@ def _extreme(corners: list[Corner], x: Number, y: Number) -> Corner:
 
 
 def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Corner]:
-    """Return four points: if `lowest` is lower than all `chosen` points by `slack` [m], it replaces the nearest of
-    them.
+    """Return four points: the `chosen` points, or `lowest` in place of the nearest of them if all of them are higher.
+
+    `lowest` replaces a point only if all `chosen` points are higher by more than `slack` [m].
     """
     least = minimum(minimum(*(c.distance for c in chosen[:2])), minimum(*(c.distance for c in chosen[2:])))
     missing = lowest.distance < least - slack
@@ -117,7 +119,8 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
     """Return the ends of the edges of a parallelogram after clipping by a rectangle; see `overlap` for the arguments.
 
-    Edges that are outside the rectangle by at most `slack` [m] count as inside.
+    Points outside the rectangle by at most `slack` [m] count as inside. The ends of edges that are outside the
+    rectangle are marked as unused.
     """
     corners = []
     for middle, along in (
@@ -144,7 +147,10 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
 
 
 def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
-    """Return the corners of a rectangle that a parallelogram covers; see `overlap` for the arguments."""
+    """Return the corners of a rectangle; corners outside a parallelogram are marked as unused.
+
+    See `overlap` for the arguments, which describe the rectangle (`half`) and the parallelogram.
+    """
     area = first[0] * second[1] - first[1] * second[0]
     inverse = 1.0 / where(abs(area) > TINY, area, 1.0)
     corners = []

@@ -44,8 +44,9 @@ class GroundPairs:
             self.kinds["hull", "ground"] = lambda a, _, X: self._patch(hulls.solid(a, X), 0.0, lowest=True)
 
     def _touch(self, p: Array, radius: Number) -> Touch:
-        """Return the contact point of a ball of A, with its centre at p (3,) [m], with the ground; a point is a ball of
-        radius 0.
+        """Return the contact point with the ground of a ball with its centre at p (3,) [m], or of a point (`radius` 0).
+
+        The ball is part of the surface of solid A, such as an end of a capsule. `radius` [m] is its radius.
         """
         near = self.ground.near(p, self.radius) if isinstance(self.ground, HeightField) else self.ground.near(p)
         return touch_of_ball(p, radius, near.distance, near.normal)
@@ -83,8 +84,8 @@ class GroundPairs:
 
 
 def _with(points: Sequence[Array], other: Array) -> list[Array]:
-    """Return the points (3,) [m] after the point `other` (3,) [m] has replaced the point nearest to it."""
+    """Return the four points (3,) [m], with `other` (3,) [m] in place of the point that is nearest to it."""
     squares = [dot(p - other, p - other) for p in points]
     low = minimum(minimum(squares[0], squares[1]), minimum(squares[2], squares[3]))
-    # Several equal points become the other one: repeated points do not exist
+    # If several points are equal, all of them are replaced; the caller uses only one of several equal points
     return [where(square <= low, other, point) for point, square in zip(points, squares, strict=True)]

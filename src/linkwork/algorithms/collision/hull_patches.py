@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array
 
 Patch = Callable[[Array, Array, Transform], ContactPatch]
 HERE = Transform.identity()
-SIZE = 8  # numbers that give the size of a hull
+SIZE = 8  # number of entries in the array that describes a hull
 
 
 class HullPairs:
@@ -54,23 +54,26 @@ class HullPairs:
         return SolidHull(X, vertices, faces, size[4:7], size[7])
 
     def hull_plane(self, a: Array, b: Array, X: Transform) -> ContactPatch:
-        """Return the contact patch of a hull A, size (8,), on a plane B, size (0,): the lowest vertices of A.
+        """Return the contact patch of a hull A on a plane B: its lowest vertices; X is the pose of A in B.
 
-        X is the pose of A in B.
-
-        The points are four vertices that span the nearly horizontal part below; the lowest vertex may replace one.
+        a (8,) describes the hull, and b (0,) is empty. The points are four vertices that span the nearly horizontal
+        part of the hull on its lower side. The lowest vertex of the hull replaces one of them if it is lower than all
+        four.
         """
         del b
         hull = self.solid(a, X)
         down, slack = -axis(2), SAME * a[7]
         tilted = [np.array([x, y, 0.0]) for x, y in DIRECTIONS]
         low, *corners = [Corner(x, y, z, z) for x, y, z in (hull.support(down), *hull.part(down, tilted, X.p))]
-        # Within the slack of the lowest vertex, the others stay
+        # The lowest vertex replaces another vertex only if it is lower by more than `slack`
         chosen = spanning(corners, low.distance, low, slack, 4.0 * slack)
         return patch_of([_above(corner) for corner in chosen])
 
     def _beside(self, solid: Callable[[Array, Transform], RoundedSolid]) -> Patch:
-        """Return the contact function for pairs of a solid A and a hull B; `solid` makes A from its size and pose."""
+        """Return the contact function for pairs of a solid A and a hull B.
+
+        `solid` is a function that returns A, given its size and pose.
+        """
 
         def patch(a: Array, b: Array, X: Transform) -> ContactPatch:
             """Return the contact patch of a solid A and a hull B, size (8,); X is the pose of A in the frame of B."""
@@ -80,7 +83,7 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return the first row and the number of rows (k, 2) of each of k arrays in the table that stacks all arrays."""
+    """Return a table (k, 2) with the first row and the number of rows of each of k arrays after they are stacked."""
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 
@@ -92,5 +95,5 @@ def _inside(vertices: Array) -> list[float]:
 
 
 def _above(corner: Corner) -> Touch:
-    """Return the contact point of a vertex of hull A with the plane."""
+    """Return the contact point of a vertex of hull A with the plane z = 0, midway between the vertex and the plane."""
     return Touch(np.array([corner.x, corner.y, 0.5 * corner.height]), corner.distance, axis(2))

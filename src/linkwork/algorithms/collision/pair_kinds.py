@@ -66,15 +66,14 @@ pair_kinds: dict[tuple[str, str], Patch] = {
 }
 
 
-ORDER = ("sphere", "capsule", "cylinder", "box", "hull", "plane", "ground")  # A comes before B
+# The kind of A comes before the kind of B in the keys of `pair_kinds`
+ORDER = ("sphere", "capsule", "cylinder", "box", "hull", "plane", "ground")
 
 
 def ordered(a: str, b: str) -> tuple[tuple[str, str], bool] | None:
-    """Return the shape kinds of A and B in the order of ORDER, and whether they are exchanged.
+    """Return the shape kinds of A and B as a key of `pair_kinds`, and whether A and B are exchanged to get this key.
 
-    Return None if the two kinds cannot touch.
-
-    Planes and grounds do not touch each other.
+    Return None if the two kinds cannot touch, such as two planes.
     """
     if {a, b} <= {"plane", "ground"}:
         return None

@@ -8,22 +8,24 @@ from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touc
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, maximum, where
 
-UPRIGHT = 1e-8  # angle [rad] below which the rim points of a standing cylinder do not turn with its lowest point
+# Tilt [rad] of a standing cylinder below which its contact points have fixed positions on the rim. Above it, they turn
+# with the lowest point of the rim.
+UPRIGHT = 1e-8
 
 
 def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the one-point contact patch of a sphere A, radius (1,) [m], on a plane B, size (0,).
+    """Return the one-point contact patch of a sphere A on a plane B; X is the pose of A in B.
 
-    X is the pose of A in B.
+    a (1,) [m] is the radius of A, and b (0,) is empty.
     """
     del b
     return patch_of([_above(X.p - axis(2) * a[0])])
 
 
 def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a capsule A, size (2,) [m], on a plane B: the lowest point of each end.
+    """Return the contact patch of a capsule A on a plane B: the lowest point of each end; X is the pose of A in B.
 
-    X is the pose of A in the frame of B.
+    a (2,) [m] are the radius and half length of A, and b (0,) is empty.
     """
     del b
     along, down = X.R[:, 2] * a[1], axis(2) * a[0]
@@ -31,9 +33,9 @@ def capsule_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a box A, half extents (3,) [m], on a plane B: the corners of its lowest face.
+    """Return the contact patch of a box A on a plane B: the corners of its lowest face; X is the pose of A in B.
 
-    X is the pose of A in the frame of B.
+    a (3,) [m] are the half extents of A, and b (0,) is empty.
     """
     del b
     centre, first, second = facing_face(a, X.R, X.p, X.R[2])
@@ -42,15 +44,15 @@ def box_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a cylinder A, size (2,) [m], on a plane B, size (0,): points of its rims.
+    """Return the contact patch of a cylinder A on a plane B: points of its rims; X is the pose of A in B.
 
-    The points are the lowest point of each rim and two points beside that of the lower rim; a cylinder that stands
-    rather than lies has the opposite point of the lower rim instead of a point of the upper one. X is the pose of A in
-    B.
+    a (2,) [m] are the radius and half length of A, and b (0,) is empty. The points are the lowest point of each rim,
+    and the two points of the lower rim a quarter turn from its lowest point. If the point of the lower rim opposite to
+    its lowest point is lower than the upper rim, this point replaces the point of the upper rim.
     """
     del b
     R, half = X.R, a[1]
-    # Direction in the plane of the rims that descends most; that of x if the cylinder is upright
+    # Steepest downward direction in the plane of the rims; the x axis of the cylinder if the cylinder is upright
     steep = (R[2][0] * R[2][0] + R[2][1] * R[2][1]) / (4.0 * UPRIGHT * UPRIGHT)
     down_x, down_y = UPRIGHT * maximum(1.0 - steep, 0.0) - R[2][0], -R[2][1]
     length = np.sqrt(down_x * down_x + down_y * down_y + 1e-40)
@@ -66,8 +68,9 @@ def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
 def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, Array, Array]:
     """Return the face of a box whose outward normal points most against a direction: its midpoint and half edges.
 
-    The box has the half extents `half` (3,) [m], the axes R (3, 3) and its centre at p (3,) [m]; `along` (3,) are the
-    components of the direction along its axes. The three results are (3,) [m]. Within round-off, z is preferred.
+    The box has the half extents `half` (3,) [m], the axes R (3, 3) and its centre at p (3,) [m]. `along` (3,) has the
+    components of the direction along the axes of the box. The three results are (3,) [m]. Of faces that are equally
+    good within round-off, a z face is preferred.
     """
     steep = [abs(x) for x in along]
     z_face = (steep[2] >= steep[0] - SAME) & (steep[2] >= steep[1] - SAME)
@@ -80,6 +83,6 @@ def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, A
 
 
 def _above(point: Array) -> Touch:
-    """Return the contact point of a point (3,) [m] of A with the plane."""
+    """Return the contact point of a point (3,) [m] of A with the plane z = 0: midway between both."""
     height = point[2]
     return Touch(np.array([point[0], point[1], 0.5 * height]), height, axis(2))

@@ -29,7 +29,7 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, maximum, minimum,
 from linkwork.tolerances import TINY
 
 ROUND_OFF = 1e-13  # distances, relative to the size of the solids, below which two distances count as equal
-MERGED = 1e-6  # lengths, relative to the size of the solids, below which an end moves to the nearest point
+MERGED = 1e-6  # distance, relative to the size of the solids, below which an end of a rod moves to the nearest point
 NOISE = 1e-13  # distances between axes, relative to the radii, below which their direction is round-off
 PARALLEL = 1e-16  # squared sine of the angle between two directions that count as parallel
 
@@ -47,32 +47,37 @@ class Rod(NamedTuple):
 
 
 def sphere_sphere(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of two spheres, one point; a, b (1,) [m] are the radii and X is the pose of A in B."""
+    """Return the one-point contact patch of two spheres A and B; X is the pose of A in B.
+
+    a and b (1,) [m] are the radii.
+    """
     return patch_of([_ball_ball(X.p, a[0], np.zeros(3), b[0], axis(2))])
 
 
 def sphere_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the one-point contact patch of a sphere A, radius (1,) [m], and a capsule B, size (2,) [m].
+    """Return the one-point contact patch of a sphere A and a capsule B; X is the pose of A in B.
 
-    X is the pose of A in B.
+    a (1,) [m] is the radius of A, and b (2,) [m] are the radius and half length of B.
     """
     return patch_of([_ball_ball(X.p, a[0], axis(2) * clamp(X.p[2], -b[1], b[1]), b[0], axis(0))])
 
 
 def sphere_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a sphere A, size (1,) [m], and a box B, half extents (3,) [m], one point.
+    """Return the one-point contact patch of a sphere A and a box B; X is the pose of A in B.
 
-    X is the pose of A in the frame of B. Inside the box, the normal is that of the nearest face.
+    a (1,) [m] is the radius of A, and b (3,) [m] are the half extents of B. If the centre of the sphere is inside the
+    box, the normal is that of the nearest face.
     """
     distance, normal = _near_box(X.p, b, None)
     return patch_of([touch_of_ball(X.p, a[0], distance, normal)])
 
 
 def capsule_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of two capsules of sizes (2,) [m]: radius and half length; X is the pose of A in B.
+    """Return the contact patch of two capsules A and B; X is the pose of A in B.
 
-    The contact points are the two ends of the part of capsule A that lies beside capsule B. If another point of A is
-    nearer to B than both ends, it is a contact point too.
+    a and b (2,) [m] are the radius and half length of each capsule. The contact points are the two ends of the part of
+    capsule A that lies beside capsule B. If another point of A is nearer to B than both ends, it is a contact point
+    too.
     """
     rod = Rod(X.p, X.R[:, 2], a[1])
     across, _ = unit(cross(axis(2), rod.direction), axis(0))
@@ -89,13 +94,12 @@ def capsule_capsule(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
-    """Return the contact patch of a capsule A, size (2,) [m], and a box B, half extents (3,) [m].
+    """Return the contact patch of a capsule A and a box B; X is the pose of A in B.
 
-    X is the pose of A in B.
-
-    The contact points are the two ends of the part of capsule A that lies above a face of the box. If another point of
-    A is nearer to the box than both ends, it is a contact point too. If the axis of the capsule enters the box, the
-    normal is that of least penetration.
+    a (2,) [m] are the radius and half length of A, and b (3,) [m] the half extents of B. The contact points are the two
+    ends of the part of capsule A that lies above a face of the box. If another point of A is nearer to the box than
+    both ends, it is a contact point too. If the axis of the capsule enters the box, the normal is that of least
+    penetration.
     """
     rod = Rod(X.p, X.R[:, 2], a[1])
     nearest, size = _nearest(rod, b, (0, 1, 2)), a[0] + a[1] + b[0] + b[1] + b[2]
@@ -122,9 +126,10 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
 
 
 def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Array) -> Touch:
-    """Return the contact point of two balls: `radius` [m] at p (3,) [m] for A, radius `other` [m] at q (3,) [m] for B.
+    """Return the contact point of two balls: A with its centre at p (3,) [m], B with its centre at q (3,) [m].
 
-    If the centres coincide within round-off, the normal is `otherwise` (3,).
+    `radius` [m] is the radius of A, and `other` [m] that of B. If the centres coincide within round-off, the normal is
+    `otherwise` (3,).
     """
     apart = p - q
     length = np.sqrt(dot(apart, apart) + TINY)
@@ -137,8 +142,8 @@ def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Arr
 def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, Array]:
     """Return the signed distance [m] of a point p (3,) [m] from a box, and the outward normal (3,) of the box there.
 
-    `half` (3,) [m] are the half extents of the box. Inside the box, both belong to the nearest face; the normal is
-    `otherwise` (3,) there if given.
+    `half` (3,) [m] are the half extents of the box. If the point is inside the box, the distance is that to the nearest
+    face, and the normal is `otherwise` (3,) if given, else the normal of the nearest face.
     """
     core = np.array([clamp(x, -h, h) for x, h in zip(p, half, strict=True)])
     apart, length = unit(p - core, axis(2))
@@ -150,7 +155,7 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
     face.append(where(z_face, 1.0, 0.0))
     normal = np.array([f * sign(x) for f, x in zip(face, p, strict=True)])
     away = length > SAME * size
-    # Within round-off of the surface the direction `apart` is noise
+    # If the point is on the surface within round-off, the direction of `apart` is meaningless
     depth = maximum(maximum(over[0], over[1]), over[2])
     if otherwise is not None:
         normal = otherwise
@@ -237,7 +242,7 @@ def _rod_patch(
         middle, span = -p[i] / where(steep, d[i], 1.0), bound / where(steep, abs(d[i]), 1.0)
         low = maximum(low, where(steep, middle - span, -end))
         high = minimum(high, where(steep, middle + span, end))
-    # Ends so near to the nearest point have its distance, but not its normal
+    # Ends this near to the nearest point have the same distance, but another normal: move them to the nearest point
     low = where(low > nearest - MERGED * size, nearest, low)
     high = where(high < nearest + MERGED * size, nearest, high)
     first, last, best = ball(low), ball(high), ball(nearest)
