@@ -1,8 +1,8 @@
-"""Linear equations between bodies that touch each other: sparse blocks (6, 6), and their LU factorization.
+"""Linear equations that couple the velocities of bodies that touch each other: sparse blocks (6, 6), and LU factors.
 
 The equations have one block row for each body that moves and touches something. Block (i, j) couples the velocities of
-the bodies in rows i and j; it is not zero if they touch, if they are in the same component (see `BodyResponses`), or if
-the elimination of another body fills it.
+the bodies in rows i and j. It is nonzero if the bodies touch, if they are in the same component (see `BodyResponses`),
+or if the elimination of another body makes it nonzero.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from linkwork.spatial.scalar import LU, Array, Condition, Number, cross, ldlt, l
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY_SIZE
 
-REGULAR = 1e-10  # fraction of the compliances of a body that is added to it, for directions in which it cannot move
+# Fraction of the diagonal of a body's compliance that is added to it. The compliance of a body that cannot move in some
+# direction would otherwise be singular.
+REGULAR = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class BodyEquations:
-    """Equations of n bodies that touch each other: the inverse compliances, and which blocks are not zero.
+    """Equations of n bodies that touch each other: the inverse compliances, and which blocks are nonzero.
 
     `responses` are the responses of the bodies to impulses, and `inertias` the inverse compliances of active bodies
-    (see `body_inertias`). `later` has the selection, for each active body k, of the bodies j > k whose blocks (k, j)
-    are not zero: the elimination of body k changes their equations. Blocks of bodies that do not move are never read.
+    (see `body_inertias`). For each active body k, `later` selects the bodies j > k with a nonzero block (k, j): the
+    elimination of body k changes the equations of these bodies. Blocks of bodies that do not move are never read.
     """
 
     responses: BodyResponses
@@ -43,7 +45,10 @@ class BodyEquations:
 
     @staticmethod
     def of(pairs: TouchingPairs) -> BodyEquations:
-        """Return the equations of the bodies of touching pairs, with the blocks that their elimination fills."""
+        """Return the equations of the bodies of touching pairs.
+
+        The elimination of bodies makes further blocks nonzero; the result includes these blocks.
+        """
         responses, count, mobile = pairs.responses, pairs.responses.bodies, pairs.responses.mobile
 
         def mark(k: Number, coupled: RowArray) -> tuple[RowArray]:
@@ -89,7 +94,10 @@ class BodyEquations:
         return self.responses.bodies
 
     def started(self, blocks: RowArray) -> RowArray:
-        """Return `blocks` with the inverse compliances of the bodies, and zeros in all other blocks."""
+        """Return the blocks of the equations before pairs are added: inverse compliances of bodies, else zeros.
+
+        `blocks` is the row array to write to. Each row has the entries of one block (6, 6).
+        """
         responses, count, zero = self.responses, self.count, np.zeros(BLOCK * BLOCK)
 
         def beside(k: Number, i: Number) -> Array:
@@ -109,11 +117,11 @@ class BodyEquations:
         return blocks
 
     def with_pair(self, rows: tuple[Number, Number], S: Array, offset: Array, blocks: RowArray) -> RowArray:
-        """Return the blocks of the equations after adding the matrix S (6, 6) of a pair of bodies.
+        """Return the blocks of the equations with the contact stiffness S (6, 6) of one pair of bodies A and B added.
 
-        `rows` are the rows of the bodies A and B. S maps a change of the relative velocity at the origin of A to the
-        change of the wrench on A about this origin. `offset` (3,) [m] is the position of the origin of A relative to
-        the origin of B.
+        S maps a change of the velocity of A relative to B, at the origin of A, to minus the change of the wrench on A
+        about this origin. `rows` are the row numbers of A and B. `offset` (3,) [m] is the position of the origin of A
+        relative to the origin of B.
         """
         count, (a, b) = self.count, rows
 
@@ -130,7 +138,7 @@ class BodyEquations:
         return iterate(1, with_other, blocks, start=lookup(self.responses.mobile, b)[0] > 0.0)[0][0]
 
     def factored(self, blocks: RowArray) -> RowArray:
-        """Return the LU factors of the equations with the given blocks; the factors overwrite the blocks."""
+        """Return the LU factors of the equations, given their blocks; the factors overwrite the blocks."""
         count = self.count
 
         def eliminate(k: Number, blocks: RowArray) -> tuple[RowArray]:
@@ -156,9 +164,10 @@ class BodyEquations:
         return self.bodies.visit(eliminate, blocks)[0]
 
     def solve(self, factors: RowArray, x: RowArray) -> RowArray:
-        """Return the solution of the equations with the given factors, one row (6,) per body.
+        """Return the solution of the equations, a row array with one row (6,) per body, given the LU `factors`.
 
-        The right-hand side x is overwritten with the solution. Rows of bodies that do not move are zero.
+        The right-hand side x is a row array of the same layout, and is overwritten with the solution. Rows of bodies
+        that do not move are zero.
         """
 
         def forward(k: Number, x: RowArray) -> tuple[RowArray]:
@@ -182,10 +191,10 @@ class BodyEquations:
 
 
 def moved_right(S: Array, offset: Array) -> Array:
-    """Return the matrix S (n, 6), which multiplies the velocity of a body at one point, for the velocity at another
-    point.
+    """Return the matrix S (n, 6), given for the velocity of a body at one point, for the velocity at another point.
 
-    `offset` (3,) [m] is the position of the old point relative to the new point.
+    S multiplies the velocity (6,) of the body: linear at the point, then angular. `offset` (3,) [m] is the position of
+    the old point relative to the new point.
     """
     turned = [row[3:] + cross(offset, row[:3]) for row in S]
     return np.concatenate([S[:, :3], np.array(turned)], axis=1)
@@ -194,7 +203,7 @@ def moved_right(S: Array, offset: Array) -> Array:
 def body_inertias(responses: BodyResponses) -> RowArray:
     """Return the inverse of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
 
-    A small part of the compliance of each body is added to it, so that the inverse exists.
+    The fraction REGULAR of each compliance is added to its diagonal, so that the inverse exists.
     """
     count = responses.bodies
 
@@ -218,7 +227,7 @@ def body_inertias(responses: BodyResponses) -> RowArray:
         return (rows.put(i * count + i, regular(i).reshape(-1)),)
 
     def eliminate(k: Number, rows: RowArray) -> tuple[RowArray]:
-        """Gauss-Jordan elimination: exchange the velocity of body k with its impulse."""
+        """Gauss-Jordan elimination of body k in the matrix of compliances: exchange its velocity with its impulse."""
         inverse = ldlt(block(rows, k, k)).matrix()
 
         def other(i: Number) -> Condition:

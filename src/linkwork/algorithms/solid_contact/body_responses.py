@@ -1,8 +1,9 @@
 """Velocities of bodies with solids, and their responses to impulses, in row arrays that loops over solid pairs read.
 
-The velocities of a mechanism are divided into components: an impulse on a body changes only the velocities of its own
-component. Trees that stand apart, such as free bodies, are separate components. Constraint rows beside solids, such as
-those of brakes, are bodies too: up to six rows have the speeds of one body, and their impulses are its wrench.
+The velocities of a mechanism are divided into components: an impulse on a body changes only the velocities of the
+body's own component. Trees that are not connected, such as free bodies, are separate components. Constraint rows that
+are solved together with the solids, such as the rows of brakes, are treated as *virtual bodies*. Up to six rows form
+one virtual body: their speeds are its velocity (6,), and their impulses are its wrench.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from linkwork.spatial.row_arrays import RowArray, Selection, row_array, selected
 from linkwork.spatial.scalar import Array, Condition, Number, hat, lookup, may_be_nonzero, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 
-BLOCK = 6
+BLOCK = 6  # components of the velocity of a body: linear, then angular
 
 
 @dataclass(frozen=True, eq=False)
 class BodyResponses:
-    """Jacobians and compliances of the bodies with solids, by connected component of the mechanism's velocities.
+    """Jacobians and compliances of the n bodies with solids, by connected component of the mechanism's velocities.
 
-    Row b of `jacobians` is the Jacobian (6, n) of body b: its velocity at its origin and angular velocity, in world
-    axes, are the Jacobian times the n velocities of its component. A compliance (6, 6) is the change of the velocity of
-    one body due to an impulse and angular impulse on another. The bodies are `separate` if each component moves at most
-    one of them: then an impulse on a body changes the velocity of no other body, and row b of `compliances` is the
-    compliance of body b. Otherwise row i n + j is the compliance of body i due to impulses on body j, for n bodies.
+    Row b of `jacobians` is the Jacobian (6, m) of body b. The Jacobian times the m velocities of the body's component
+    is the velocity of the body at its origin, then its angular velocity, in world axes. A compliance (6, 6) is the
+    change of the velocity of one body due to an impulse and angular impulse on a body. The bodies are `separate` if
+    each component moves at most one of them. Then an impulse on a body changes the velocity of no other body, and row b
+    of `compliances` is the compliance of body b. Otherwise row i n + j is the compliance of body i due to impulses on
+    body j.
 
-    `component` (n, 1) is the component of each body; fixed bodies belong to the last component, which has no
-    velocities. `members` are the indices of the velocities of each component. `active` are the bodies that touch
-    something and move; all other moving bodies have undefined compliances and velocities. `response` returns the change
-    of the velocities (nv,) due to a unit impulse along a row (nv,).
+    `component` (n, 1) is the number of the component of each body; fixed bodies have the last number, of a component
+    without velocities. `members` are the indices of the velocities of each component. `active` selects the bodies that
+    move and touch something; all other moving bodies have undefined compliances and velocities. `response` returns the
+    change of the velocities (nv,) due to a unit impulse along a row (nv,).
     """
 
     jacobians: RowArray
@@ -59,39 +61,39 @@ class BodyResponses:
 
     @property
     def mobile(self) -> Array:
-        """Table (n, 1): 1 for bodies that move, 0 for fixed bodies."""
+        """Array (n, 1): 1 for bodies that move, 0 for fixed bodies."""
         return np.where(self.component < len(self.members), 1.0, 0.0)
 
     def jacobian(self, row: Number) -> Array:
-        """Return the Jacobian (6, n) of the body in a row."""
+        """Return the Jacobian (6, m) of body number `row`, for the m velocities of its component."""
         return self.jacobians.at(row).reshape(BLOCK, self.size)
 
     def compliance(self, row: Number) -> Array:
-        """Return the change (6, 6) of the velocity of the body in a row due to an impulse on it."""
+        """Return the compliance (6, 6) of body number `row`: the change of its velocity due to an impulse on it."""
         return self.compliances.at(row if self.separate else row * self.bodies + row).reshape(BLOCK, BLOCK)
 
     def cross_compliance(self, i: Number, j: Number) -> Array:
-        """Return the change (6, 6) of the velocity of body i due to an impulse on another body j of its component."""
+        """Return the compliance (6, 6) of body i due to an impulse on another body j of the same component."""
         return self.compliances.at(i * self.bodies + j).reshape(BLOCK, BLOCK)
 
     def component_of(self, row: Number) -> Number:
-        """Return the number of the connected component to which the body in a row belongs."""
+        """Return the number of the connected component to which body number `row` belongs."""
         return lookup(self.component, row)[0]
 
     def together(self, i: Number, j: Number) -> Condition:
-        """Return whether two bodies belong to the same connected component."""
+        """Return whether bodies i and j belong to the same connected component."""
         return self.component_of(i) == self.component_of(j)
 
     def fixed_rows(self, rows: RowArray) -> RowArray:
-        """Return a row array in which the rows of fixed bodies are zero."""
+        """Return the row array `rows`, one row per body, with zeros in the rows of fixed bodies."""
         for b in np.flatnonzero(self.mobile[:, 0] == 0.0):
             rows = rows.put(float(b), np.zeros(rows.size))
         return rows
 
     def velocity_rows(self, v: Array) -> RowArray:
-        """Return the velocities of the bodies at the velocities v (nv,), one row (6,) each.
+        """Return the velocities of the bodies, one row (6,) each, at the velocities v (nv,) of the mechanism.
 
-        A row has the velocity at the origin of the body and its angular velocity, in world axes.
+        A row has the velocity [m/s] at the origin of the body, then its angular velocity [rad/s], in world axes.
         """
         rows = self._component_rows(v)
 
@@ -102,14 +104,19 @@ class BodyResponses:
         return found
 
     def _component_rows(self, v: Array) -> RowArray:
-        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros."""
+        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros to equal
+        size.
+        """
         rows = row_array(len(self.members) + 1, self.size)
         for number, members in enumerate((*self.members, ())):
             rows = rows.put(float(number), [*(v[i] for i in members), *[0.0] * (self.size - len(members))])
         return rows
 
     def pushed(self, row: Number, wrench: Array, v: RowArray) -> RowArray:
-        """Return the velocities v of the bodies after an impulse and angular impulse (6,) on the body in a row."""
+        """Return the velocities v of all bodies, one row (6,) each, after an impulse on body number `row`.
+
+        `wrench` (6,) are the impulse [N s] and the angular impulse [N m s] about the body's origin, in world axes.
+        """
         if self.separate:
             return v.put(row, v.at(row) + self.compliance(row) @ wrench)
 
@@ -120,9 +127,10 @@ class BodyResponses:
         return v
 
     def changed(self, free: RowArray, wrenches: RowArray, v: RowArray) -> RowArray:
-        """Return the velocities of the bodies after wrenches, one row (6,) for each active body.
+        """Return the velocities of all bodies, one row (6,) each, after impulses `wrenches` on all active bodies.
 
-        `free` are the velocities before; the result is written to the rows of v.
+        Row b of `wrenches` (6,) has the impulse and angular impulse on body b. `free` are the velocities before the
+        impulses. The result is written to the rows of v.
         """
 
         def change(b: Number, v: RowArray) -> tuple[RowArray]:
@@ -138,7 +146,11 @@ class BodyResponses:
         return v
 
     def after_wrenches(self, v: Array, wrenches: RowArray) -> Array:
-        """Return the velocities (nv,) after an impulse and angular impulse on each body, a row (6,) of `wrenches`."""
+        """Return the velocities (nv,) of the mechanism after impulses `wrenches` on the bodies; v (nv,) are those
+        before.
+
+        Row b of `wrenches` (6,) has the impulse and angular impulse on body b.
+        """
 
         def push(b: Number, rows: RowArray) -> tuple[RowArray]:
             place = self.component_of(b)
@@ -167,10 +179,10 @@ def body_jacobian(m: Mechanism, poses: Sequence[Transform], S: Sequence[Motion],
 def body_responses(
     jacobians: Sequence[Array], response: Callable[[Array], Array], touching: RowArray | None = None
 ) -> BodyResponses:
-    """Return the responses of the bodies with the given Jacobians (6, nv).
+    """Return the responses of the bodies that have the given Jacobians (6, nv), one per body.
 
     `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). `touching` has one
-    row for each body, 1 if it touches something; by default all bodies do.
+    row for each body: 1 if the body touches something, else 0. By default all bodies touch something.
     """
     members, component = _components(jacobians, response)
     nv = jacobians[0].shape[1]
@@ -202,7 +214,11 @@ def body_responses(
 def _components(
     jacobians: Sequence[Array], response: Callable[[Array], Array]
 ) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-    """Return the velocities of each connected component, and the component to which each body belongs."""
+    """Return the indices of the velocities of each connected component, and the number of each body's component.
+
+    `jacobians` (6, nv) are those of the bodies. `response` returns the change of the velocities (nv,) due to a unit
+    impulse along a row (nv,).
+    """
     moved = []
     for J in jacobians:
         all_rows = sum((abs(row) for row in J), np.zeros(J.shape[1]))
@@ -215,10 +231,11 @@ def _components(
 def _coupled_compliances(
     responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
 ) -> RowArray:
-    """Return the compliances, with those of all active bodies among the `bodies` of one component added.
+    """Return the array `responses.compliances` with the compliances of the active bodies of one component written to
+    it.
 
-    `members` are the indices of the component's velocities among all `nv` velocities, and `active` has one row for each
-    body.
+    `bodies` are the numbers of the bodies of the component, and `members` the indices of its velocities among all `nv`
+    velocities. `active` has one row for each body: 1 if the body moves and touches something.
     """
     count, among = responses.bodies, np.zeros((responses.bodies, 1))
     among[list(bodies)] = 1.0
@@ -260,10 +277,11 @@ def _merged(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], offsets: tuple[Array, Array]) -> Array:
-    """Return the compliance (6, 6) of two bodies, given by their rows, relative to each other about a common point.
+    """Return the compliance (6, 6) of two bodies relative to each other about a common point.
 
-    The point is at `offsets` from the origins of the bodies. Multiplied by an impulse and an angular impulse on the
-    first body, whose opposites act on the second body, it gives the change of the relative velocity.
+    Multiplied by an impulse and an angular impulse on the first body, whose opposites act on the second body, the
+    compliance gives the change of the relative velocity. `rows` are the numbers of the bodies, and `offsets` (3,) [m]
+    the positions of the common point relative to their origins.
     """
     each = zip(rows, offsets, strict=True)
     a, b = (_about_both(responses.compliance(row), offset, offset) for row, offset in each)
@@ -274,12 +292,16 @@ def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], o
 
 
 def _about_both(C: Array, offset: Array, other: Array) -> Array:
-    """Return a compliance (6, 6) about the origins of two bodies, converted to points at offsets (3,) from these
-    origins.
+    """Return a compliance C (6, 6) about the origins of two bodies, converted to points fixed to these bodies.
+
+    `offset` and `other` (3,) [m] are the positions of the points relative to the origins of the first and second body.
     """
     return about(about(C, offset).T, other).T
 
 
 def about(J: Array, offset: Array) -> Array:
-    """Return the Jacobian (6, n) of a point at `offset` (3,) [m] from the origin of a body whose Jacobian is J."""
+    """Return the Jacobian (6, n) of a body for the point at `offset` (3,) [m] from the body's origin.
+
+    J (6, n) is the Jacobian for the origin. Its rows are the linear, then the angular velocity, in world axes.
+    """
     return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])

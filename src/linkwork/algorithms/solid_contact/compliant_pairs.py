@@ -27,8 +27,8 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, maximum, 
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import TINY, TINY_SIZE
 
-LINEAR = -1.0  # dissipation of a force law with a linear damper
-FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # the numbers of a `SolidLaw`
+LINEAR = -1.0  # value of `SolidLaw.dissipation` that selects the linear damper
+FORCE_LAW = RowLayout((), (), (), (), (2,), ())  # a row with the numbers of a `SolidLaw`
 
 
 class SolidMemory(NamedTuple):
@@ -43,7 +43,10 @@ class SolidMemory(NamedTuple):
 
 
 class SolidLaw(NamedTuple):
-    """Force law of a collision: see `Builder.collide`. `dissipation` is LINEAR if the damper is linear."""
+    """Parameters of the force law of a collision element; see `Builder.collide` for their meaning and units.
+
+    `dissipation` is the constant LINEAR if the damper is linear.
+    """
 
     stiffness: Number
     damping: Number
@@ -53,7 +56,10 @@ class SolidLaw(NamedTuple):
     dissipation: Number
 
     def normal(self, distance: Number, speed: Number) -> tuple[Number, Number]:
-        """Return the normal force [N] and elastic energy [J] of a contact point at a distance [m] and normal speed."""
+        """Return the normal force [N] and the elastic energy [J] of a contact point.
+
+        `distance` [m] is the signed distance of the solids at the point, and `speed` [m/s] its rate.
+        """
         depth = maximum(-distance, 0.0)
         damped = -(self.stiffness * distance + self.damping * speed)
         spring = self.stiffness * depth * np.sqrt(depth)
@@ -87,7 +93,7 @@ class CompliantSolids(SolidForces):
         return patch, found
 
     def stored(self, at: Number) -> Array:
-        """Return the contact memory (4n, 5) for a step that begins in this state at the time `at` [s]."""
+        """Return the contact memory (4n, 5) for the next step, which begins in this state at the time `at` [s]."""
 
         def apart(k: Number, rows: RowArray) -> tuple[RowArray]:
             (old,) = MEMORY.parts(self.memory.at(k))
@@ -108,11 +114,11 @@ class CompliantSolids(SolidForces):
 def point_force(
     force_law: SolidLaw, number: Number, stretch: Array, distance: Number, normal: Array, u: Array, elapsed: Number
 ) -> PointForce:
-    """Return state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
+    """Return the state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
 
-    u (3,) [m/s] is the relative velocity. `stretch` (3,) [m] is the stretch of the friction spring at the start of the
-    step, `elapsed` [s] ago, when the point was in state `number`. The spring of a sliding point relaxes by an implicit
-    Euler step.
+    u (3,) [m/s] is the velocity of solid A relative to solid B. `number` is the state of the point and `stretch` (3,)
+    [m] the stretch of its friction spring, both at the start of the step, `elapsed` [s] ago. The spring of a sliding
+    point relaxes by an implicit Euler step.
     """
     speed = dot(normal, u)
     slip = u - normal * speed

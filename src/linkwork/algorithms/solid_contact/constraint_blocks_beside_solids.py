@@ -1,7 +1,8 @@
 """Constraint rows that are solved together with solid pairs: point contacts, clutches, brakes and ratchets.
 
-These rows are blocks of the solver in `constraints.bounded_impulse_solver`. For the solver of solid pairs, groups of up
-to six rows are bodies: the speeds along the rows are the velocity of the body, and their impulses are its wrench.
+These rows are blocks of the solver in `constraints.bounded_impulse_solver`. The solver of solid pairs treats groups of
+up to six rows as *virtual bodies*: the speeds along the rows are the velocity (6,) of the virtual body, and their
+impulses are its wrench.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from linkwork.tolerances import TINY_SIZE
 class OtherBlocks:
     """Blocks of constraint rows (point contacts, clutches, brakes, ratchets) that are solved together with solid pairs.
 
-    The impulses of all n rows are one array (n,), and so are their speeds; velocities are (nv,). In the row arrays of
-    bodies, the groups of rows are the last bodies.
+    The impulses of all n rows are one array (n,), and so are their speeds. Velocities of the mechanism are (nv,). In
+    row arrays of bodies, the virtual bodies that represent groups of rows are the last rows.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -39,7 +40,7 @@ class OtherBlocks:
 
     @property
     def jacobians(self) -> list[Array]:
-        """Jacobians (6, nv) of virtual bodies, one for each group of up to six rows; absent rows are zero."""
+        """Jacobians (6, nv) of the virtual bodies, one for each group of up to six rows, padded with zeros."""
         if not self.blocks:
             return []
         K = np.concatenate([one.K for one in self.blocks])
@@ -50,11 +51,11 @@ class OtherBlocks:
         return OtherBlocks([one.with_bounce(share) for one in self.blocks])
 
     def work(self, p: Array, before: Array, after: Array) -> Number:
-        """Return the work [J] of impulses p that change the velocities from `before` to `after`."""
+        """Return the work [J] of impulses p (n,) that change the velocities (nv,) from `before` to `after`."""
         return work(self.blocks, p, before, after) if self.blocks else 0.0
 
     def fastest(self, v: Array) -> Number:
-        """Return the largest speed [m/s] of an active point contact at the velocities v, or 0 if none is active."""
+        """Return the largest speed [m/s] of an active point contact at the velocities v (nv,); 0 if none is active."""
         found: Number = 0.0
         for one in self.blocks:
             if one.same_units:
@@ -73,7 +74,7 @@ class OtherBlocks:
         return [1.0 if one.same_units else enough / x for one, x in zip(self.blocks, own, strict=True)]
 
     def speeds(self, v: RowArray) -> Array:
-        """Return the speeds (n,) along all rows, with their drifts, from the velocities of the bodies."""
+        """Return the speeds (n,) along all rows, with their drifts; v has the velocity (6,) of each body as a row."""
         found = np.zeros(self.count, dtype=object)
         for g, rows in enumerate(self._groups):
             found[rows] = v.at(float(v.count - len(self._groups) + g))[: len(rows)]
@@ -81,14 +82,19 @@ class OtherBlocks:
         return found + np.concatenate([np.zeros(0), *drifts])
 
     def add_wrenches(self, p: Array, wrenches: RowArray) -> RowArray:
-        """Return the wrenches of all bodies, with the impulses p written to the rows (6,) of the virtual bodies."""
+        """Return the row array `wrenches` of all bodies, with the impulses p (n,) written to the rows of virtual
+        bodies.
+        """
         for g, rows in enumerate(self._groups):
             row = float(wrenches.count - len(self._groups) + g)
             wrenches = wrenches.put(row, np.concatenate([p[rows], np.zeros(BLOCK - len(rows))]))
         return wrenches
 
     def violations(self, p: Array, u: Array, scales: Sequence[Number]) -> list[Number]:
-        """Return the scaled residual of each block with the impulses p and the speeds u (n,)."""
+        """Return, for each block, the residual of its complementarity condition, multiplied by its factor in `scales`.
+
+        p (n,) are the impulses and u (n,) the speeds of all rows. The residual of an inactive block is 0.
+        """
         parts, found = self._split(p), []
         for one, G, rows, scale in zip(self.blocks, self._G, self._rows, scales, strict=True):
             left = one.residual(G, p[rows], u[rows], one.limit(parts))
@@ -96,10 +102,11 @@ class OtherBlocks:
         return found
 
     def linearized(self, p: Array, u: Array, decision: Number, stiffness: Number) -> tuple[Array, list[Array]]:
-        """Return the impulses c (n,) predicted for unchanged speeds u (n,), and minus their derivatives by u.
+        """Return the constant part c (n,) and the derivatives of impulses that are linear in the speeds: p = c - S du.
 
-        The derivatives are one matrix (6, 6) for each group. See `newton_iteration` for `decision` and `stiffness`,
-        which are the numbers of a row of SCHEDULE.
+        du are the changes of the speeds from u (n,), and p (n,) are the present impulses. The derivatives S are one
+        matrix (6, 6) for each group of rows. `decision` and `stiffness` are two numbers of a row of SCHEDULE in
+        `newton_iteration`.
         """
         parts, c, S = self._split(p), np.zeros(self.count, dtype=object), np.zeros((self.count, self.count), object)
         for one, G, rows in zip(self.blocks, self._G, self._rows, strict=True):
@@ -118,10 +125,11 @@ class OtherBlocks:
         return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
     def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
-        """Return the impulses (n,) after changes of the velocities of the bodies; the impulses may be outside of their
-        admissible sets.
+        """Return the impulses (n,) after a change of the velocities of the bodies, by the linear equations p = c - S
+        du.
 
-        `constants` and `slopes` are the results of `linearized`.
+        `constants` are c and `slopes` the matrices S from `linearized`; `change` has the change of the velocity (6,) of
+        each body as a row. The impulses may be outside their admissible sets.
         """
         p = constants.copy()
         for g, (rows, S) in enumerate(zip(self._groups, slopes, strict=True)):
@@ -129,7 +137,7 @@ class OtherBlocks:
         return p
 
     def admissible(self, p: Array) -> Array:
-        """Return the impulses p (n,), limited to their admissible sets."""
+        """Return the impulses p (n,), each block projected onto its admissible set."""
         found = p.copy()
         for one, rows in zip(self.blocks, self._rows, strict=True):
             if isinstance(one, Box):
@@ -144,7 +152,10 @@ class OtherBlocks:
         return found
 
     def swept(self, p: Array, v: RowArray, caution: Number) -> Array:
-        """Return the impulses (n,) after a Gauss-Seidel sweep over all blocks; v are the velocities before."""
+        """Return the impulses (n,) after one Gauss-Seidel sweep over all blocks, which starts from the impulses p (n,).
+
+        v has the velocities of the bodies before the sweep as rows. `caution` is the argument of `Block.improved`.
+        """
         parts, u = self._split(p), self.speeds(v)
         for k, (one, G, rows) in enumerate(zip(self.blocks, self._G, self._rows, strict=True)):
             better = one.improved(G, ldlt(G), parts[k], u[rows], one.limit(parts), caution)
@@ -158,7 +169,7 @@ class OtherBlocks:
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[int]]:
-    """Return the row numbers of each group of at most six rows; only the rows of a box can be in several groups."""
+    """Return the row numbers of each group of at most six rows; only the rows of a box may be in several groups."""
     groups: list[list[int]] = []
     first = 0
     for one in blocks:
@@ -174,7 +185,11 @@ def _groups(blocks: Sequence[Block]) -> list[list[int]]:
 def _linearized_box(
     box: Box, G: Array, p: Array, u: Array, decision: Number, stiffness: Number
 ) -> tuple[list[Number], Array]:
-    """Return new impulses (k,) of the rows of a box, and minus their derivatives (k, k) with respect to the speeds."""
+    """Return the constant parts (k,) of new impulses of a box's rows, and minus their derivatives (k, k).
+
+    The derivatives are with respect to the speeds u (k,), and p (k,) are the present impulses; see
+    `OtherBlocks.linearized`. G (k, k) is the inverse effective mass of the rows.
+    """
     constants, slopes = [], []
     for x, w, g, (low, high) in zip(p, u, np.diag(G), box.bounds(), strict=True):
         y, R = x - w * (decision / g), stiffness / g
@@ -185,9 +200,11 @@ def _linearized_box(
 
 
 def _linearized_ball(ball: Ball, p: Array, u: Array, r: Number, R: Number, limit: Number) -> tuple[Array, Array]:
-    """Return new impulses (d,) of rolling or spinning friction, and their derivatives (d, d); see `linearized`.
+    """Return the constant part (d,) of a new rolling or spinning impulse, and minus its derivative (d, d).
 
-    The largest length `limit` of the impulse does not change.
+    The derivative is with respect to the speeds u (d,), and p (d,) is the present impulse. `limit` is the largest
+    length of the impulse, which is fixed here. r is the step of the projection and R the stiffness of a sticking row,
+    as in `newton_iteration`.
     """
     y = p - r * u
     size = maximum(length(y), TINY_SIZE)

@@ -29,13 +29,20 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
-DIFFERENCE = 1e-3  # time of finite differences of contact functions with loops, as a part of the time of the drift
-SMOOTH = 0.1  # largest turn of a normal [rad], and motion of a contact point relative to the size of the solids
-VALUES = 6 * POINTS  # coordinates of points and normals
+# Time over which contact functions with loops are differentiated by finite differences, as a fraction of the time for
+# which the drift is computed
+DIFFERENCE = 1e-3
+# The drift of a point is set to zero if its normal turns by more than this angle [rad], or if the point moves by more
+# than this fraction of the size of the solids
+SMOOTH = 0.1
+VALUES = 6 * POINTS  # number of coordinates of all points and normals of a pair
 
 
 class BodyRates(NamedTuple):
-    """Velocity and acceleration (3,) of a body's origin, and its angular velocity and acceleration, in world axes."""
+    """Velocity [m/s] and acceleration [m/s^2] of a body's origin, angular velocity [rad/s] and acceleration [rad/s^2].
+
+    All are (3,) in world axes.
+    """
 
     linear: Array
     angular: Array
@@ -44,11 +51,14 @@ class BodyRates(NamedTuple):
 
     @staticmethod
     def read(rows: RowArray, row: Number) -> BodyRates:
-        """Return the rates of the body in a row."""
+        """Return the `BodyRates` of body number `row`, read from the row array `rows`."""
         return BodyRates(*RATES.parts(rows.at(row)))
 
     def at(self, arm: Array) -> tuple[Array, Array]:
-        """Return velocity (3,) and acceleration (3,) of the material point at `arm` (3,) [m] from the origin."""
+        """Return velocity (3,) [m/s] and acceleration (3,) [m/s^2] of a material point of the body.
+
+        `arm` (3,) [m] is the position of the point relative to the body's origin, in world axes.
+        """
         v = cross(self.angular, arm)
         return self.linear + v, self.acceleration + cross(self.angular_acceleration, arm) + cross(self.angular, v)
 
@@ -79,9 +89,10 @@ class PatchRates(NamedTuple):
 
 
 def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, time: Number) -> PatchRates:
-    """Return the rates of the contact points of a pair at the pose X of A in B.
+    """Return the rates of the contact points and normals of a pair at the pose X of solid A in solid B.
 
-    `motion` is the motion of A relative to B at the origin of A, in the axes of B. The rates are used for a `time` [s].
+    `motion` is the twist of A relative to B at the origin of A, in the axes of B. `time` [s] is the time over which the
+    rates will be extrapolated; it determines the step of finite differences.
     """
 
     def values(pose: Array) -> Array:
@@ -105,12 +116,12 @@ def contact_drifts(
     time: Number,
     wanted: Condition,
 ) -> RowArray:
-    """Return how much the speeds (12,) along the axes of all contact points change in free flight for a `time` [s].
+    """Return the changes (12,) of the speeds of all touching pairs, one row per pair, in free flight for a `time` [s].
 
-    The result has one row for each of the pairs of `selection`, which touch. A row is zero if the drifts are not
-    `wanted`; the entries of a point are zero if the point moves, or its normal turns, by more than SMOOTH. `bodies` has
-    the motions of the bodies, and `rates` their `BodyRates`. The first columns of `axes` are the contact axes (4, 3, 3)
-    of the points in the world, normal first.
+    `selection` selects the touching pairs. If `wanted` is false, all changes are zero. The changes of a point are also
+    zero if the point moves too far, or its normal turns too far; see SMOOTH. `bodies` has the `BodyMotion` of each
+    body, and `rates` its `BodyRates`. The first columns of `axes` are the axes (4, 3, 3) of the contact points of each
+    pair in the world, normal first.
     """
     count, size = sum(len(group.numbers) for group in groups), 3 * POINTS
     (drifts,) = selection.visit(lambda k, rows: (rows.put(k, [0.0] * size),), row_array(count, size))
@@ -147,7 +158,7 @@ def _drifts_of_group(
         for j in range(POINTS):
             (v_a, acc_a), (v_b, acc_b) = a.at(patch.points[j] - on_a.p), b.at(patch.points[j] - on_b.p)
             u, moves, turns = v_a - v_b, B.R @ each.points[j], B.R @ each.normals[j]
-            # The rates are not accurate if the point or the normal moves too far, such as on a coin that falls flat
+            # The rates are inaccurate if the point or the normal moves too far, as for a coin just before it lies flat
             far = (dot(moves, moves) > (most * most) * one.reach * one.reach) | (dot(turns, turns) > most * most)
             u_rate = acc_a - acc_b + cross(w, moves) - cross(a.angular, u)
             n_rate = cross(b.angular, patch.normals[j]) + turns
@@ -158,9 +169,10 @@ def _drifts_of_group(
 
 
 def _along_axes(D: Array, u: Array, u_rate: Array, n_rate: Array) -> Array:
-    """Return the rates (3,) of the components of a vector u (3,) along axes D (3, 3) that turn with the normal.
+    """Return the time derivatives (3,) of the components of a vector u (3,) along moving axes D (3, 3).
 
-    `u_rate` and `n_rate` (3,) are the rates of u and of the normal. The axes do not turn about the normal.
+    `u_rate` (3,) is the time derivative of u. The first axis is the normal, whose time derivative is `n_rate` (3,); the
+    axes do not rotate about the normal.
     """
     fixed, along = D.T @ u_rate, D.T @ u
     turned = D.T @ n_rate

@@ -1,4 +1,4 @@
-"""The equations of rigid contact: conditions of touching pairs and of other constraints, and their violation."""
+"""The problem of rigid contact: find impulses that satisfy the conditions of touching pairs and other constraints."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ NORMAL = np.array([1.0, 0.0, 0.0])
 
 
 class ContactProblem(NamedTuple):
-    """Touching `pairs` and `others`, other blocks of constraint rows, whose impulses are to be found together.
+    """A problem of rigid contact, whose unknowns are the impulses of touching pairs and of other constraint blocks.
 
-    `equations` are those of the bodies, and `free` the velocities of the bodies without impulses. The residuals of the
-    blocks are multiplied by `scales`.
+    `pairs` are the touching pairs, and `others` are the other blocks of constraint rows, such as those of brakes.
+    `equations` are the equations of the bodies, and `free` the velocities of the bodies without impulses, one row (6,)
+    each. The residual of each other block is multiplied by its factor in `scales`.
     """
 
     pairs: TouchingPairs
@@ -35,31 +36,39 @@ class ContactProblem(NamedTuple):
     scales: Sequence[Number]
 
     def velocities(self, p: RowArray, others: Array, v: RowArray | None = None) -> RowArray:
-        """Return the velocities of the bodies with impulses p of the pairs and `others` (n,) of the other blocks.
+        """Return the velocities of the bodies, one row (6,) each, after the impulses of all pairs and other blocks.
 
-        They are written to the rows of `v` if it is given.
+        p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of the other blocks. The
+        result is written to the rows of `v` if `v` is given.
         """
         return self.after(self.wrenches(p, others), v)
 
     def after(self, wrenches: RowArray, v: RowArray | None = None) -> RowArray:
-        """Return the velocities of the bodies after `wrenches`, written to the rows of `v` if it is given."""
+        """Return the velocities of the bodies, one row (6,) each, after impulses on the bodies.
+
+        `wrenches` has the impulse and angular impulse (6,) on each body as a row. The result is written to the rows of
+        `v` if `v` is given.
+        """
         responses = self.pairs.responses
         v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
         return responses.changed(self.free, wrenches, v)
 
     def wrenches(self, p: RowArray, others: Array) -> RowArray:
-        """Return the wrenches on the bodies, one row (6,) each, of impulses p of the pairs and `others` (n,)."""
+        """Return the impulse and angular impulse on each body, one row (6,) each, due to all contact impulses.
+
+        p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of the other blocks.
+        """
         return self.others.add_wrenches(others, self.pairs.wrenches(p))
 
     def violation(
         self, p: RowArray, others: Array, v: RowArray, u: RowArray, slopes: RowArray
     ) -> tuple[RowArray, Violation, Number]:
-        """Return the speeds of the contact points, the violation of all conditions, and a number of points.
+        """Return the speeds of the contact points, the violation of all conditions, and how many points changed.
 
-        The third result is the number of points whose slopes differ from `slopes` (rows SLOPES): such points are in
-        other states, or slide with friction, so that their slopes change in each iteration. p are the impulses of the
-        pairs and `others` (n,) the impulses of other blocks. v are the velocities of the bodies with these impulses.
-        The speeds (12,) of each pair are written to the rows of `u`.
+        The third result is 0 if every point has the state in `slopes` (rows with the layout SLOPES) and no point slides
+        with friction. Only then are the derivatives of the impulses unchanged. p has the impulses (12,) of each pair as
+        a row, and `others` (n,) are the impulses of other blocks. v has the velocities (6,) of the bodies with these
+        impulses as rows. The speeds (12,) of each pair are written to the rows of `u`.
         """
         pairs = self.pairs
 
@@ -90,7 +99,7 @@ class Violation(NamedTuple):
     largest: Number
 
     def joined(self, more: Sequence[Number]) -> Violation:
-        """Return the violation with those of `more` conditions [m/s] included."""
+        """Return this violation combined with the violations [m/s] of further conditions in `more`."""
         squares, most = self
         for x in more:
             squares, most = squares + x * x, maximum(most, x)
@@ -98,9 +107,10 @@ class Violation(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """Impulses to begin with: `p` of the pairs, and `others` (n,).
+    """First guess of the impulses: `p` with one row (12,) per pair, and `others` (n,) of the other blocks.
 
-    `v` are the velocities of the bodies with these impulses, and `u` the speeds of the contact points.
+    `v` has the velocities (6,) of the bodies with these impulses as rows, `u` the speeds (12,) of the pairs, and
+    `violation` is the violation of the contact conditions by these impulses.
     """
 
     p: RowArray

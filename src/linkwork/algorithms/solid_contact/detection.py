@@ -18,12 +18,15 @@ from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_arra
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.spatial.traceable_loops import repeat
 
-BODY = RowLayout((3, 3), (3,), (3,), (3,))  # pose of a body in the world, its velocity at its origin, in world axes
-PATCH = RowLayout((POINTS, 3), (POINTS,), (POINTS, 3))  # contact points, distances, normals, in the world
+BODY = RowLayout((3, 3), (3,), (3,), (3,))  # rotation and position of a body; linear, angular velocity
+PATCH = RowLayout((POINTS, 3), (POINTS,), (POINTS, 3))  # contact points, distances and normals of a pair, in the world
 
 
 class BodyMotion(NamedTuple):
-    """Pose of a body in the world, and its velocity (3,) [m/s] at its origin and angular velocity, in world axes."""
+    """Pose of a body in the world, and the velocities of its origin.
+
+    `linear` (3,) [m/s] is the velocity of the origin and `angular` (3,) [rad/s] the angular velocity, in world axes.
+    """
 
     pose: Transform
     linear: Array
@@ -31,15 +34,16 @@ class BodyMotion(NamedTuple):
 
     @staticmethod
     def read(bodies: RowArray, row: Number) -> BodyMotion:
-        """Return the motion of the body in a row of `bodies`."""
+        """Return the motion of body number `row`, read from the row array `bodies`."""
         R, p, linear, angular = BODY.parts(bodies.at(row))
         return BodyMotion(Transform(R, p), linear, angular)
 
 
 class WorldPatch(NamedTuple):
-    """Contact points (4, 3) [m] of solids A and B, distances (4,) [m], and normals (4, 3) from B to A, in the world.
+    """Contact points of solids A and B, in the world: points (4, 3) [m], distances (4,) [m], normals (4, 3) from B to
+    A.
 
-    Points that do not exist have a large distance.
+    Unused places have the distance FAR.
     """
 
     points: Array
@@ -48,14 +52,15 @@ class WorldPatch(NamedTuple):
 
     @staticmethod
     def read(patches: RowArray, k: Number) -> WorldPatch:
-        """Return the contact points of pair k."""
+        """Return the contact points of pair k, read from the row array `patches`."""
         return WorldPatch(*PATCH.parts(patches.at(k)))
 
 
 class Touching(NamedTuple):
-    """Touching solid pairs: `flags` is 1 for them (one row per pair), `patches` has their contact points.
+    """Result of the detection: the row arrays `flags` (1 for touching pairs) and `patches`, one row for each pair.
 
-    `in_groups` are the touching pairs of each group, counted within the group.
+    `patches` has the contact points of touching pairs, with the layout PATCH. `in_groups` selects the touching pairs of
+    each `PairGroup`, numbered within the group.
     """
 
     flags: RowArray
@@ -64,7 +69,10 @@ class Touching(NamedTuple):
 
 
 def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequence[Motion]) -> RowArray:
-    """Return the row array of the motions of the bodies `numbers`, from the world poses and twists of all bodies."""
+    """Return a row array with the `BodyMotion` of each of the bodies `numbers`.
+
+    `poses` are the world poses and `twists` the twists of all bodies, in their frames.
+    """
     rows = row_array(len(numbers), BODY.size)
     for row, number in enumerate(numbers):
         X, V = poses[number], twists[number].rotated(poses[number].R)

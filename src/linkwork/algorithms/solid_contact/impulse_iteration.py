@@ -1,7 +1,7 @@
 """Impulses of all touching solid pairs, and of other constraints with bounded impulses, in rigid contact.
 
-The contact conditions are solved by Newton's method (see `newton_iteration`), unless the impulses of the last step
-already satisfy them.
+The contact conditions are solved by Newton's method (`newton_iteration`), unless the impulses of the last step already
+satisfy them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
-SETTLED = 1e-12  # speed by which a pair may violate its conditions, relative to the largest speed of a point
-ROUNDED = 1e-14  # the same, relative to the largest speed of a body
+SETTLED = 1e-12  # tolerance of the violation [m/s] of contact conditions, relative to the largest speed of a point
+ROUNDED = 1e-14  # tolerance of the violation for round-off, relative to the largest speed of a body
 
 
 class Accuracy(NamedTuple):
-    """Required accuracy of impulses.
+    """Required accuracy of the impulses of touching pairs.
 
-    `settled` is the tolerance: the speed by which a pair may violate its conditions, relative to the largest speed of a
-    point. Redundant points have the impulses of least norm if `least_norm` is true, or if `last` is true and the guess
-    was not good enough: a good guess has the least norm of the last step.
+    `settled` is the tolerance of the violation of contact conditions, relative to the largest speed of a point. The
+    result has the impulses of least norm if `least_norm` is true, or if `last` is true and the first guess was not
+    accurate enough. (An accurate guess from the last step already has the least norm.)
     """
 
     settled: Number = SETTLED
@@ -53,13 +53,14 @@ def solve_pairs(
     other_guess: Array | None = None,
     matrix: Matrix | None = None,
 ) -> tuple[PairImpulses, Matrix]:
-    """Return the impulses that satisfy the contact conditions of all touching pairs, and the velocities after them.
+    """Return the impulses that satisfy the contact conditions of all touching pairs, and the matrix of the last
+    iteration.
 
-    `equations` are the equations of the bodies, `free` (nv,) the velocities without impulses, and `guess` a first guess
-    of the impulses, one row (12,) per pair, which is overwritten. The guess is used only if it is better than zero
-    impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is a first guess of their
-    impulses. `matrix` is the matrix of the last solution, which the first iteration uses again if it fits; the second
-    result is the matrix of this solution.
+    `equations` are the equations of the bodies, and `free` (nv,) the velocities without impulses. `guess` is a first
+    guess of the impulses, one row (12,) per pair, which is overwritten; it is used only if its violation is smaller
+    than that of zero impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is a first
+    guess of their impulses. `matrix` is the matrix of the previous solution; the first iteration uses it again if it
+    still fits.
     """
     matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others
@@ -83,7 +84,11 @@ def solve_pairs(
 
 
 class _Speeds(NamedTuple):
-    """Largest speeds [m/s] without impulses: in contact conditions, of bodies at contact points, and of drifts."""
+    """Largest speeds [m/s] without impulses, for tolerances.
+
+    `conditions` is the largest speed in contact conditions, `bodies` the largest speed of a body at a contact point,
+    and `drifts` the largest drift.
+    """
 
     conditions: Number
     bodies: Number
@@ -91,8 +96,10 @@ class _Speeds(NamedTuple):
 
 
 def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, Violation, _Speeds]:
-    """Return three results: the wrenches of guessed impulses; and, for zero impulses, the violation and the largest
-    speeds.
+    """Return the wrenches of guessed impulses; and, for zero impulses, the violation and the largest speeds.
+
+    `guess` has the guessed impulses (12,) of each pair as a row. The wrenches are a row array with the impulse and
+    angular impulse (6,) on each body.
     """
     pairs = problem.pairs
 
@@ -113,7 +120,7 @@ def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, 
 
 
 def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Guess:
-    """Return the better first guess: `guess`, or zero impulses, if their violation `none` is smaller."""
+    """Return the first guess with the smaller violation: `guess`, or zero impulses, whose violation is `none`."""
     pairs, bodies = problem.pairs, problem.pairs.responses.active
 
     def reset(p: RowArray, others: Array, v: RowArray, u: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:

@@ -21,9 +21,11 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
-SEPARATING = 1e-9  # mean speed of separation, relative to the speed that gravity adds in a step, that is not round-off
-DOUBLE = 1e-12  # difference of two roots, squared and relative to the roots, that counts as none
-ROUNDED = 1e-13  # positive work that counts as none, relative to the works of the velocity changes
+# Mean speed of separation of a point, relative to the speed that gravity adds in a step, below which the speed is only
+# round-off
+SEPARATING = 1e-9
+DOUBLE = 1e-12  # discriminant, relative to the squared linear coefficient, below which two roots count as one
+ROUNDED = 1e-13  # positive work, relative to the works of the velocity changes, below which it is only round-off
 
 
 def without_positive_work(
@@ -32,9 +34,9 @@ def without_positive_work(
     """Return the impulses `found`, reduced if they would do positive work, and the total work [J] of all impulses.
 
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
-    `slow` [m/s] is the speed that gravity adds in the step, from which the size of rounding errors follows. The
-    impulses that do positive work are multiplied by a common factor for which the total work is zero. If there is no
-    such factor, all impulses of solids are multiplied by a factor. Friction remains within its limits.
+    `slow` [m/s] is the speed that gravity adds in the step; it determines the size of rounding errors. The function
+    multiplies those impulses that do positive work by a common factor, so that the total work is zero. If no factor has
+    this effect, it multiplies all impulses of solids by a common factor. Friction remains within its limits.
     """
     start = pairs.responses.velocity_rows(before)
     mean = pairs.responses.velocity_rows((before + found.v) * 0.5)
@@ -68,12 +70,12 @@ def without_positive_work(
             u = pairs.speeds(k, pairs.frame(k), moves) * 0.5
             return slope + p.at(k) @ u, bend + part(k, p.at(k)) @ u
 
-        # A part x of the chosen impulses is removed: the work becomes total - slope x + bend x^2
+        # If the fraction x of the chosen impulses is removed, the work becomes total - slope x + bend x^2
         slope, bend = pairs.selection.visit(respond, slope + others.work(found.others, before * 0.0, change), 0.0)
         square = slope * slope - 4.0 * bend * total
         root = 2.0 * total / maximum(slope + np.sqrt(maximum(square, 0.0)), TINY)
         lowest = slope / maximum(2.0 * bend, TINY)
-        two_roots = square > slope * slope * DOUBLE  # at a double root, the lowest work is more accurate
+        two_roots = square > slope * slope * DOUBLE  # the minimum is more accurate than a double root
         x = maximum(minimum(where(two_roots & (slope > 0.0), root, lowest), 1.0), 0.0)
 
         def remove(k: Number, p: RowArray) -> tuple[RowArray]:
@@ -89,11 +91,11 @@ def without_positive_work(
 
 
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
-    """Return the impulses p (12,) with zeros in place of impulses that do no positive work.
+    """Return the impulses p (12,) of a pair with zeros in place of impulses that do no positive work.
 
-    u (12,) are the mean speeds of the points, of the speeds before and after the impulses. The normal impulse of a
-    point does positive work if the point separates faster than `least` [m/s]; the friction impulse of such a point is
-    included. If `everywhere` is 1, the result is p.
+    u (12,) [m/s] are the speeds of the points, averaged over the velocities before and after the impulses. The normal
+    impulse of a point does positive work if the point separates faster than `least` [m/s]. If it does, the friction
+    impulse of this point is not replaced either. If `everywhere` is 1, the result is p.
     """
     found = np.zeros(ROWS, dtype=object)
     for j in range(POINTS):

@@ -30,21 +30,23 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, max
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
 
-# Fraction of the inverse effective mass added so that it can be factored. Round-off over this fraction remains as
-# self-stress; each refinement reduces the error of the effect by this fraction of a singular value.
+# Fraction of its trace that is added to the diagonal of the inverse effective mass, so that it can be factored.
+# Iterative refinement removes the resulting error. A smaller fraction needs fewer refinements, but amplifies round-off
+# to internal forces that cancel each other.
 REGULAR = 1e-6
-REFINEMENTS = 5
-EVEN_REFINEMENTS = 3  # the same if all points stick
-SAME_EFFECT = 1e-11  # change of a speed, relative to the largest change by the impulses, that counts as none
-ATTEMPTS = 4  # each leaves out points that would have to pull, and weights friction by the normal impulses
-UNLOADED = 1e-6  # normal impulse, relative to the mean, below which the friction of a point is not reduced further
-IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the limit, that is within the limit
+REFINEMENTS = 5  # iterations of refinement
+EVEN_REFINEMENTS = 3  # iterations of refinement if all points stick
+SAME_EFFECT = 1e-11  # tolerance of the effect of the new impulses on speeds, relative to the largest change of a speed
+ATTEMPTS = 4  # trials; each trial after the first leaves out points that pulled, and weights the friction of others
+UNLOADED = 1e-6  # smallest weight of the friction of a point: normal impulse relative to the mean of all points
+IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point up to this multiple of its limit is within the limit
 
 
 def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Condition) -> RowArray:
-    """Return the impulses of all touching pairs, replaced by those of least norm if `wanted`, else unchanged.
+    """Return the impulses of all touching pairs; if the condition `wanted` is true, those of least norm replace them.
 
-    `p` has the impulses (12,) of each pair, and `v` the velocities after them.
+    p has the impulses (12,) of each pair as a row. v has the velocities (6,) of the bodies after these impulses as
+    rows.
     """
 
     def replaced(p: RowArray) -> tuple[tuple[RowArray], Condition]:
@@ -55,10 +57,10 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
 
 
 def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
-    """Return the impulses (12,) of pair k of least norm with the same effect as p (12,), or p if these impulses are
-    inadmissible.
+    """Return the impulses (12,) of least norm of pair k that have the same effect as the impulses p (12,).
 
-    `v` are the velocities after the impulses. Points that would have to pull are left out.
+    If such impulses are not admissible, return p. Points that would have to pull are left out. v has the velocities
+    (6,) of the bodies after the impulses as rows.
     """
     frame, conditions = pairs.frame(k), pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
@@ -67,16 +69,17 @@ def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Ar
     sticks = (largest(np.array(rest)) <= STICKING_SPEED) & all_within_limits(frame.acts, conditions.friction, even)
 
     def search(p: Array) -> tuple[tuple[Array], Condition]:
-        return (_searched(pairs.pair(k), p, u),), True  # the inverse effective mass is computed here only
+        return (_searched(pairs.pair(k), p, u),), True  # pair(k) computes the inverse effective mass
 
     (found,), _, _ = iterate(1, search, p, start=~(sticks | _are_unique(frame, conditions, u)))
     return where(sticks, even, found)
 
 
 def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condition:
-    """Return whether no other impulses of a pair have the same effect: at most two points are closed, and one slides.
+    """Return whether no other impulses of a pair have the same effect.
 
-    u (12,) are the speeds of the points.
+    This is so if at most one point touches, or if two points touch and one of them slides. u (12,) are the speeds of
+    the points.
     """
     closed, sliding = 0.0, 0.0
     for j in range(POINTS):
@@ -88,13 +91,16 @@ def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condi
 
 
 def _even_impulses(frame: PairFrame, p: Array) -> Array:
-    """Return the impulses (12,) of least norm with the sum and moment of p (12,) if all points that touch stick."""
+    """Return the impulses (12,) of least norm with the same resultant force and moment as p (12,), if all points stick.
+
+    Only points that touch get impulses.
+    """
     N = np.zeros((6, 6))
     for arm, acts in zip(frame.arms, frame.acts, strict=True):
         N = N + acting_at(np.eye(3) * acts, arm)
     factors = ldlt(N + np.diag([trace_of(N) * EASY + TINY_SIZE] * 6))
     aim, least, touch = np.concatenate(frame.wrench(p)), np.zeros(ROWS), np.repeat(frame.acts, 3)
-    for _ in range(EVEN_REFINEMENTS):  # the factors are those of a regularized matrix
+    for _ in range(EVEN_REFINEMENTS):  # iterative refinement: the factored matrix is regularized
         more = factors.solve(aim - np.concatenate(frame.wrench(least)))
         least = least + frame.speeds(more[:3], more[3:]) * touch
     return least
@@ -103,7 +109,7 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
 def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
     """Return the impulses (12,) of least norm, found by trials; p (12,) if no trial succeeds.
 
-    Each trial leaves out the points that pulled in the last one.
+    Each trial leaves out the points that pulled in the previous trial. u (12,) are the speeds of the points.
     """
     basis, free = _directions(pair, u)
     plain = np.array([[_entry(pair.inverse_mass, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
@@ -132,7 +138,11 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
 
 
 def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
-    """Return the directions of each point's impulses, columns (3, 3), and flags (12,): 1 if an impulse is free."""
+    """Return the directions of the impulses of each point, and which impulses are free.
+
+    The directions of a point are the columns of a matrix (3, 3). The first direction of a sliding point includes its
+    friction. The flags (12,) are 1 for free impulses, else 0. u (12,) are the speeds of the points.
+    """
     basis, free = [], []
     for j, friction in enumerate(pair.conditions.friction):
         normal, along = u[3 * j], u[3 * j + 1 : 3 * j + 3]
@@ -145,7 +155,7 @@ def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
 
 
 def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
-    """Return entry (i, j) of the inverse effective mass along the directions `basis`."""
+    """Return entry (i, j) of the inverse effective mass G (12, 12) along the directions `basis` of the points."""
     block = G[3 * (i // 3) : 3 * (i // 3) + 3, 3 * (j // 3) : 3 * (j // 3) + 3]
     return basis[i // 3].T[i % 3] @ block @ basis[j // 3].T[j % 3]
 
@@ -156,7 +166,10 @@ def _rows(pair: RigidPair, p: Array, j: int) -> Array:
 
 
 def _within_cones(pair: RigidPair, parts: Array, free: Array) -> Condition:
-    """Return whether the impulses (4, 3) of all points that stick are within their friction cones."""
+    """Return whether the impulses `parts` (4, 3) of all points that stick are within their friction cones.
+
+    A point sticks if its flag in `free` (12,) for the first tangent is 1.
+    """
     fits: Condition = True
     for j, (n, t1, t2) in enumerate(parts):
         limit = pair.conditions.friction[j] * n * IN_CONE

@@ -1,4 +1,4 @@
-"""The impulse of a contact point as a linear function of its speeds: the derivative that Newton's method needs."""
+"""The impulse of a contact point as a linear function of its speeds, with the derivative that Newton's method needs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from linkwork.tolerances import TINY_SIZE
 
 # States of a point in the linearized conditions
 OPEN, STICKS, SLIDES = 0.0, 1.0, 2.0
-SLOPES = RowLayout((POINTS, 6), (POINTS,))  # of a pair: the numbers of `PointSlope` and the state of each of its points
+# Row of a pair: the numbers of the `PointSlope`, and the state, of each of its four points
+SLOPES = RowLayout((POINTS, 6), (POINTS,))
 
 
 class PointSlope(NamedTuple):
-    """Matrix S = -dp/du (3, 3), with the impulse p of a contact point and its speeds u (normal, two tangents).
+    """Matrix S = -dp/du (3, 3): minus the derivative of the impulse p of a contact point with respect to its speeds u.
 
-    Its rows are (n, 0, 0), (c1, t11, t12), (c2, t12, t22).
+    p and u have the components normal, first tangent, second tangent. The rows of S are (n, 0, 0), (c1, t11, t12), (c2,
+    t12, t22).
     """
 
     n: Number
@@ -44,14 +46,14 @@ class PointSlope(NamedTuple):
         return np.column_stack([self.of(unit) for unit in np.eye(3)])
 
     def in_axes(self, D: Array) -> Array:
-        """Return the derivative (3, 3) in the axes in which the columns of D (3, 3) are the axes of the point."""
+        """Return D S D^T (3, 3): the matrix S in world axes, if the columns of D (3, 3) are the axes of the point."""
         return np.column_stack([D @ self.of(row) for row in D])
 
 
 class PointState(NamedTuple):
-    """State of a point: OPEN, STICKS or SLIDES, for the argument of the projection q; and `along` (2,), of length 1.
+    """State of a contact point: `number` is OPEN, STICKS or SLIDES; `along` (2,) is the unit vector of its friction.
 
-    If the point slides, its friction has the direction `along`.
+    `along` has components along the two tangents, and matters for sliding points only.
     """
 
     number: Number
@@ -59,25 +61,31 @@ class PointState(NamedTuple):
 
     @staticmethod
     def of(friction: Number, y: Array, acts: Condition) -> PointState:
-        """Return the state of a point for the argument y (3,) of the projection; it is open if it does not act."""
+        """Return the state of a contact point for the argument y (3,) of the projection q (see `newton_iteration`).
+
+        `friction` is the coefficient of friction. The point is open if the condition `acts` is false.
+        """
         size = np.sqrt(y[1] * y[1] + y[2] * y[2])
         pushes = (y[0] > 0.0) & acts
         number = where(pushes, where(size < friction * y[0], STICKS, SLIDES), OPEN)
         return PointState(number, y[1:] / maximum(size, TINY_SIZE))
 
     def base(self, friction: Number, p: Array) -> Array:
-        """Return the impulse (3,) that follows from the impulse p (3,) in this state if the speeds are the required
-        ones.
+        """Return the impulse (3,) of a point in this state at the required speeds: p (3,), with friction at its limit
+        if sliding.
+
+        If the point is open, the impulse is zero. `friction` is the coefficient of friction.
         """
         drag = friction * p[0]
         sliding = np.array([p[0], drag * self.along[0], drag * self.along[1]])
         return where(self.number == STICKS, p, where(self.number == SLIDES, sliding, np.zeros(3)))
 
     def slope(self, friction: Number, y: Array, r: Number, R: Number) -> PointSlope:
-        """Return minus the derivative of the impulse by the speeds, for the argument y (3,) of the projection.
+        """Return minus the derivative of the impulse of a point in this state with respect to its speeds.
 
-        A sliding point resists the part of its slip that is not along its friction, so that the friction turns against
-        the slip.
+        y (3,) is the argument of the projection, `friction` the coefficient of friction, r the step of the projection,
+        and R the stiffness of a sticking point. A sliding point resists the part of its slip that is perpendicular to
+        its friction, so that the friction turns until it is opposite to the slip.
         """
         pushes, slides, (e1, e2) = self.number > OPEN, self.number == SLIDES, self.along
         limit, size = friction * y[0], np.sqrt(y[1] * y[1] + y[2] * y[2])
@@ -90,9 +98,11 @@ class PointState(NamedTuple):
 
 
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the impulse c (3,) of a point predicted for unchanged speeds u, and minus its derivative by u.
+    """Return the constant part c (3,) and the derivative of the linear impulse p = c - S du of a contact point.
 
-    p (3,) is the present impulse, and u (3,) the speeds less the bounce.
+    p (3,) is the present impulse, u (3,) are the speeds minus the required separation speed, and du is their change.
+    `friction` is the coefficient of friction, r the step of the projection, R the stiffness of a sticking point, and
+    `acts` whether the point touches.
     """
     y = p - r * u
     state = PointState.of(friction, y, acts)
@@ -101,7 +111,11 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 def limited_to_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse p (3,) limited to the friction cone, with a normal component of at least 0."""
+    """Return the impulse p (3,), normal first, with a normal part of at least 0 and the tangential part limited by
+    friction.
+
+    `friction` is the coefficient of friction.
+    """
     normal = maximum(p[0], 0.0)
     along = np.sqrt(p[1] * p[1] + p[2] * p[2])
     limit = friction * normal

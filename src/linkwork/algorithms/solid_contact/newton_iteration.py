@@ -1,22 +1,23 @@
 """Impulses of touching pairs of bodies, by a semismooth Newton method with Gauss-Seidel sweeps as safeguard.
 
-The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - r (u - bounce)),
-where q limits the normal part to positive numbers and the tangential part to the friction coefficient times the normal
-part (Alart and Curnier 1991). Here r is any positive number; the argument of q decides which points stick, slide or are
-open. For these states, Newton's method gives new impulses c - S du that are linear in the change du of the speeds. For
-a point that sticks, S is a large stiffness R times the identity, and c = p - R (u - bounce). The changes dV of the
-velocities of the bodies then satisfy
+The impulse p of a contact point with the speeds u (normal first) satisfies its conditions if p = q(p - r (u - bounce)).
+The projection q limits the normal part to positive numbers, and the tangential part to the friction coefficient times
+the normal part (Alart and Curnier 1991). Here r is any positive number; the argument of q decides whether a point
+sticks, slides or is open. For these states, Newton's method gives new impulses c - S du that are linear in the change
+du of the speeds. For a point that sticks, S is a large stiffness R times the identity, and c = p - R (u - bounce). The
+changes dV of the velocities of the bodies then satisfy
 
     (M + sum K^T S K) dV = sum K^T (c - p)
 
 with the mass matrix M and du = K dV. Redundant points cause no difficulty, because the unknowns are the velocities of
 the bodies, not the impulses.
 
-After the first iterations, parts of a Newton step are tried until a part reduces the violation of the conditions. If no
-point changes its state, and none slides, the matrix of the last iteration is used again. If Newton's method does not
-converge soon, it continues with a smaller R, which makes smaller changes, and then with iterations that must reduce the
-sum of squared violations: R = r is increased after each iteration that does so; any other iteration is undone, and R is
-reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the points follow.
+If a Newton step increases the violation of the conditions, fractions of the step are tried; the first iterations always
+make whole steps. If no point changes its state, and none slides, the matrix of the last iteration is used again. If
+Newton's method does not converge soon, it continues with a smaller R, which makes smaller changes. After that,
+iterations must reduce the sum of squared violations: R = r is increased after an iteration that does so; any other
+iteration is undone, and R is reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the points
+follow.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
-# One row per iteration: R and r times the trace of the inverse effective mass of a point, and 1 if the iteration must
-# reduce the violations; then R = r is adapted, and R here is its first value. After the last row, the rows from AGAIN
-# on are repeated. Errors due to a finite R and due to round-off are about equal at R = 1e8.
+# One row per iteration. The first two columns are R and r, multiplied by the trace of the inverse effective mass of a
+# point. The third column is 1 if the iteration must reduce the violations; then R = r is adapted, and the table has its
+# first value. After the last row, the rows from AGAIN on are repeated. At R = 1e8, errors due to a finite R and errors
+# due to round-off are about equal.
 SCHEDULE = np.array(
     [
         *[(1e8, 1.0, 0.0)] * 12,
@@ -56,26 +58,30 @@ SCHEDULE = np.array(
         *[(1e3, 1e3, 1.0)] * 24,
     ]
 )  # fmt: skip
-AGAIN, DESCENT, END = 12.0, 36.0, 60.0
-LATE = 12.0  # iterations after which contradictory drifts are accepted
+AGAIN, DESCENT, END = 12.0, 36.0, 60.0  # rows: first repeated row, first row that must reduce violations, end
+LATE = 12.0  # iterations after which the largest drift is the tolerance, because drifts may contradict each other
 LEAST, MOST = 1.0, 1e8  # limits of an adapted R
-# Factors of R: after an iteration that reduced the violation to less than 1 %, 10 %, or less, or did not reduce it
+# Factors of R after an iteration that reduced the violation to below 1 %, below 10 %, below 100 %, or did not reduce it
 FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
-PATIENCE = 2  # iterations in succession that do not reduce the violation, before Gauss-Seidel sweeps
-SWEEPS, MOST_SWEEPS = 2.0, 256  # Gauss-Seidel sweeps then: at first, and limit; their number doubles each time
-QUICK = 16.0  # number of sweeps above which they make smaller moves, which converge more reliably
-STEPS = RowLayout((POINTS, 3), (POINTS, 3))  # of a pair: impulses, and the constant parts c of the new impulses
-FREE = 3.0  # first iterations, which make whole Newton steps
-SHARES = np.array([[1.0], [0.4], [0.15], [0.05]])  # of later Newton steps, tried until one reduces the violation
+PATIENCE = 2  # after so many iterations in succession that do not reduce the violation, Gauss-Seidel sweeps follow
+SWEEPS, MOST_SWEEPS = 2.0, 256  # first and largest number of Gauss-Seidel sweeps, which doubles each time
+QUICK = 16.0  # sweeps after which further sweeps make smaller changes, which converge more reliably
+# Row of a pair: impulses of its points, and the constant parts c of their new impulses
+STEPS = RowLayout((POINTS, 3), (POINTS, 3))
+FREE = 3.0  # number of first iterations that always make whole Newton steps
+SHARES = np.array([[1.0], [0.4], [0.15], [0.05]])  # fractions of a Newton step, tried until the violation decreases
 # An iteration with an old matrix must reduce the sum of squared violations to this fraction; else the matrix is renewed
 QUICKLY = 1e-3
-FINELY = 0.05  # part of the tolerance that an iteration with an old matrix must reach, since it converges linearly
+# Fraction of the tolerance that the violation must reach after an iteration with an old matrix, which converges only
+# linearly
+FINELY = 0.05
 
 
 class Matrix(NamedTuple):
-    """Matrix of an iteration: the `factors` of the equations, and the `slopes` (rows SLOPES) from which they follow.
+    """Factored matrix of a Newton iteration, which a later iteration may use again.
 
-    `fits` is 1 if the next iteration can use it again.
+    `factors` are the LU factors of the `BodyEquations`, and `slopes` (rows with the layout SLOPES) the derivatives of
+    the impulses from which they were computed. `fits` is 1 if the next iteration can use the matrix again.
     """
 
     factors: RowArray
@@ -84,20 +90,23 @@ class Matrix(NamedTuple):
 
     @staticmethod
     def none(pairs: TouchingPairs) -> Matrix:
-        """Return memory for a matrix that does not fit yet."""
+        """Return a `Matrix` with uninitialized numbers, which cannot be used again (`fits` = 0)."""
         count = pairs.responses.bodies
         return Matrix(row_array(count * count, BLOCK * BLOCK), row_array(pairs.count, SLOPES.size), 0.0)
 
 
 class _Newton(NamedTuple):
-    """State of the Newton iteration: impulses `p` of the pairs and `others` (n,), and the velocities `v` after them.
+    """State of the Newton iteration, after each iteration.
 
-    `u` are the speeds of the contact points after these impulses, and `merit` [m^2/s^2] is the sum of the squared
-    violations of the contact conditions. `best` and `best_others` are the best impulses so far. For them, `least` is
-    the merit, and `left` [m/s] the largest violation. `turn` is the number of the current row of SCHEDULE. The next
-    numbers belong to iterations that must reduce the merit: the stiffness R, the number `failed` of such iterations in
-    succession that did not reduce it, and the number `sweeps` of Gauss-Seidel sweeps to make next. The last three
-    entries form a `Matrix`.
+    p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of other blocks. v has the
+    velocities (6,) of the bodies after these impulses as rows, and u the speeds (12,) of each pair. `merit` [m^2/s^2]
+    is the sum of the squared violations of the contact conditions. `best` and `best_others` are the impulses with the
+    smallest merit so far; `least` is this merit, and `left` [m/s] their largest violation. `turn` is the current row of
+    SCHEDULE.
+
+    Three numbers belong to iterations that must reduce the merit: the stiffness R; the number `failed` of such
+    iterations in succession that did not reduce it; and the number `sweeps` of Gauss-Seidel sweeps to make next. The
+    last three entries are those of a `Matrix`.
     """
 
     p: RowArray
@@ -119,9 +128,11 @@ class _Newton(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """Impulses `p` of the pairs and `others` (n,), velocities `v` of bodies and `u` of contact points after them.
+    """Result of one Newton step.
 
-    `violation` is the violation of the conditions by these impulses, and `matrix` the matrix of the iteration.
+    p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of other blocks. v has the
+    velocities (6,) of the bodies after these impulses as rows, and u the speeds (12,) of each pair. `violation` is the
+    violation of the conditions by these impulses, and `matrix` the matrix of the step.
     """
 
     p: RowArray
@@ -133,9 +144,11 @@ class _Tried(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Result of Newton's method: impulses `p` of the pairs and `others` (n,), and the velocities `v` of the bodies.
+    """Result of Newton's method.
 
-    `left` [m/s] is the largest violation, and `matrix` the matrix of the last iteration.
+    p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of other blocks. v has the
+    velocities (6,) of the bodies after these impulses as rows. `left` [m/s] is the largest violation, `iterations` the
+    number of iterations, and `matrix` the matrix of the last iteration.
     """
 
     p: RowArray
@@ -149,11 +162,11 @@ class Solution(NamedTuple):
 def newton_impulses(
     problem: ContactProblem, guess: Guess, enough: Number, drifting: Number, matrix: Matrix
 ) -> Solution:
-    """Return impulses that satisfy the contact conditions.
+    """Return the impulses that satisfy the contact conditions of a problem, by Newton's method.
 
-    `enough` [m/s] is the tolerance. The drifts of redundant points that begin to stick in this pass can contradict each
-    other, so that no impulses satisfy all conditions: after `LATE` iterations, the largest drift `drifting` [m/s] is
-    the tolerance. If the guess is good enough, it is returned. The first iteration uses `matrix` if it fits.
+    `guess` is returned if its violation is at most the tolerance `enough` [m/s]. The first iteration uses `matrix` if
+    it fits. The drifts of redundant points that begin to stick can contradict each other, so that no impulses satisfy
+    all conditions. Therefore, after LATE iterations, the tolerance is at least the largest drift, `drifting` [m/s].
     """
     pairs = problem.pairs
 
@@ -195,7 +208,7 @@ class _Search:
         self.equations = problem.equations
 
     def improved(self, now: _Newton) -> _Newton:
-        """Return the state after a Newton iteration, and after sweeps if such iterations failed repeatedly."""
+        """Return the state after one Newton iteration, and after Gauss-Seidel sweeps if PATIENCE iterations failed."""
         pairs, problem = self.pairs, self.problem
         descends, first = lookup(SCHEDULE, now.turn)[2] == 1.0, now.turn == DESCENT
         tried = self._newton_step(now, descends)
@@ -233,10 +246,11 @@ class _Search:
     def _newton_step(self, now: _Newton, descends: Condition) -> _Tried:
         """Return the impulses of all pairs and other blocks after one step of Newton's method.
 
-        If the whole step increases the violation, parts of it are tried.
+        If the whole step increases the violation, fractions of it are tried. Steps that must reduce the violation
+        (`descends`) and the first steps are always whole steps.
         """
         stiffness, decision, _ = lookup(SCHEDULE, now.turn)
-        freely = descends | (now.turn < FREE)  # whole steps only
+        freely = descends | (now.turn < FREE)  # make the whole step, even if it increases the violation
         R = where(now.turn == DESCENT, stiffness, now.R)
         given = where(descends, R, decision), where(descends, R, stiffness)
         constants, slopes = self.others.linearized(now.others, self.others.speeds(now.v), *given)
@@ -269,11 +283,14 @@ class _Search:
         return _Tried(p, q, v, u, Violation(merit, largest), Matrix(factors, rows, again))
 
     def _rows(self, turn: Number) -> tuple[Array, Array]:
-        """Return the current row of SCHEDULE and the next row."""
+        """Return the row number `turn` of SCHEDULE, and the next row."""
         return lookup(SCHEDULE, turn), lookup(SCHEDULE, turn + 1.0)
 
     def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
-        """Return the blocks of the equations with the derivatives of the other blocks of constraint rows added."""
+        """Return the blocks of the equations with the matrices `slopes` (6, 6) of the virtual bodies added.
+
+        The matrices are those that `OtherBlocks.linearized` returns.
+        """
         count = self.equations.count
         for number, S in enumerate(slopes, count - len(slopes)):
             place = float(number * count + number)
@@ -283,10 +300,10 @@ class _Search:
     def _points(
         self, k: Number, p: RowArray, u: RowArray, decision: Number
     ) -> tuple[PairFrame, list[tuple[Array, Array, Array, PointState]]]:
-        """Return the contact frame of pair k, and for each point: impulse, speeds, argument y of the projection, and
-        state.
+        """Return the contact frame of pair k, and impulse, speed error, projection argument y and state of each point.
 
-        The bounce is subtracted from the speeds.
+        The speed error (3,) is the speed minus the required separation speed. p and u have the impulses and speeds
+        (12,) of each pair as rows. `decision` is the number r in the row of SCHEDULE.
         """
         pairs = self.pairs
         frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
@@ -301,7 +318,11 @@ class _Search:
     def _linearized(
         self, p: RowArray, u: RowArray, decision: Number, stiffness: Number, blocks: RowArray, slopes: RowArray
     ) -> tuple[RowArray, RowArray]:
-        """Return the blocks of the equations for the velocities, and the slopes of the conditions (rows SLOPES)."""
+        """Return the blocks of the equations for the velocities, and the derivatives of the impulses (rows SLOPES).
+
+        p and u have the impulses and speeds (12,) of each pair as rows. `decision` and `stiffness` are the numbers r
+        and R in the row of SCHEDULE. The results are written to `blocks` and `slopes`.
+        """
         pairs, equations = self.pairs, self.equations
 
         def add(k: Number, blocks: RowArray, slopes: RowArray) -> tuple[RowArray, RowArray]:
@@ -324,7 +345,11 @@ class _Search:
     def _right_hand_side(
         self, p: RowArray, u: RowArray, decision: Number, slopes: RowArray
     ) -> tuple[RowArray, RowArray]:
-        """Return the impulses p and the predicted impulses (rows STEPS), and the wrenches of their differences."""
+        """Return rows STEPS with the impulses p and their constant parts c, and the wrenches of the differences c - p.
+
+        u has the speeds (12,) of each pair as a row, `decision` is the number r in the row of SCHEDULE, and `slopes`
+        has rows with the layout SLOPES. The wrenches are a row array with one row (6,) per body.
+        """
         pairs = self.pairs
 
         def add(k: Number, steps: RowArray, sums: RowArray) -> tuple[RowArray, RowArray]:
@@ -345,9 +370,11 @@ class _Search:
     def _moved(
         self, steps: RowArray, slopes: RowArray, change: RowArray, share: Number, p: RowArray
     ) -> tuple[RowArray, RowArray]:
-        """Return the impulses p after a `share` of a Newton step, limited to the friction cones, and their wrenches.
+        """Return the impulses p after the fraction `share` of a Newton step, and the wrenches that they exert.
 
-        `change` are the changes of the velocities of the bodies by the whole step.
+        The impulses are limited to the friction cones. `steps` has rows STEPS, and `slopes` rows SLOPES. `change` has
+        the changes of the velocities (6,) of the bodies by the whole step. The wrenches are a row array with one row
+        (6,) per body.
         """
         pairs = self.pairs
 
@@ -365,7 +392,11 @@ class _Search:
         return pairs.selection.visit(move, p, zero_rows(pairs.responses.bodies, BLOCK))
 
     def _swept_often(self, p: RowArray, q: Array, v: RowArray, sweeps: Number) -> tuple[RowArray, Array, RowArray]:
-        """Return impulses and velocities after several Gauss-Seidel sweeps over all contact points and other blocks."""
+        """Return impulses and velocities after several Gauss-Seidel sweeps over all contact points and other blocks.
+
+        p has the impulses (12,) of each pair as a row, q (n,) are the impulses of other blocks, and v has the
+        velocities (6,) of the bodies as rows. `sweeps` is the number of sweeps.
+        """
         caution = where(sweeps > QUICK, 1.0, 0.0)
 
         def one(p: RowArray, q: Array, v: RowArray, count: Number) -> tuple[tuple[Any, ...], Condition]:
@@ -378,7 +409,11 @@ class _Search:
         return p, q, v
 
     def _swept(self, p: RowArray, v: RowArray, caution: Number) -> tuple[RowArray, RowArray]:
-        """Return impulses and velocities after one Gauss-Seidel sweep over all contact points."""
+        """Return impulses and velocities after one Gauss-Seidel sweep over all contact points.
+
+        p has the impulses (12,) of each pair as a row, and v the velocities (6,) of the bodies. `caution` is the
+        argument of `RigidContact.improved`.
+        """
         pairs = self.pairs
 
         def improve(k: Number, p: RowArray, v: RowArray) -> tuple[RowArray, RowArray]:
@@ -399,10 +434,11 @@ class _Search:
 def _improved(
     frame: PairFrame, conditions: PairConditions, C: Array, j: int, p: Array, V: Array, caution: Number
 ) -> tuple[Array, Array]:
-    """Return the new impulse (3,) of contact point j for fixed impulses of other points, and the resultant (6,) of its
-    change.
+    """Return the new impulse (3,) of contact point j for fixed impulses of other points, and a resultant (6,).
 
-    V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance.
+    The resultant is the impulse and angular impulse about the first point of the change of the impulse. V (6,) is the
+    relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance about it.
+    `caution` is the argument of `RigidContact.improved`.
     """
     D, arm, acts = frame.axes[j], frame.arms[j], frame.acts[j] > 0.0
     columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]

@@ -17,16 +17,16 @@ from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, TINY_SIZE
 
-IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,))  # impulses of a pair: guess, with restitution, without
+IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,))  # row of a pair: impulses guessed, with and without restitution
 
 
 class _Solutions(NamedTuple):
-    """Two solutions for the impulses of an impact: the first with restitution, the second without.
+    """Two solutions for the impulses of an impact: number 0 with restitution, number 1 without.
 
-    `impulses` has the layout IMPULSES. `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and `agreed`
-    (2,) is 1 for a solution that converged. The second solution is `needed` (1) if the first one adds energy or did not
-    converge. `conditions` are the contact conditions of the solution that was computed last. `others` (2, n) are the
-    impulses of other constraints.
+    `impulses` has rows with the layout IMPULSES. `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and
+    `agreed` (2,) is 1 for a solution that converged. `needed` is 1 if solution 1 is needed, because solution 0 adds
+    energy or did not converge. `conditions` are the contact conditions of the solution that was computed last, `others`
+    (2, n) the impulses of other constraints, and `iterations` is the number of iterations of both solutions.
     """
 
     impulses: RowArray
@@ -50,10 +50,11 @@ def solve_pairs_with_restitution(
 ) -> tuple[PairImpulses, RowArray]:
     """Return the impulses with the most restitution that adds no energy, and contact conditions without restitution.
 
-    As in `rigid_contact.solve_with_restitution`, the impulses are computed with restitution and, if these impulses add
-    energy or do not exist, also without. The result is then the mixture of both solutions with the most restitution
-    that adds no energy. The contact conditions without restitution are rows with the layout CONDITIONS. `before` (nv,)
-    are the velocities before the impact. The other arguments are those of `solve_pairs`.
+    The function first computes the impulses with restitution. If these impulses add energy or do not exist, it also
+    computes the impulses without restitution, and returns the mixture of both solutions with the most restitution that
+    adds no energy (as `rigid_contact.solve_with_restitution` does). The contact conditions without restitution are rows
+    with the layout CONDITIONS. `before` (nv,) are the velocities before the impact. The other arguments are those of
+    `solve_pairs`.
     """
     start, count = pairs.responses.velocity_rows(before), pairs.count
 
@@ -103,7 +104,7 @@ def solve_pairs_with_restitution(
 
 
 def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
-    """Return the speeds (12,) of the contact points of pair k at the mean of two velocities a and b."""
+    """Return the speeds (12,) of pair k, averaged over two sets of velocities a and b of the bodies (rows (6,))."""
     frame = pairs.frame(k)
     return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5
 
@@ -111,10 +112,11 @@ def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> A
 def _without_energy_gain(
     pairs: TouchingPairs, before: Array, start: RowArray, found: _Solutions, others: OtherBlocks
 ) -> PairImpulses:
-    """Return the mixture of both solutions with the most restitution that adds no energy.
+    """Return the mixture of the two solutions `found` with the most restitution that adds no energy.
 
     All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
-    impact, and `start` has these velocities as rows.
+    impact, and `start` has the corresponding velocities (6,) of the bodies as rows. `others` are the other constraints
+    with bounded impulses.
     """
     exists = found.agreed[0] == 1.0
     v_most, v_plain = where(exists, found.v[0], found.v[1]), found.v[1]

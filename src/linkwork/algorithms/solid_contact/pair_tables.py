@@ -25,10 +25,11 @@ from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, dot, lookup
 from linkwork.tolerances import HUGE
 
-MARGIN = 1e-3  # fraction of the size of two solids within which their contact points are computed
+MARGIN = 1e-3  # distance of two solids, relative to their size, within which their contact points are computed
 
-# Sizes of a shape as the contact functions take them; half extents [m] along the axes of its frame; and the radius [m]
-# of a ball about its origin that contains it
+# By class of shape: SIZES has the numbers that describe a shape in the arguments of contact functions, HALF_EXTENTS
+# half its extents [m] along the axes of its frame, and EXTENTS the radius [m] of a ball about its origin that contains
+# it
 SIZES: dict[type, Callable[[Any], list[float]]] = {
     Sphere: lambda shape: [shape.radius],
     Capsule: lambda shape: [shape.radius, 0.5 * shape.length],
@@ -58,7 +59,7 @@ EXTENTS: dict[type, Callable[[Any], float]] = {
     HeightField: lambda shape: math.inf,
     Ground: lambda shape: math.inf,
 }
-GROUND = "ground"  # kind of uneven ground
+GROUND = "ground"  # name of the kind of uneven ground in `pair_kinds`
 
 
 class BodyRows:
@@ -73,10 +74,12 @@ class BodyRows:
 
 
 class GroupPair(NamedTuple):
-    """A solid pair A, B: its number, rows of both bodies, sizes of both solids, their poses in the bodies, and reach.
+    """Data of one solid pair A, B of a `PairGroup`.
 
-    The solids do not touch if their centres are more than `reach` [m] apart, or if the centre of A is more than `reach`
-    above a plane B.
+    `number` is the index of the pair among all pairs of the mechanism. `row_a` and `row_b` are the rows of the two
+    bodies in row arrays. a and b are the sizes of the solids as contact functions take them, and `on_a` and `on_b` the
+    poses of the solids in the frames of their bodies. The solids do not touch if their centres are more than `reach`
+    [m] apart, or if the centre of A is more than `reach` above a plane B.
     """
 
     number: Number
@@ -89,7 +92,7 @@ class GroupPair(NamedTuple):
     reach: Number
 
     def may_touch(self, A: Transform, B: Transform) -> Number:
-        """Return whether the solids may touch, from their poses A and B in the world."""
+        """Return whether the solids may touch, given their poses A and B in the world: 1 if they may, else 0."""
         apart = A.p - B.p
         return dot(apart, B.R[:, 2] if len(self.b) == 0 else apart) <= self.reach * (
             1.0 if len(self.b) == 0 else self.reach
@@ -138,7 +141,10 @@ def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
 
 
 class _ContactFunctions:
-    """The contact functions for all pairs of a mechanism, by kind of pair; hulls and uneven ground have their own."""
+    """The contact functions for all solid pairs of a mechanism.
+
+    The functions of pairs with hulls and with uneven ground contain the vertices or the ground.
+    """
 
     def __init__(self, pairs: Sequence[SolidPair]):
         shapes = [solid.shape for pair in pairs for solid in (pair.first, pair.second)]
@@ -153,14 +159,14 @@ class _ContactFunctions:
         return self.hull_sizes[shape] if isinstance(shape, Hull) else SIZES[type(shape)](shape)
 
     def patch(self, kinds: tuple[str, str], b: SurfaceShape) -> Patch:
-        """Return the contact function of a pair with the kinds of the solids A and B; `b` is the shape of B."""
+        """Return the contact function for `kinds`, the kinds of the solids A and B; `b` is the shape of B."""
         if isinstance(b, HeightField | Ground):
             return GroundPairs(b, self.radius, self.hulls).kinds[kinds]
         return self.kinds[kinds]
 
 
 def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
-    """Return the kinds of a pair's shapes in the order of the contact function, and whether they are exchanged."""
+    """Return the two kinds of a pair's shapes in the order of its contact function, and whether they are exchanged."""
     found = ordered(_kind(pair.first), _kind(pair.second))
     if found is None:
         one, two = (type(solid.shape).__name__ for solid in (pair.first, pair.second))

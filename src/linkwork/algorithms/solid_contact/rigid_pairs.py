@@ -1,9 +1,9 @@
 """Rigid contact of one solid pair: up to four contact points, whose impulses are found together.
 
-The four impulses p (12,) of a pair change the speeds u (12,) of its points by G p, with the inverse effective mass G
-(12, 12) of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes
-by -G^-1 u with a regularized G: this is the least-norm change, which favours no point. If some point slides or
-separates, the points are solved one after the other, each as a contact by itself (`rigid_contact.RigidContact`).
+The impulses p (12,) of the four points change their speeds u (12,) by G p, with the inverse effective mass G (12, 12)
+of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u
+with a regularized G; this change has the least norm, and favours no point. If some point slides or separates, the
+points are solved one after the other, each as a separate contact (`rigid_contact.RigidContact`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, wh
 from linkwork.tolerances import TINY_SIZE
 
 ROWS = 3 * POINTS
-SWEEPS = 4  # over the points of a pair of which some slide or separate, in one visit to the pair
+SWEEPS = 4  # sweeps over the points of a pair of which some slide or separate, in one visit to the pair
 LOWER = np.tril_indices(ROWS)
 STRICT = np.tril_indices(ROWS, -1)
 
@@ -40,12 +40,19 @@ class PairFrame(NamedTuple):
     acts: Array
 
     def speeds(self, linear: Array, angular: Array) -> Array:
-        """Return the speeds (12,) along the axes of all points, from the relative velocity at the first point."""
+        """Return the speeds (12,) [m/s] of all points along their axes.
+
+        `linear` (3,) [m/s] is the velocity of A relative to B at the first point, `angular` (3,) [rad/s] the relative
+        angular velocity, in the world.
+        """
         each = [D.T @ (linear + cross(angular, arm)) for D, arm in zip(self.axes, self.arms, strict=True)]
         return np.concatenate(each)
 
     def wrench(self, p: Array) -> tuple[Array, Array]:
-        """Return the impulse (3,) and the angular impulse (3,) about the first point of impulses p (12,)."""
+        """Return the resultant impulse (3,) [N s] and angular impulse (3,) [N m s] about the first point of p (12,).
+
+        The impulses p are along the axes of the points; the results are in the world.
+        """
         force, torque = np.zeros(3), np.zeros(3)
         for D, arm, part in zip(self.axes, self.arms, p.reshape(POINTS, 3), strict=True):
             push = D @ part
@@ -53,21 +60,20 @@ class PairFrame(NamedTuple):
         return force, torque
 
     def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
-        """Return the impulse and angular impulse (6,) about the origins of the bodies A and B.
+        """Return the impulse and angular impulse (6,) on body A about its origin, and that on body B about its origin.
 
-        `force` and `torque` (3,) act on body A, about the first point; the opposite impulse and angular impulse act on
-        body B.
+        `force` (3,) is the impulse and `torque` (3,) the angular impulse about the first point that act on A; the
+        opposite ones act on B.
         """
         a = np.concatenate([force, torque + cross(self.to_a, force)])
         return a, -np.concatenate([force, torque + cross(self.to_b, force)])
 
 
 class PairConditions(NamedTuple):
-    """Parameters of the contact conditions of four points: friction coefficients and separation speeds.
+    """Parameters of the contact conditions of four points.
 
-    `friction` (4,) are the coefficients, and `bounce` (4,) [m/s] the smallest speeds of separation after an impact.
-
-    The conditions are for the speeds along the axes plus `drift` (4, 3) [m/s].
+    `friction` (4,) are the friction coefficients, and `bounce` (4,) [m/s] the smallest separation speeds after an
+    impact. The conditions apply to the speeds along the axes plus `drift` (4, 3) [m/s].
     """
 
     friction: Array
@@ -78,8 +84,8 @@ class PairConditions(NamedTuple):
 class PairCompliance(NamedTuple):
     """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of inverse effective masses.
 
-    Multiplied by an impulse and an angular impulse, C gives the change of the relative velocity. `traces` (4,) [1/kg]
-    are the traces of the inverse effective masses (3, 3) of the points.
+    C maps an impulse and angular impulse on A, with the opposite on B, to the change of the relative velocity. `traces`
+    (4,) [1/kg] are the traces of the inverse effective masses (3, 3) of the points.
     """
 
     C: Array
@@ -110,10 +116,10 @@ def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Numb
 def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
     """Return the inverse effective mass (12, 12) of a pair, from the `compliance` (6, 6) about its first point.
 
-    Multiplied by an impulse and an angular impulse, the compliance gives the change of the relative velocity. Points
-    that do not touch have the identity as inverse effective mass, and no effect on others.
+    See `PairCompliance` for the compliance. The rows and columns of points that do not touch are those of the identity
+    matrix.
     """
-    columns = []  # impulse and angular impulse of a unit impulse along each axis
+    columns = []  # impulse and angular impulse about the first point of a unit impulse along each axis
     for D, arm, acts in zip(frame.axes, frame.arms, frame.acts, strict=True):
         columns += [np.concatenate([d, cross(arm, d)]) * acts for d in D.T]
     moved = [compliance @ column for column in columns]
@@ -126,7 +132,10 @@ def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
 
 
 def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
-    """Return the compliance (6, 6) of a pair as a row with the layout COMPLIANCE."""
+    """Return the numbers of a row with the layout COMPLIANCE, for the `compliance` (6, 6) of a pair.
+
+    `frame` is the geometry of the contact points of the pair.
+    """
     traces = []
     for D, arm in zip(frame.axes, frame.arms, strict=True):
         columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]
@@ -135,7 +144,7 @@ def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
 
 
 def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
-    """Return the compliance (6, 6) of pair k, read from its row."""
+    """Return the compliance of pair k, read from the row array `rows` with the layout COMPLIANCE."""
     lower, traces = COMPLIANCE.parts(rows.at(k))
     C = np.zeros((6, 6), dtype=object)
     for x, i, j in zip(lower, *TRIANGLE, strict=True):
@@ -152,7 +161,10 @@ class RigidPair(NamedTuple):
 
 
 def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
-    """Return whether the impulses p (12,) of all points that touch are within their friction cones."""
+    """Return whether the impulses p (12,) of all points that touch are within their friction cones.
+
+    `acts` (4,) is 1 for points that touch, and `friction` (4,) are the friction coefficients.
+    """
     within: Condition = True
     for j in range(POINTS):
         n, t1, t2 = p[3 * j : 3 * j + 3]
@@ -163,7 +175,11 @@ def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
 
 
 def acting_at(B: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) about a reference point that is equivalent to B (3, 3) at `arm` (3,) [m] from it."""
+    """Return the matrix (6, 6) about a reference point that is equivalent to B (3, 3) at another point.
+
+    B maps a velocity to an impulse at the position `arm` (3,) [m] relative to the reference point. The result maps the
+    velocity and angular velocity to the impulse and angular impulse at the reference point.
+    """
     right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
     upper = np.concatenate([B, right], axis=1)
     return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
@@ -173,7 +189,7 @@ def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Ar
     """Return the violations (4,) [m/s] of the contact conditions at the points of a pair.
 
     p (12,) are the impulses of the points and u (12,) their speeds. `eases` (4,) [1/kg] are the traces of the inverse
-    effective masses of the points. See `RigidContact.residual`.
+    effective masses of the points. `RigidContact.residual` defines the violation.
     """
     found = []
     for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):

@@ -20,15 +20,16 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
-COLUMNS = 5  # of the memory of a point: state, stretch (3,) [m] in the world, start time of the state [s]
+COLUMNS = 5  # numbers in the memory of a point: state, stretch (3,) [m] in the world, start time of the state [s]
 MEMORY = RowLayout((POINTS, COLUMNS))
 WRENCH = RowLayout((3,), (3,))
 
 
 class PointForce(NamedTuple):
-    """State and force of one contact point: state `number`, `force` (3,) [N] on A, `stretch` (3,) [m], `energy` [J].
+    """State and force of one contact point of solids A and B; all vectors are in the world.
 
-    `slip` (3,) [m/s] is the velocity of A relative to B along the surface. All vectors are in the world.
+    `number` is the state, `force` (3,) [N] acts on A, `stretch` (3,) [m] is the stretch of the friction spring, and
+    `energy` [J] the elastic energy. `slip` (3,) [m/s] is the velocity of A relative to B along the surface.
     """
 
     number: Number
@@ -39,9 +40,10 @@ class PointForce(NamedTuple):
 
 
 class TouchingSolids:
-    """The touching solid pairs in one state.
+    """The touching solid pairs of a mechanism in one state.
 
-    Points at most `within` [m] apart touch; `stored` (4n, 5) is the contact memory.
+    Points at most `within` [m] apart touch. `stored` (4n, 5) is the contact memory of all n pairs, with one row for
+    each contact point.
     """
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array, within: Number):
@@ -61,7 +63,11 @@ class TouchingSolids:
         self.memory = rows
 
     def motion(self, table: Array, k: Number) -> BodyMotion:
-        """Return the motion of a body of pair k; the column `table` (n, 1) has the row of this body for each pair."""
+        """Return the `BodyMotion` of a body of pair k.
+
+        `table` (n, 1) has, for each pair, the row number of the body: `body_a` for the first body, `body_b` for the
+        second.
+        """
         return BodyMotion.read(self.bodies, lookup(table, k)[0])
 
     def slip(self, k: Number, point: Array, normal: Array) -> Array:
@@ -76,7 +82,7 @@ class SolidForces(TouchingSolids, ABC):
 
     @abstractmethod
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each."""
+        """Return the contact points of pair k, and the state and force of each point."""
 
     def wrenches(self) -> Array:
         """Return the sum (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its frame."""
@@ -108,7 +114,10 @@ class SolidForces(TouchingSolids, ABC):
         return np.array(wrenches)
 
     def each(self, layout: RowLayout, row_of: Callable[[PointForce, Array], Sequence[Any]]) -> list[list[Any]]:
-        """Return `row_of(point force, point)` of each of the 4n contact points, in the given layout; zeros if apart."""
+        """Return, for each of the 4n contact points, the arrays of `row_of(point force, point)` in the given layout.
+
+        The arrays of points that do not touch are zeros.
+        """
         size = RowLayout(*[(POINTS * layout.size,)])
         (rows,) = repeat(
             self.count, lambda k, rows: (rows.put(k, [0.0] * size.size),), row_array(self.count, size.size)
@@ -131,7 +140,7 @@ class RigidSolids(SolidForces):
         super().__init__(m, stored, q, v, HUGE)
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each; zeros for points that are apart."""
+        """Return the contact points of pair k, and the state and force of each point; both are zero if it is apart."""
         patch, (memory,) = WorldPatch.read(self.patches, k), MEMORY.parts(self.memory.at(k))
         found, points = [], []
         for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):
@@ -143,7 +152,10 @@ class RigidSolids(SolidForces):
 
 
 def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:
-    """Return two tables (n, 1): the rows of the bodies A and B of each pair, in the order of its contact function."""
+    """Return two tables (n, 1): for each pair, the row number of body A and that of body B.
+
+    A and B are in the order of the pair's contact function. `of` has the rows of the bodies.
+    """
     found = np.zeros((len(m.solid_pairs), 2))
     for group in groups_of(m.solid_pairs, of):
         for row in group.table:

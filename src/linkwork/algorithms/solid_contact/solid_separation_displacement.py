@@ -1,7 +1,7 @@
 """Separation of solids that penetrate: the smallest displacement in the kinetic-energy metric.
 
-Stiff springs at the points move them apart by their depths. Newton's method finds the displacement: each iteration
-removes springs that pull, and adds springs at points that the displacement has not moved apart far enough.
+Stiff springs push the penetrating points apart by their depths. Newton's method finds the displacement: each iteration
+removes springs that pull, and adds springs at points that are still too close after the displacement.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from linkwork.spatial.scalar import Array, Condition, Number, cross, maximum, wh
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
-SEARCHES = 12  # largest number of iterations; the next step moves points apart that are then still too close
-# Stiffness of the springs, relative to the inverse effective mass of a point. The fraction 1 / STIFFNESS of a depth
+SEARCHES = 12  # largest number of iterations; the next step separates points that are still too close
+# Stiffness of the springs, multiplied by the inverse effective mass of a point. The fraction 1 / STIFFNESS of a depth
 # remains, and is removed in the next step.
 STIFFNESS = 1e8
-CLOSE = 1e-6  # fraction of the largest depth by which a point without a spring may be too close
-PULLS = 1e-13  # fraction of the largest depth by which a spring may be too long
-# Of a pair: depths of its points, stiffnesses of their springs, and 1 for springs that are there, else 0
+CLOSE = 1e-6  # remaining depth, relative to the largest depth, above which a point gets a spring
+PULLS = 1e-13  # distance of a point beyond its depth, relative to the largest depth, above which its spring is removed
+# Row of a pair: depths of its points, stiffnesses of their springs, and whether each spring acts (1) or not (0)
 SPRINGS = RowLayout((POINTS,), (POINTS,), (POINTS,))
 
 
 def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, depths: RowArray, zeros: Array) -> Array:
     """Return the smallest displacement (nv,) of the joints that separates all points of touching pairs by their depths.
 
-    `equations` are the equations of the bodies. `depths` has the depths (4,) [m] of each pair; `zeros` (nv,) are the
-    velocities without impulses, zero.
+    `equations` are the equations of the bodies. `depths` has the depths (4,) [m] of each pair as a row. `zeros` (nv,)
+    is an array of zeros.
     """
     responses, bodies = pairs.responses, equations.bodies
 
@@ -70,7 +70,10 @@ def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, dept
 
 
 def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowArray) -> RowArray:
-    """Return the displacements of the bodies, one row (6,) each, by the springs of all pairs."""
+    """Return the displacements of the bodies under the springs of all pairs, one row (6,) each: linear, then angular.
+
+    `springs` has rows with the layout SPRINGS.
+    """
     count = equations.count
     blocks = equations.started(row_array(count * count, BLOCK * BLOCK))
 
@@ -88,5 +91,5 @@ def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowAr
 
 
 def _along_normals(x: Array) -> Array:
-    """Return impulses (12,) of the points of a pair with the normal components x (4,) and without friction."""
+    """Return impulses (12,) of the points of a pair with normal components x (4,) and zero tangential components."""
     return np.array([part for normal in x for part in (normal, 0.0, 0.0)])

@@ -25,11 +25,12 @@ from linkwork.spatial.traceable_loops import repeat
 
 @dataclass(frozen=True, eq=False)
 class TouchingPairs:
-    """The touching solid pairs in a step: all that their impulses depend on, in row arrays with one row per pair.
+    """The touching solid pairs in a step, with all data on which their impulses depend, one row per pair.
 
-    `selection` are the pairs that touch. `frames`, `conditions` and `compliances` have the layouts FRAME, CONDITIONS
-    and COMPLIANCE. `body_a` and `body_b` (n, 1) are the rows of the bodies of each pair in `responses`. `weights` (nv,)
-    make velocities comparable: the square roots of the diagonal of the mass matrix.
+    `selection` selects the pairs that touch. `frames`, `conditions` and `compliances` are row arrays with the layouts
+    FRAME, CONDITIONS and COMPLIANCE. `body_a` and `body_b` (n, 1) are the row numbers of the bodies of each pair in
+    `responses`. `weights` (nv,) make velocities comparable: they are the square roots of the diagonal of the mass
+    matrix.
     """
 
     selection: Selection
@@ -43,7 +44,7 @@ class TouchingPairs:
 
     @property
     def count(self) -> int:
-        """Number of pairs, touching or not."""
+        """Number of solid pairs, including those that do not touch."""
         return self.frames.count
 
     def frame(self, k: Number) -> PairFrame:
@@ -55,7 +56,7 @@ class TouchingPairs:
         return PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
 
     def compliance(self, k: Number) -> PairCompliance:
-        """Return the compliance of pair k."""
+        """Return the compliance of the two bodies of pair k about its first contact point."""
         return read_compliance(self.compliances, k)
 
     def pair(self, k: Number) -> RigidPair:
@@ -68,9 +69,10 @@ class TouchingPairs:
         return lookup(self.body_a, k)[0], lookup(self.body_b, k)[0]
 
     def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
-        """Return the relative velocity (3,) and angular velocity (3,) of the bodies of pair k at its first point.
+        """Return the velocity (3,) and angular velocity (3,) of A relative to B at the first contact point of pair k.
 
-        The third result is the largest speed of one of the bodies there.
+        The third result is the larger speed of the two bodies there. v has the velocities (6,) of the bodies as rows,
+        and `frame` is the geometry of the pair.
         """
         ends = []
         for row, offset in zip(self.body_rows(k), (frame.to_a, frame.to_b), strict=True):
@@ -80,32 +82,43 @@ class TouchingPairs:
         return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
 
     def speeds(self, k: Number, frame: PairFrame, v: RowArray) -> Array:
-        """Return the speeds (12,) along the axes of the points of pair k at the velocities v."""
+        """Return the speeds (12,) [m/s] of pair k along the axes of its points.
+
+        v has the velocities (6,) of the bodies as rows, and `frame` is the geometry of the pair.
+        """
         return frame.speeds(*self.relative_velocity(k, frame, v)[:2])
 
     def pushed(self, k: Number, frame: PairFrame, p: Array, v: RowArray) -> RowArray:
-        """Return the velocities of the bodies, v before, after the impulses p (12,) at the contact points of pair k."""
+        """Return the velocities of the bodies, one row (6,) each, after the impulses p (12,) at the points of pair k.
+
+        v has the velocities before as rows, and `frame` is the geometry of the pair.
+        """
         return self.pushed_by(k, frame, frame.wrench(p), v)
 
     def pushed_by(self, k: Number, frame: PairFrame, wrench: tuple[Array, Array], v: RowArray) -> RowArray:
-        """Return the velocities after an impulse and angular impulse about the first point of pair k.
+        """Return the velocities of the bodies, one row (6,) each, after an impulse on body A of pair k.
 
-        The impulse acts on body A, the opposite impulse on body B.
+        `wrench` are the impulse (3,) and the angular impulse (3,) about the first point; the opposite impulses act on
+        body B. v has the velocities before as rows, and `frame` is the geometry of the pair.
         """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*wrench), strict=True):
             v = self.responses.pushed(row, one, v)
         return v
 
     def add_wrench(self, k: Number, frame: PairFrame, p: Array, wrenches: RowArray) -> RowArray:
-        """Return the impulses and angular impulses (6,) on the bodies, with the effect of the impulses p (12,) of pair
-        k added.
+        """Return `wrenches`, one row (6,) for each body, with the effect of the impulses p (12,) of pair k added.
+
+        A row has the impulse and angular impulse on the body. `frame` is the geometry of the pair.
         """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*frame.wrench(p)), strict=True):
             wrenches = wrenches.put(row, wrenches.at(row) + one)
         return wrenches
 
     def wrenches(self, p: RowArray) -> RowArray:
-        """Return the impulses and angular impulses on the bodies, one row (6,) each, of the impulses p of all pairs."""
+        """Return the impulse and angular impulse on each body, one row (6,) each, due to the impulses p of all pairs.
+
+        p has the impulses (12,) of each pair as a row.
+        """
         rows = zero_rows(self.responses.bodies, 6)
         (rows,) = self.selection.visit(
             lambda k, rows: (self.add_wrench(k, self.frame(k), p.at(k), rows),),
@@ -130,7 +143,7 @@ class PairImpulses(NamedTuple):
 
 
 def zero_rows(count: int, size: int) -> RowArray:
-    """Return a row array of zeros."""
+    """Return a row array with `count` rows of `size` zeros."""
     (rows,) = repeat(count, lambda k, rows: (rows.put(k, np.zeros(size)),), row_array(count, size))
     return rows
 
