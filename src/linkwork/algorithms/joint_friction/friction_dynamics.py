@@ -24,14 +24,16 @@ from linkwork.spatial.scalar import Array, Number, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY_SIZE
 
-OWN_ITERATIONS = 3  # of the friction of a joint that changes its own load, as in threads: linear for a known sign
+# Iterations for the friction of a joint that changes its own load, as in threads. The equation is linear once the sign
+# of the load is known.
+OWN_ITERATIONS = 3
 
 
 def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> FrictionSolution:
     """Return the motion of a mechanism with the friction of all its joints, which slip or stick.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. `limits` are those of slip, also for
-    joints that stick. `converged` is 0 if there is no unique solution; then the other results are NaN.
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. In the result, `limits` are the dynamic
+    limits, also for joints that stick. If there is no unique solution, `converged` is 0 and all other numbers are NaN.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)
@@ -45,7 +47,8 @@ def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array 
         strict = stick_and_slip(mechanism, *given, *(() if len(given) > 3 else (None,)))
         return (strict.step.friction, strict.step.answer.a, strict.valid, *given), True
 
-    # The state is part of the loop's state, so that the compiler does not compute parts of the body in advance
+    # q, v, tau and wrenches are part of the loop's state. Otherwise the compiler would compute parts of the loop's body
+    # in advance, even if the loop makes no iteration.
     given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
     known = where(found, 1.0, 0.0)
     (f, a, known, *_), _, _ = iterate(1, strictly, f, a, known, *given, start=known < 0.5)
@@ -66,12 +69,18 @@ def _or_nan(found: FrictionSolution) -> FrictionSolution:
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the accelerations (nv,) [rad/s^2, m/s^2] with the friction of all joints."""
+    """Return the accelerations (nv,) [rad/s^2, m/s^2] of a mechanism with the friction of all joints.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    """
     return solve(mechanism, q, v, tau, wrenches).a
 
 
 def friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint forces (nv,) [N m, N] of the friction of all joints and loops."""
+    """Return the joint forces (nv,) [N m, N] that the friction of all joints and loops exerts.
+
+    tau (nv,) are the other joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    """
     return slip_rows(mechanism, q).T @ solve(mechanism, q, v, tau, wrenches).friction
 
 
@@ -88,8 +97,9 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
     """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,) against the friction of all joints.
 
-    The friction of a joint at rest that begins to move is opposite to its acceleration. A joint that stays at rest
-    needs the smallest joint force that its static friction leaves. Loops must be absent.
+    The friction of a joint at rest that begins to move is opposite to its acceleration. If a joint stays at rest, its
+    static friction carries as much of the required force as possible, and the joint force is the rest. The mechanism
+    must not have loops.
     """
     tree = mechanism.tree
     position, speed, acceleration = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
@@ -116,10 +126,11 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
 def _friction_of(
     fast: ActiveLimit, slow: ActiveLimit, loads: Array, speeds: Array, starts: Array, needed: Array
 ) -> list[Number]:
-    """Return the friction forces of one limit for known loads (nsites, 6), velocities and accelerations (nf,).
+    """Return the friction forces of one limit for known loads (nsites, 6) and a known motion.
 
-    `fast` is the dynamic and `slow` the static limit. `needed` (nf,) are the forces along the velocities that the
-    motion requires: joint force plus friction force.
+    `fast` is the dynamic and `slow` the static limit. `speeds` and `starts` (nf,) are the velocities and accelerations.
+    `needed` (nf,) are the forces that the motion requires along the velocities: the sum of joint force and friction
+    force.
     """
     load, pairs = loads[fast.site], list(zip(fast.numbers, fast.scales, strict=True))
     moved = np.array([speeds[n] * scale for n, scale in pairs])
@@ -138,7 +149,11 @@ def _friction_of(
 
 
 def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
-    """Return the friction limit for a load (6,), with friction against the direction `along` of the first velocity."""
+    """Return the value of the friction limit `one` for a load (6,) if its friction is opposite to the motion.
+
+    `along` is the component of the direction of motion along the first velocity of the limit. It matters only for laws
+    whose friction changes the load.
+    """
     if all(isinstance(own, float) and own == 0.0 for _, _, own in one.terms):
         return one.value(load, np.zeros(one.numbers[0] + 1))
     f: Number = 0.0
@@ -151,9 +166,10 @@ def _limit_against(one: ActiveLimit, load: Array, along: Number) -> Number:
 
 
 class NoSolution(NamedTuple):
-    """The joints whose friction has no unique solution: those that jam, or else those that find neither stick nor slip.
+    """Names of the joints because of which the friction has no unique solution.
 
-    Both are names; `jammed` have a pivot that is not positive.
+    `jammed` are the joints that jam: their pivot in the last Newton step is not positive. `undecided` are the joints
+    that still change between stick and slip when the iteration ends.
     """
 
     jammed: list[str]
@@ -161,7 +177,10 @@ class NoSolution(NamedTuple):
 
 
 def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NoSolution:
-    """Return the names of the joints whose friction has no unique solution; empty if there is one."""
+    """Return the names of the joints whose friction has no unique solution; both lists are empty if there is one.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    """
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
         return NoSolution([], [])
@@ -174,6 +193,10 @@ def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrench
 
 
 def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> list[str]:
-    """Return the names of the joints that jam, or of those that find neither stick nor slip; empty if none."""
+    """Return the names of the joints that jam; if none jams, of those that change between stick and slip without end.
+
+    The list is empty if there is a unique solution. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the
+    bodies.
+    """
     found = unsolved_joints(mechanism, q, v, tau, wrenches)
     return found.jammed or found.undecided

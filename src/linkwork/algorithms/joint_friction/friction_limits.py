@@ -15,8 +15,7 @@ from linkwork.tolerances import TINY_SIZE
 
 
 class ActiveLimit(NamedTuple):
-    """One friction limit in one state: the limit of one friction force, or of the norm of several friction forces of a
-    joint.
+    """One friction limit in one state: of one friction force, or of the norm of several friction forces of a joint.
 
     `numbers` are the numbers of these forces among all nf friction forces, and `site` is the number of the joint or
     loop among all sites. The limit [N m or N] is `constant` plus the sum of c |L F + own f| over the `terms` (c, L,
@@ -31,16 +30,14 @@ class ActiveLimit(NamedTuple):
     constant: Number
 
     def value(self, load: Array, f: Array) -> Number:
-        """Return the limit [N m or N] for the load (6,) of the joint and all friction forces f (nf,) of the
-        mechanism.
-        """
+        """Return the limit [N m or N] for the load (6,) of the joint and all friction forces f (nf,)."""
         return sum((c * size for c, size in self._sizes(load, f)), self.constant)
 
     def linear(self, load: Array, f: Number) -> tuple[Array, Number, Number]:
-        """Return the limit as a linear function of the load F and the friction force f, linearized at `load` and `f`.
+        """Return the limit, linearized at the load (6,) and friction force f [N m or N], as three coefficients.
 
-        f is the friction force, which matters for limits of a single force. The result is a row (6,), a factor and a
-        constant: the limit is row F + factor f + constant for a load F near the load (6,).
+        The coefficients are a row (6,), a factor and a constant: for a load F and a friction force x near the given
+        ones, the limit is row F + factor x + constant. The factor is nonzero only for limits of a single force.
         """
         row: Array = np.zeros(6)
         factor: Number = 0.0
@@ -59,7 +56,7 @@ class ActiveLimit(NamedTuple):
             yield c, abs(x[0] + own * f[self.numbers[0]]) if len(x) == 1 else norm(x)
 
     def forces(self, limit: Number, directions: Array) -> list[Number]:
-        """Return the friction forces [N m or N] that belong to this limit.
+        """Return the friction forces [N m or N] of this limit if they are at the limit, opposite to the slip.
 
         `limit` [N m or N] is the value of the limit, and `directions` (nf,) are the directions of slip of all friction
         forces.
@@ -70,7 +67,8 @@ class ActiveLimit(NamedTuple):
 def active_limits(mechanism: Mechanism, q: Array, slip: Array, at_rest: Array) -> tuple[ActiveLimit, ...]:
     """Return all friction limits of a mechanism at the position q (nq,), in the order of the sites.
 
-    `slip` (nf,) are the slip velocities. `at_rest` (nf,) is 1 for friction forces with static friction, 0 for others.
+    `slip` (nf,) are the slip velocities. `at_rest` (nf,) is 1 for friction forces whose static limit is required, 0 for
+    forces whose limit at the slip velocity is required.
     """
     position, found = mechanism.tree_position(q), []
     for number, site in enumerate(sites(mechanism)):
@@ -84,9 +82,10 @@ def active_limits(mechanism: Mechanism, q: Array, slip: Array, at_rest: Array) -
 
 
 def _static_part(limit: FrictionLimit, slip: Array, at_rest: Number) -> Number:
-    """Return the fraction of static friction: 1 at rest, and the value of the Stribeck curve, below 1, during slip.
+    """Return the weight of the static value in a friction limit: 1 at rest, and below 1 during slip.
 
-    `slip` (k,) are the slip velocities of the limit.
+    During slip, the weight is the value of the Stribeck curve at the slip velocities `slip` (k,) of the limit; without
+    a Stribeck speed it is 0. `at_rest` is 1 at rest, else 0.
     """
     if limit.stribeck is None:
         return at_rest
@@ -98,10 +97,10 @@ def _static_part(limit: FrictionLimit, slip: Array, at_rest: Number) -> Number:
 def friction_limits(mechanism: Mechanism, q: Array, v: Array, loads: Array, f: Array, at_rest: Array) -> Array:
     """Return the value of each friction limit (n,) [N m or N], in the order of `active_limits`.
 
-    `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each site, in the child's frame;
-    for a loop, of its first body on its second body, in the loop frame of the second body. These wrenches include the
-    friction forces f (nf,). `at_rest` (nf,) is 1 for friction forces with static friction, and 0 for slip with the
-    velocities v (nv,).
+    `loads` (nsites, 6) [N, N m] are the wrenches of the parent on the child through each joint with friction, in the
+    child's frame. For a loop, the load is the wrench of its first body on its second body, in the loop frame of the
+    second body. These wrenches include the friction forces f (nf,). `at_rest` (nf,) is 1 for friction forces whose
+    static limit is required, and 0 for forces whose limit at the velocities v (nv,) is required.
     """
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), at_rest)
     return np.array([one.value(loads[one.site], f) for one in limits])

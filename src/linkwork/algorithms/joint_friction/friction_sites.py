@@ -1,7 +1,7 @@
-"""The joints and loops that have dry friction, and the numbering of their friction forces.
+"""The joints and loops that have dry friction (friction sites), and the numbers of their friction forces.
 
-The nf friction forces of a mechanism are numbered joint by joint in the order of the tree with all joints, mimic joints
-included, with one force for each velocity of the joint; then loop by loop.
+The nf friction forces of a mechanism are numbered joint by joint in the order of the tree, with one force for each
+velocity of a joint; mimic joints are included. The friction forces of loops follow, loop by loop.
 """
 
 from __future__ import annotations
@@ -44,14 +44,17 @@ class Site(NamedTuple):
         return slice(self.start, self.start + self.size)
 
     def subspace(self, q: Array) -> Motion:
-        """Return the motion subspace of the joint at the position q (tree.nq,) of the tree with all joints."""
+        """Return the motion subspace of the joint at the position q (tree.nq,), or that of the slip of the loop.
+
+        q are the coordinates of the tree in which all joints are independent.
+        """
         if self.loop is not None and self.friction is not None:
             return loop_subspace(self.loop, self.friction)
         assert self.joint
         return self.joint.kind.subspace(q[self.joint.q])
 
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
-        """Return the friction limits at this site, for the motion subspace S of its joint."""
+        """Return the friction limits at this site, for its motion subspace S (see `Site.subspace`)."""
         if self.friction is not None:
             return self.friction.law.limits(S)
         assert self.joint
@@ -89,17 +92,17 @@ def has_friction(mechanism: Mechanism) -> bool:
 
 
 def loop_subspace(loop: FrameConstraint, friction: JointFriction) -> Motion:
-    """Return the motion subspace of a loop's slip velocities, which is constant, in the loop frame of its second body.
+    """Return the motion subspace of a loop's slip velocities, in the loop frame of its second body.
 
-    `friction` is the friction of the loop.
+    The subspace is constant. `friction` is the friction of the loop.
     """
     return friction.law.slip_subspace(getattr(loop, "kind"))  # noqa: B009
 
 
 def motor_directions(S: Motion) -> Force:
-    """Return the unit forces T (6, k) along the freedoms of a joint with the constant motion subspace S of k columns.
+    """Return the unit forces T (6, k) along the k freedoms of a joint with the constant motion subspace S, S^T T = 1.
 
-    They satisfy S^T T = 1. If all freedoms of a joint are rotations, its unit forces are pure torques.
+    If all freedoms of a joint are rotations, its unit forces are pure torques.
     """
     turn = S.angular
     if np.linalg.matrix_rank(turn) == turn.shape[1]:
@@ -108,8 +111,9 @@ def motor_directions(S: Motion) -> Force:
 
 
 def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
-    """Return the state of a loop with the wrenches of unit friction forces in place of the wrenches of its constraint
-    rows.
+    """Return the state of a loop whose rows are its friction forces instead of its constraint rows.
+
+    The wrenches of the state are those of unit friction forces, and its errors are zero.
     """
     directions = friction_directions(site)
     freedoms = tuple(HeldFreedom(Force.of(column)) for column in directions.array.T)
@@ -118,8 +122,7 @@ def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
 
 
 def friction_directions(site: Site) -> Force:
-    """Return the wrenches (6, size) of unit friction forces of a loop on its second body, in the loop frame of this
-    body.
+    """Return the wrenches (6, size) of unit friction forces on the second body of a loop, in its loop frame there.
 
     The wrenches are zero while the loop is open.
     """
@@ -129,7 +132,7 @@ def friction_directions(site: Site) -> Force:
 
 
 def slip_rows(mechanism: Mechanism, q: Array) -> Array:
-    """Return the matrix (nf, nv) that maps velocities to the slip velocities of all friction forces.
+    """Return the matrix (nf, nv) that maps velocities v to the slip velocities of all friction forces.
 
     The transpose of this matrix maps friction forces f (nf,) to joint forces. The slip velocities of a joint are its
     joint velocities.

@@ -1,6 +1,7 @@
 """Forward dynamics with dry friction of joints that depends on the load, for given directions of slip.
 
-Friction forces f are opposite to the slip, and their magnitudes are the limits that the loads of the joints allow:
+Friction forces f are opposite to the slip, and their magnitudes are the limits that follow from the loads of the
+joints:
 
     f = -direction limit(loads(f), f)
 
@@ -23,8 +24,8 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 CONVERGED = 1e-12  # change of a friction force, relative to its limit, at which the iteration ends
-FLOOR = 1e-14  # as CONVERGED, relative to the largest limit of all: round-off of the loads
-SLOW = 0.5  # ratio of successive changes above which the error is not estimated from this ratio
+FLOOR = 1e-14  # change of a friction force, relative to the largest limit, that is only round-off of the loads
+SLOW = 0.5  # largest ratio of successive changes from which the remaining error is estimated
 MOST_ITERATIONS = 40
 
 
@@ -81,10 +82,11 @@ def slip_friction(
     start: Any = True,
     guess: Array | None = None,
 ) -> tuple[Array, Array, Condition]:
-    """Return friction forces (nf,) of slip in given directions (nf,), accelerations (nv,), and whether it converged.
+    """Return friction forces (nf,) of slip in given directions (nf,), accelerations (nv,), and whether they converged.
 
-    `response` is that of the mechanism in this state, and `limits` are its friction limits. If the condition `start` is
-    false, no iteration is made. The iteration begins at the friction forces `guess` (nf,), by default zero.
+    `response` is the response of the mechanism to friction forces in this state, and `limits` are its friction limits.
+    If the condition `start` is false, no iteration is made. The iteration begins at the friction forces `guess` (nf,),
+    by default zero.
     """
     own = sites(mechanism)
 
@@ -105,10 +107,11 @@ def slip_friction(
 def _updated(
     site: Site, limits: list[ActiveLimit], load: Array, G: Array | None, old: Array, directions: Array
 ) -> Array:
-    """Return the friction forces (size,) of a site for its load (6,); see `Response.relax` for `load` and `G`.
+    """Return the friction forces (size,) of a site at its limits, for the load (6,) of the site.
 
-    With G, the friction of a limit and the load that it changes agree, for the direction that the load had with the old
-    friction forces (nf,).
+    If G is None, the load contains all friction. Otherwise the load leaves out the friction of the site, which adds G
+    (6, size) times the new forces to it; the result satisfies the equation of limit and load exactly, with the limit
+    linearized at the `old` friction forces (nf,). `directions` (nf,) are the directions of slip.
     """
     new: list[Number] = [0.0] * site.size
     for one in limits:
@@ -127,7 +130,10 @@ def _updated(
 
 
 def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Array:
-    """Return an array (nf,): 1 for each friction force that has a direction of slip, 0 for held velocities."""
+    """Return an array (nf,): 1 for friction forces of velocities that slip, 0 for velocities that friction holds.
+
+    `directions` (nf,) are the directions of slip, zero for held velocities.
+    """
     numbers = [one.numbers for one in active_limits(mechanism, q, np.zeros(len(directions)), np.zeros(len(directions)))]
     found = np.zeros(len(directions), dtype=np.asarray(directions).dtype)
     for group in numbers:
@@ -138,10 +144,10 @@ def slipping(mechanism: Mechanism, q: Array, v: Array, directions: Array) -> Arr
 
 
 def _agree(new: Array, old: Array, rate: Number) -> Condition:
-    """Return whether the friction forces (nf,) of two iterations agree, up to the error that further iterations remove.
+    """Return whether the iteration has converged: the friction forces (nf,) of its last two iterations agree.
 
-    `rate` is the ratio of the change in the last iteration to that in the one before, which estimates the error that
-    the last iteration left: rate times its change.
+    `rate` is the ratio of the change in the last iteration to the change in the iteration before. If it is below SLOW,
+    the remaining error is estimated as rate times the last change, and this estimate must be within the tolerance.
     """
     floor, certain = largest(new) * FLOOR, where(rate < SLOW, rate, 1.0)
     excess: Number = -floor

@@ -1,10 +1,9 @@
 """Motion of a mechanism with friction that is linear in the loads: one step of Newton's method.
 
-Each friction force is f_n = K_n F + b_n - (W a)_n with the load F of its joint and the slip accelerations a, or it
-holds its velocity. Trees without
-constraints, rotors and mimic joints are solved by the articulated-body algorithm with K (`tree_with_friction`). For
-other mechanisms, the responses of all loads and slip accelerations to all friction forces are computed once, and each
-step solves a dense system of nf equations.
+Friction force number n is f_n = K_n F + b_n - (W a)_n, with the load F (6,) of its joint and the slip accelerations a
+(nf,), or its velocity is held at zero acceleration. Trees without constraints, rotors and mimic joints are solved by
+the articulated-body algorithm with friction (`tree_with_friction`). For other mechanisms, the responses of all loads
+and slip accelerations to all friction forces are computed once, and each step solves a dense system of nf equations.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LU, Array, Number, lu, maximum, where
 from linkwork.tolerances import TINY
 
-# Held velocities of a closed chain may be dependent. A multiple of the unit matrix is added to the equations, and
-# iterations correct the error; the result has the smallest friction forces.
+# Held velocities of a closed chain may be linearly dependent. DAMPING times the unit matrix is added to the scaled
+# equations, and iterative refinement removes the resulting error; the result has the smallest friction forces.
 DAMPING, REFINEMENTS = 1e-8, 3
 
 
 class LinearStep(NamedTuple):
-    """Motion with linear friction: the motion `answer` of the mechanism, all friction forces (nf,), and the pivots
-    (nf,).
+    """Motion of a mechanism with linear friction.
 
-    The pivot of a friction force is positive unless the joint jams.
+    `answer` is the motion, `friction` (nf,) are all friction forces, and `pivots` (nf,) the pivots of the equations.
+    The pivot of a friction force is positive unless its joint jams.
     """
 
     answer: Answer
@@ -45,9 +44,10 @@ Step = Callable[[Array, Array, Array, Array], LinearStep]
 
 
 def linear_step(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Step:
-    """Return the function that maps K (nf, 6), b (nf,), W (nf, nf) and `moves` (nf,) to the motion with this friction.
+    """Return a function that maps K (nf, 6), b (nf,), W (nf, nf) and `moves` (nf,) to the motion with this friction.
 
-    Velocities with moves[n] = 0 are held. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    See the module's docstring for K, b and W. Velocities with moves[n] = 0 are held. tau (nv,) are joint forces, and
+    `wrenches` (nbodies, 6) act on the bodies.
     """
     of = _step_of_loose_tree if is_loose(mechanism) else _step_of_constrained_mechanism
     return of(mechanism, q, v, tau, wrenches)
@@ -59,9 +59,7 @@ def _step_of_loose_tree(mechanism: Mechanism, q: Array, v: Array, tau: Array, wr
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
 
     def by_velocity(x: Array) -> Array:
-        """Return numbers (nv,) of all velocities from numbers (nf,) of the friction forces; zero for velocities without
-        friction.
-        """
+        """Return numbers (nv,) for all velocities, given numbers x (nf,) for the friction forces; else zero."""
         return scattered(mechanism, own, x)
 
     def step(K: Array, b: Array, W: Array, moves: Array) -> LinearStep:
@@ -88,11 +86,12 @@ def _step_of_constrained_mechanism(
     response = load_response(mechanism, q, v, tau, wrenches, np.ones(count))
     units = [response.change(unit) for unit in np.eye(count)]
     G = np.array([one.slip for one in units]).T.reshape(count, count)
-    R = np.array([_of_forces(own, one.loads) for one in units]).reshape(count, count, 6)  # [n, k]: load of k by force n
+    # R[n, k] (6,) is the load of friction force k due to a unit of friction force n
+    R = np.array([_of_forces(own, one.loads) for one in units]).reshape(count, count, 6)
     free = _of_forces(own, response.free.loads)
     sizes = np.array([G[n, n] for n in range(count)])
     least = _largest(sizes) * DAMPING**2
-    scales = np.array([1.0 / np.sqrt(where(x > least, x, 1.0)) for x in sizes])  # of forces and slip accelerations
+    scales = np.array([1.0 / np.sqrt(where(x > least, x, 1.0)) for x in sizes])  # scales of forces and accelerations
 
     def step(K: Array, b: Array, W: Array, moves: Array) -> LinearStep:
         by_load = np.array([[K[k] @ R[n, k] for n in range(count)] for k in range(count)])
@@ -110,12 +109,15 @@ def _step_of_constrained_mechanism(
 
 
 def _of_forces(own: tuple[Site, ...], loads: Array) -> Array:
-    """Return for each friction force the load (6,) of its site, (nf, 6), from the loads (nsites, 6)."""
+    """Return, for each friction force, the load (6,) of its site, as an array (nf, 6).
+
+    `own` are the sites and `loads` (nsites, 6) their loads.
+    """
     return np.array([load for site, load in zip(own, loads, strict=True) for _ in range(site.size)])
 
 
 def _refined(A: Array, factors: LU, b: Array) -> Array:
-    """Return the solution x of A x = b from the factors of A with damping, by iterative refinement."""
+    """Return the solution x of A x = b by iterative refinement, given the `factors` of A plus DAMPING."""
     x = factors.solve(b)
     for _ in range(REFINEMENTS - 1):
         x = x + factors.solve(b - A @ x)

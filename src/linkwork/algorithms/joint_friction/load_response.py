@@ -1,8 +1,8 @@
 """Accelerations, and loads of the joints with friction, as functions of the friction forces in one state.
 
-Both are affine in the friction forces. The equations of motion are factored once; the response to each further set of
-friction forces needs sweeps over the tree only. Trees without constraints, rotors and mimic joints have a faster
-implementation than other mechanisms.
+Both are affine functions of the friction forces. The equations of motion are factored once; the response to each
+further set of friction forces needs sweeps over the tree only. Trees without constraints, rotors and mimic joints
+(*loose* trees) have a faster implementation than other mechanisms.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ from linkwork.spatial.scalar import Array
 
 
 class Answer(NamedTuple):
-    """Accelerations a (nv,), loads (nsites, 6) of the joints and loops with friction, multipliers (nh,), `held` (nf,).
+    """Motion of a mechanism in one state, with the loads of its joints and loops with friction.
 
-    `slip` (nf,) are the accelerations of the slip velocities. A load is the wrench of the parent on the child in the
-    child's frame; for a loop, of its first on its second body in the loop frame of the second one. `held` are the
-    friction forces of the velocities that are held.
+    a (nv,) are the accelerations, and `loads` (nsites, 6) [N, N m] the loads. The load of a joint is the wrench of the
+    parent on the child in the child's frame; the load of a loop is the wrench of its first body on its second body, in
+    the loop frame of the second body. `multipliers` (nh,) are those of the constraint rows. `held` (nf,) are the
+    friction forces of held velocities, and `slip` (nf,) the time derivatives of the slip velocities.
     """
 
     a: Array
@@ -65,13 +66,15 @@ Update = Callable[[int, Array, Array | None], Array]
 
 
 class Response(NamedTuple):
-    """The answer of a mechanism without friction forces, and how it changes by friction forces.
+    """The motion of a mechanism without friction forces, and functions for its change due to friction forces.
 
-    `change` takes friction forces (nf,) and returns the change of the answer. `relax` takes friction forces (nf,) and a
-    function that updates the friction of one site from its load, and returns the updated friction forces (nf,) and the
-    change of the accelerations (nv,). The function takes the number of the site, its load (6,), and the change of this
-    load (6, size) by each unit of the site's own friction, which the given load leaves out; or None if the given load
-    contains all friction.
+    `free` is the motion without friction forces. `change` takes friction forces (nf,) and returns the change of the
+    motion.
+
+    `relax(f, update)` makes one iteration: it calls `update` for each site, and returns the updated friction forces
+    (nf,) and the change of the accelerations (nv,). `update(number, load, G)` returns the friction forces of site
+    `number` for its load (6,). With an array G (6, size), the load leaves out the site's own friction, and G is its
+    change per unit of this friction. With G = None, the load contains all friction, computed from f (nf,).
     """
 
     free: Answer
@@ -98,7 +101,7 @@ def is_loose(mechanism: Mechanism) -> bool:
 def _of_loose_tree(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, moves: Array
 ) -> Response:
-    """Return the response of a tree without constraints, mimic joints and rotors; see `load_response`."""
+    """Return the `Response` of a tree without constraints, mimic joints and rotors; see `load_response`."""
     motion, own = kinematics(mechanism, q, v), sites(mechanism)
     joints = [site.joint for site in own if site.joint]
     tree = factored_tree(mechanism, motion, scattered(mechanism, own, moves - 1.0) + 1.0)
@@ -131,7 +134,7 @@ def _of_loose_tree(
 
 
 def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
-    """Return the joint forces (nv,) of friction forces f (nf,) of joints of a tree."""
+    """Return the joint forces (nv,) of a tree, given the friction forces f (nf,) of the sites `own`; else zero."""
     forces = {site.joint.name: f[site.forces] for site in own if site.joint}
     parts = [forces.get(j.name, np.zeros(j.kind.nv)) for j in mechanism.joints]
     return np.concatenate([np.zeros(0), *parts])
@@ -143,7 +146,7 @@ def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
 def _of_constrained_mechanism(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, moves: Array
 ) -> Response:
-    """Return the response of a mechanism with constraints, mimic joints or rotors; see `load_response`."""
+    """Return the `Response` of a mechanism with constraints, mimic joints or rotors; see `load_response`."""
     own = sites(mechanism)
     held = with_holds(mechanism, own, 1.0 - moves)
     tree, position, speed = held.tree, held.tree_position(q), held.tree_velocity(v)
@@ -156,9 +159,10 @@ def _of_constrained_mechanism(
     frictions = {site.name: friction_wrenches(site, one) for site, one in _loops_of(own, loops)}
 
     def answer(found: Constrained, f: Array, at_rest: bool) -> Answer:
-        """Return accelerations, loads and multipliers for the solution `found` and the slip friction f (nf,).
+        """Return the motion for the solution `found`, with friction forces f (nf,) of slipping velocities.
 
-        `at_rest`: only the changes by f.
+        If `at_rest` is true, the result is the change of the motion due to f alone: without gravity, velocities and
+        external wrenches.
         """
         on_loops, forces, multipliers = _split(mechanism, held, own, found.multipliers)
         total = f * moves + forces * (1.0 - moves)
@@ -197,7 +201,11 @@ Solution = tuple[Constrained, Callable[[Array], Constrained]]
 def _tree_solver(
     m: Mechanism, motion: Kinematics, loops: list[LoopState], q: Array, v: Array, tau: Array, wrenches: Array | None
 ) -> Solution:
-    """Return the solution of a tree with constraints under joint forces tau, and its change by joint forces (nv,)."""
+    """Return accelerations and multipliers of a tree with constraints, and a function for their change.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
+    further joint forces (nv,). `motion` has the kinematics of the tree, and `loops` the states of its loops.
+    """
     J = all_rows(m, motion, loops)
     joined = factorize(m, motion, J)
     target = -_padded(constrained_dynamics.bias(m, motion, loops), len(J))
@@ -214,7 +222,12 @@ def _tree_solver(
 def _dense_solver(
     m: Mechanism, motion: Kinematics, loops: list[LoopState], q: Array, v: Array, tau: Array, wrenches: Array | None
 ) -> Solution:
-    """Return the solution of a mechanism with mimic joints under joint forces tau, and its change by forces (nv,)."""
+    """Return accelerations and multipliers of a mechanism with mimic joints, and a function for their change.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
+    further joint forces (nv,). `motion` has the kinematics of the tree in which all joints are independent, and `loops`
+    the states of its loops.
+    """
     J = reduced_rows(m, all_rows(m.tree, motion, loops))
     target = -_padded(constrained_dynamics.bias(m.tree, motion, loops), len(J))
     solve = mass_solver(m, q)
@@ -233,9 +246,10 @@ def _padded(values: Array, count: int) -> Array:
 
 
 def with_holds(mechanism: Mechanism, own: tuple[Site, ...], engaged: Array) -> Mechanism:
-    """Return the mechanism with a constraint row for each friction force, which holds its velocity while engaged.
+    """Return the mechanism with one more constraint row for each friction force, which can hold its velocity at zero.
 
-    `own` are the sites of the mechanism, `engaged` (nf,) is 1 for held velocities.
+    `own` are the sites of the mechanism. `engaged` (nf,) is 1 for rows that hold their velocity, 0 for rows without
+    effect.
     """
     holds: list[HeldVelocity] = []
     for site in own:
@@ -256,7 +270,11 @@ def _hold_name(site: Site, d: int) -> str:
 
 
 def _held_loop(loop: FrameConstraint, site: Site | None, engaged: Array) -> FrameConstraint:
-    """Return the loop with a further row for each of its friction forces at the site, engaged by `engaged` (nf,)."""
+    """Return the loop with one more constraint row for each of its friction forces.
+
+    `site` is the friction site of the loop, or None if the loop has no friction. `engaged` (nf,) is 1 for rows that
+    hold their slip velocity, 0 for rows without effect.
+    """
     if site is None:
         return loop
     T = friction_directions(site)
@@ -270,9 +288,10 @@ def _held_loop(loop: FrameConstraint, site: Site | None, engaged: Array) -> Fram
 def _split(
     mechanism: Mechanism, held: Mechanism, own: tuple[Site, ...], multipliers: Array
 ) -> tuple[list[Array], Array, Array]:
-    """Return, from the multipliers of a mechanism with holds, those of each loop, the held forces, and the others.
+    """Return the multipliers of each loop, the friction forces (nf,) of held velocities, and the multipliers (nh,).
 
-    The held forces are (nf,); the others (nh,) are those of the constraint rows of the mechanism without holds.
+    All three are taken from the `multipliers` of the mechanism `held`, which has the additional rows of `with_holds`.
+    The third result has the multipliers of the rows of `mechanism`, without these additional rows. `own` are the sites.
     """
     forces = np.zeros(sum(site.size for site in own), dtype=multipliers.dtype)
     on_loops, start = [], 0
@@ -302,7 +321,11 @@ def _loops_of(own: tuple[Site, ...], loops: list[LoopState]) -> list[tuple[Site,
 
 
 def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
-    """Return the wrenches (nbodies, 6) on all bodies of the wrench of a loop on its second body, at its loop frame."""
+    """Return the wrenches (nbodies, 6) that a loop exerts on all bodies, in their frames.
+
+    `wrench` is the wrench of the loop on its second body, in its loop frame there; the opposite wrench acts on the
+    first body.
+    """
     loop = LoopState(one.constraint, one.X, [], Force.of(wrench.array[:, None]))
     total = [np.zeros(6) for _ in tree.bodies]
     for body, wrenches in on_bodies(loop):
@@ -313,7 +336,7 @@ def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
 def _transmitted(tree: Mechanism, q: Array, v: Array, a: Array, wrenches: Array, at_rest: bool) -> list[Array]:
     """Return the wrench (6,) through the joint of each body, by body number, for accelerations a (tree.nv,).
 
-    `at_rest`: without gravity and velocities.
+    If `at_rest` is true, gravity and the velocities v are replaced by zero.
     """
     if at_rest:
         tree, v = replace(tree, gravity=np.zeros(3)), np.zeros(tree.nv)
@@ -325,9 +348,9 @@ def reactions_of(
 ) -> Array:
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops in a known motion.
 
-    a (nv,) are the accelerations, `multipliers` (nh,) those of the constraints, `friction` (nf,) the friction forces
-    and `wrenches` (nbodies, 6) the external wrenches. The wrenches are in the frames of the children, those of loops in
-    the frame of body b.
+    a (nv,) are the accelerations, `multipliers` (nh,) those of the constraint rows, `friction` (nf,) the friction
+    forces and `wrenches` (nbodies, 6) the external wrenches. The wrench of a joint is in the child's frame, that of a
+    loop in the frame of its second body b.
     """
     tree = mechanism.tree
     position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)

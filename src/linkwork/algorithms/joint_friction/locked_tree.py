@@ -1,8 +1,8 @@
 """Articulated-body algorithm for trees in which some joint velocities are locked, and for changes of joint forces.
 
-A locked velocity has no acceleration; its joint transmits the force that this requires. The tree is factored once; each
-solution for other joint forces needs two sweeps. Besides the accelerations, the sweeps return the wrench through every
-joint, F_k = P_k A_k + z_k (S4 equation (3.36)).
+A locked velocity has no acceleration; its joint transmits the force that is necessary for this. The tree is factored
+once; each solution for other joint forces needs two sweeps. Besides the accelerations, the sweeps return the wrench
+through every joint, F_k = P_k A_k + z_k (S4 equation (3.36)).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
 
 
 class LockedJoint(NamedTuple):
-    """Factors of one joint: outboard articulated inertia P, inverse pivot D, gain G (6, d), and P - U G^T inward.
+    """Factors of one joint with d velocities, some of which may be locked.
 
+    P is the articulated inertia of the outboard body. D has the factors of the pivot S^T P S plus armature, where S is
+    the motion subspace, and G (6, d) is P S D^-1. `inward` is the inertia that the joint passes inward, P - P S G^T.
     `moves` (d,) is 1 for velocities that move and 0 for locked velocities, whose columns of G are zero.
     """
 
@@ -33,12 +35,12 @@ class LockedJoint(NamedTuple):
     moves: Array
 
     def freed(self, forces: Array) -> Array:
-        """Return D^-1 forces (d,) of the velocities that move, and zero for locked velocities."""
+        """Return D^-1 `forces` (d,): the accelerations due to joint forces (d,); zero for locked velocities."""
         return self.D.solve(forces * self.moves) * self.moves
 
 
 class TreeMotion(NamedTuple):
-    """Accelerations a (nv,) of a tree, and the wrench through the joint of each body, by body number."""
+    """Accelerations a (nv,) of a tree, and `through`: the wrench through the joint of each body, by body number."""
 
     a: Array
     through: list[Force]
@@ -46,9 +48,9 @@ class TreeMotion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LockedTree:
-    """A factored tree without constraints and rotors, in one position.
+    """A tree without constraints and rotors, factored in one position.
 
-    `motion` has the kinematics of the tree, `joints` the factors of each joint by the number of its outboard body.
+    `motion` has the kinematics of the tree, and `joints` the factors of each joint by the number of its outboard body.
     """
 
     mechanism: Mechanism
@@ -56,10 +58,10 @@ class LockedTree:
     joints: dict[int, LockedJoint]
 
     def solve(self, tau: Array, z: list[Force], bias: list[Motion], base: Motion) -> TreeMotion:
-        """Return accelerations and wrenches under joint forces tau (nv,).
+        """Return the accelerations, and the wrenches through all joints, under joint forces tau (nv,).
 
-        z are the wrenches on the bodies at zero acceleration, `bias` the velocity-dependent accelerations of the bodies
-        and `base` the acceleration of the world.
+        z are the wrenches that the bodies require at zero acceleration, `bias` the velocity-dependent accelerations of
+        the bodies and `base` the acceleration of the world.
         """
         z, free, X, S = list(z), {}, self.motion.X, self.motion.S
         for j in inward(self.mechanism):
@@ -77,17 +79,17 @@ class LockedTree:
         return TreeMotion(np.concatenate(a), through)
 
     def change(self, tau: Array) -> TreeMotion:
-        """Return the changes of accelerations and wrenches that further joint forces tau (nv,) cause."""
+        """Return the changes of accelerations and wrenches due to additional joint forces tau (nv,)."""
         none, still = [Force.zero() for _ in self.mechanism.bodies], [Motion.zero() for _ in self.mechanism.bodies]
         return self.solve(tau, none, still, Motion.zero())
 
     def relaxed(self, forces: Array, update: Callable[[Joint, Force, Force], Array | None]) -> tuple[Array, Array]:
-        """Return the changes of accelerations (nv,) by joint forces (nv,), and these forces, updated joint by joint.
+        """Return the changes of the accelerations (nv,) due to joint forces, and these forces (nv,) after one update.
 
-        The inward sweep uses the given `forces`. The outward sweep replaces the force of each joint: `update` takes the
-        joint, the change of the wrench through it without its own force, and the wrench by each unit of this force. It
-        returns the new force, or None to leave it. A joint's own force and those of the joints inboard of it are
-        therefore up to date.
+        The inward sweep uses the given `forces` (nv,). The outward sweep replaces the force of each joint by
+        update(joint, load, G). `load` is the change of the wrench through the joint without its own force, and G the
+        change of this wrench per unit of its force. `update` returns the new force, or None to use the old force. When
+        a joint is updated, the forces of all joints inboard of it are already new.
         """
         X, S, z = self.motion.X, self.motion.S, [Force.zero() for _ in self.mechanism.bodies]
         for j in inward(self.mechanism):
@@ -110,7 +112,10 @@ class LockedTree:
 
 
 def factored_tree(mechanism: Mechanism, motion: Kinematics, moves: Array) -> LockedTree:
-    """Return the factors of a tree in which the velocities with moves[d] = 0 are locked; `moves` is (nv,)."""
+    """Return the factors of a tree in which the velocities with moves[i] = 0 are locked; `moves` is (nv,).
+
+    `motion` has the kinematics of the tree.
+    """
     P = [body.inertia.articulated() for body in mechanism.bodies]
     joints: dict[int, LockedJoint] = {}
     for j in inward(mechanism):
@@ -134,5 +139,8 @@ def _moving_part(A: Array, moves: Array) -> Array:
 
 
 def held_forces(joint: Joint, armature: Array, S: Motion, found: TreeMotion, tau: Array) -> Array:
-    """Return the forces (d,) that a joint needs, in addition to tau (d,), to have the accelerations in `found`."""
+    """Return the forces (d,) that a joint needs, in addition to tau (d,), to have the accelerations in `found`.
+
+    S is the motion subspace of the joint, and `armature` (d,) its armature.
+    """
     return S.pair(found.through[joint.o]) + armature * found.a[joint.v] - tau

@@ -28,20 +28,23 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED, TINY, TINY_SIZE
 
 TOGETHER = 8  # iterations in which all joints change between stick and slip at once
-MOST = 80
+MOST = 80  # largest number of iterations
 AGREES = 1e-10  # difference of friction force and limit, relative to the limit, at which the iteration ends
-FLOOR = 1e-13  # as AGREES, relative to the largest limit of all
-NEAR = 0.999  # cosine of the change of a direction of slip below which Newton's method finds it
-FADED = 1e3  # ratio to NO_SLIP of an acceleration of several velocities below which they stick
-NO_SLIP = 1e-9  # acceleration of a joint at rest, relative to the largest without friction, that counts as zero
+FLOOR = 1e-13  # difference of force and limit, relative to the largest limit, that is only round-off
+NEAR = 0.999  # if the cosine of the change of a direction of slip is larger, Newton's linearization is used for it
+# Several velocities with one limit that slip from rest stick again if their acceleration is below FADED times the
+# acceleration that counts as zero
+FADED = 1e3
+# Acceleration of a joint at rest, relative to the largest acceleration without friction, below which it counts as zero
+NO_SLIP = 1e-9
 
 
 class Slip(NamedTuple):
-    """Whether each friction limit is reached, and the directions of slip.
+    """State of each of the n friction limits, and the directions of slip of the nf friction forces.
 
-    `at_limit` (n,) is 1 for limits that the friction reaches, 0 for joints that stick; `dynamic` (n,) is 1 if the
+    `at_limit` (n,) is 1 for limits that the friction reaches, 0 for joints that stick. `dynamic` (n,) is 1 if the
     dynamic limit applies, 0 if the static limit applies. `directions` (nf,) are the directions of slip. `settled` (n,)
-    is 1 for limits whose direction changed little in the last iteration.
+    is 1 for limits whose direction of slip changed little in the last iteration.
     """
 
     at_limit: Array
@@ -51,10 +54,11 @@ class Slip(NamedTuple):
 
 
 class StickSlip(NamedTuple):
-    """Result of Newton's method: the last step, the slip, and the limits (n,) that apply.
+    """Result of Newton's method for joints that stick or slip.
 
-    `valid` is 1 if the solution was found and is unique near the result. `changed` (n,) is 1 for limits that changed
-    in the last iteration or did not agree with their friction.
+    `step` is the motion in the last iteration, `slip` the state of all limits, and `limits` (n,) are the values of the
+    limits that apply. `valid` is 1 if the solution was found and is unique near the result. `changed` (n,) is 1 for
+    limits that changed in the last iteration or did not agree with their friction.
     """
 
     step: LinearStep
@@ -65,10 +69,9 @@ class StickSlip(NamedTuple):
 
 
 def stick_and_slip(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> StickSlip:
-    """Return the motion with friction: joints that move slip, joints at rest stick if their static friction is
-    sufficient.
+    """Return the motion of a mechanism whose joints at rest stick, or begin to slip if static friction is too small.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    Joints that move slip. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)
@@ -97,10 +100,10 @@ def stick_and_slip(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenche
 
 
 class _Judge(NamedTuple):
-    """The friction limits of one state, and the decisions between stick and slip.
+    """The friction limits of one state, with methods that decide between stick and slip.
 
-    `dynamic` and `static` are the limits during slip and at rest, `resting` is 1 for joints at rest, and accelerations
-    below `least` count as zero.
+    `dynamic` and `static` are the n limits during slip and at rest. `resting` (n,) is 1 for limits of joints at rest.
+    Accelerations below `least` count as zero.
     """
 
     dynamic: tuple[ActiveLimit, ...]
@@ -109,7 +112,10 @@ class _Judge(NamedTuple):
     least: Number
 
     def linear_friction(self, slip: Slip, old: LinearStep) -> tuple[Array, Array, Array, Array]:
-        """Return K (nf, 6), b (nf,), W (nf, nf) and `moves` (nf,) of the friction that is linear near the last step."""
+        """Return K (nf, 6), b (nf,), W (nf, nf) and `moves` (nf,): friction linearized at the motion of the step `old`.
+
+        See `linearized_response` for these coefficients. `slip` is the present state of the limits.
+        """
         count = len(slip.directions)
         W = [[0.0] * count for _ in range(count)]
         K, b, moves = [[0.0] * 6 for _ in range(count)], [0.0] * count, [1.0] * count
@@ -131,10 +137,11 @@ class _Judge(NamedTuple):
         return np.array(K).reshape(count, 6), np.array(b), np.array(W).reshape(count, count), np.array(moves)
 
     def _turning(self, number: int, slip: Slip, old: LinearStep, limit: Number) -> _Turning:
-        """Return how the direction of slip of several velocities at rest follows their acceleration; `limit` is known.
+        """Return the linear friction of limit `number`, whose several velocities are at rest and begin to slip.
 
-        Friction -limit a / |a| is linearized for slip accelerations a. Far from the solution, |a| is taken from the
-        last step; near the solution, the linearization is that of Newton's method.
+        The friction -limit a / |a| is linearized for slip accelerations a; `limit` is its value. Far from the solution,
+        |a| is taken from the step `old`, and the direction of a is free. Near the solution, the linearization is that
+        of Newton's method.
         """
         one = self.dynamic[number]
         motion = [old.answer.slip[n] * scale for n, scale in zip(one.numbers, one.scales, strict=True)]
@@ -144,7 +151,10 @@ class _Judge(NamedTuple):
         return _Turning(fixed, where(follows, limit / maximum(speed, TINY_SIZE), 0.0))
 
     def after(self, slip: Slip, new: LinearStep, turn: Number) -> tuple[Slip, Array, list[Number]]:
-        """Return the slip after an iteration, the limits that apply (n,), and which limits changed or do not agree."""
+        """Return the slip after the step `new`, the values (n,) of the limits that apply, and flags of changed limits.
+
+        A flag is 1 for a limit that changed or does not agree with its friction. `turn` is the number of the iteration.
+        """
         values = [[one.value(new.answer.loads[one.site], new.friction) for one in limits] for limits in self[:2]]
         fast, slow = values
         applied = [where(d > 0.5, x, y) for d, x, y in zip(slip.dynamic, fast, slow, strict=True)]
@@ -174,7 +184,10 @@ class _Judge(NamedTuple):
         return found, np.array(applied), changed
 
     def _wanted(self, number: int, slip: Slip, new: LinearStep, static: Number, floor: Number) -> _Wanted:
-        """Return the change of a limit that the step `new` requires; `static` is the value of its static limit."""
+        """Return the change of limit `number` that the step `new` requires.
+
+        `static` is the value of its static limit, and friction forces below `floor` count as zero.
+        """
         one = self.dynamic[number]
         pairs = list(zip(one.numbers, one.scales, strict=True))
         force = np.array([new.friction[n] / scale for n, scale in pairs])
@@ -184,7 +197,8 @@ class _Judge(NamedTuple):
         exceeds = size > static * (1.0 + BOUND_SLACK) + floor
         along = sum(m * slip.directions[n] for m, n in zip(motion, one.numbers, strict=True))
         back, moves = along < -self.least, along > self.least
-        # The slip direction of several velocities may reverse between iterations; if it shrinks to zero, they stick
+        # The slip direction of several velocities may reverse between iterations; they stick only if their acceleration
+        # nearly vanishes
         ends = back if len(pairs) == 1 else (speed < self.least * FADED) & (speed > 0.0)
         switches = rests & ((~reached & exceeds) | (reached & ends))
         against = [-x / maximum(size, TINY_SIZE) for x in force]
@@ -196,15 +210,20 @@ class _Judge(NamedTuple):
 
 
 class _Turning(NamedTuple):
-    """Linear friction of several velocities: -fixed limit e - size (1 - fixed e e^T) a, for the direction of slip e."""
+    """Coefficients of the linear friction of several velocities with one limit, for their slip accelerations a.
+
+    The friction is -fixed limit e - size (1 - fixed e e^T) a, with the direction of slip e (a unit vector).
+    """
 
     fixed: Number
     size: Number
 
 
 class _Wanted(NamedTuple):
-    """The change of a limit that a step requires: between stick and slip, to dynamic friction, and the directions of
-    slip.
+    """The change of a friction limit that a step requires.
+
+    `switches` is whether the joint changes between stick and slip, `moves` whether a joint that was at rest now moves,
+    so that dynamic friction applies, and `directions` are the new directions of slip.
     """
 
     switches: Any
@@ -213,7 +232,10 @@ class _Wanted(NamedTuple):
 
 
 def first_slip(limits: tuple[ActiveLimit, ...], speeds: Array) -> tuple[list[Number], Slip]:
-    """Return which limits (n,) belong to joints at rest, and the initial `Slip`, in which all these joints stick."""
+    """Return which limits (n,) belong to joints at rest, and the initial `Slip`, in which these joints stick.
+
+    The entries of the first result are 1 for joints at rest, else 0. `speeds` (nf,) are the slip velocities.
+    """
     directions: list[Number] = [0.0] * len(speeds)
     resting: list[Number] = []
     for one in limits:

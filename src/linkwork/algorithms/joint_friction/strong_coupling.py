@@ -1,8 +1,8 @@
 """Dry friction for given directions of slip where friction and load are strongly coupled, by Newton's method.
 
-The fixed-point iteration of `friction_solver` diverges if the friction of a joint changes its own load by more than
-the load changes the friction, as in short guides. A solution nevertheless exists, and is unique, if friction reduces
-its own load. Newton's method finds it; the pivots of its last step say whether it is unique.
+The fixed-point iteration of `friction_solver` diverges if a change of the friction of a joint causes a larger change of
+this friction through the load, as in short guides. A solution nevertheless exists, and is unique, if friction reduces
+its own load. Newton's method finds it. The solution is unique if the pivots of the last step are positive.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.spatial.traceable_loops import iterate
 
-MOST = 40  # iterations
+MOST = 40  # largest number of iterations
 AGREES = 1e-11  # difference of friction force and limit, relative to the limit, at which the iteration ends
-FLOOR = 1e-13  # as AGREES, relative to the largest limit of all
+FLOOR = 1e-13  # difference of force and limit, relative to the largest limit, that is only round-off
 
 
 def solve_for_directions(
@@ -37,7 +37,7 @@ def solve_for_directions(
     given = (q, v, tau, directions, *(() if wrenches is None else (wrenches,)))
 
     def strictly(*state: Array) -> tuple[tuple[Any, ...], bool]:
-        q, v, tau, directions, *outside = state[: len(given)]  # loop state, so that nothing is computed before the loop
+        q, v, tau, directions, *outside = state[: len(given)]  # in the loop's state: no parts are computed early
         found = _by_newton(mechanism, q, v, tau, outside[0] if outside else None, directions)
         return (*state[: len(given)], *found), True
 
@@ -74,7 +74,7 @@ def _by_newton(
 
 
 def _slip_forces(limits: tuple[ActiveLimit, ...], values: list[Number], directions: Array) -> list[Number]:
-    """Return the friction forces (nf,) for slip in the `directions` (nf,); `values` are those of all `limits`."""
+    """Return the friction forces (nf,) for slip in the `directions` (nf,), given the values of all `limits`."""
     found: list[Number] = [0.0] * len(directions)
     for one, value in zip(limits, values, strict=True):
         for n, force in zip(one.numbers, one.forces(value, directions), strict=True):
@@ -83,9 +83,10 @@ def _slip_forces(limits: tuple[ActiveLimit, ...], values: list[Number], directio
 
 
 def _linear(limits: tuple[ActiveLimit, ...], directions: Array, old: Answer, f: Array) -> tuple[Array, Array]:
-    """Return K (nf, 6) and b (nf,) of the friction that is linear near the loads of the step `old` and forces f (nf,).
+    """Return K (nf, 6) and b (nf,) of the friction, linearized at the loads of the motion `old` and the forces f.
 
-    `directions` (nf,) are the directions of slip.
+    f (nf,) are friction forces, `limits` the friction limits, and `directions` (nf,) the directions of slip; see
+    `linearized_response` for K and b.
     """
     count = len(directions)
     K: list[list[Number]] = [[0.0] * 6 for _ in range(count)]

@@ -1,13 +1,13 @@
 """Articulated-body algorithm for trees whose joints have friction that is linear in their load.
 
-The friction forces along the velocities of a joint are f = K^T F + b - W a with the wrench F through the joint and its
-acceleration a, so that the equation of motion of the joint is
+The friction forces along the velocities of a joint are f = K^T F + b - W a, with the wrench F through the joint and the
+joint acceleration a, so that the equation of motion of the joint is
 
     (S - K)^T F + (armature + W) a = tau + b
 
-The algorithm is that of Featherstone with S - K in place of S on the left. Its articulated inertias are not symmetric.
-The pivot of a joint, (S - K)^T P S + armature, is positive unless the joint jams: if the joint jams, friction grows
-faster than the force that accelerates the joint.
+The algorithm is Featherstone's, with S - K in place of S in the transposed factors. Its articulated inertias are not
+symmetric. The pivot of a joint, (S - K)^T P S + armature + W, is positive unless the joint jams, which means that
+friction grows faster than the force that accelerates the joint.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from linkwork.spatial.scalar import LU, Array, hat, lu
 
 
 class LinearFriction(NamedTuple):
-    """Friction f = K F + b - W a of the velocities of a tree, with the wrench F and the acceleration a of the joint.
+    """Coefficients of linear friction f = K F + b - W a along the velocities of a tree.
 
-    K is (nv, 6) and b (nv,); W maps the name of a joint to its matrix (d, d); joints without an entry have W = 0.
-    Velocities with `moves` = 0 (nv,) are held: they have no acceleration.
+    F is the wrench through the joint of a velocity, and a the acceleration of this joint. K is (nv, 6) and b (nv,); W
+    maps the name of a joint to its matrix (d, d), which is zero for joints without an entry. Velocities with moves[i] =
+    0, with `moves` (nv,), are held: they have no acceleration.
     """
 
     K: Array
@@ -46,11 +47,13 @@ class RubbingMotion(NamedTuple):
 
 
 class _JointFactors(NamedTuple):
+    """Factors of one joint with d velocities, motion subspace S and friction coefficients K."""
+
     P: Array  # (6, 6) articulated inertia of the body with all bodies outboard
     U: Array  # (6, d): P S
     left: Array  # (d, 6): (S - K)^T P, zero for held velocities
-    D: LU
-    free: Array  # (d,)
+    D: LU  # factors of the pivot (d, d)
+    free: Array  # (d,): joint force at zero acceleration, zero for held velocities
 
 
 def solve_with_friction(
@@ -100,9 +103,12 @@ def _held_rows(A: Array, moves: Array) -> Array:
 
 
 def _inertia_up(X: Transform, P: Array) -> Array:
-    """Return a matrix P (6, 6) that maps accelerations to wrenches in the frame b, expressed in the frame a."""
+    """Return an articulated inertia P (6, 6), given in frame b, expressed in frame a; X is X_ab.
+
+    Unlike `ArticulatedInertia`, P need not be symmetric.
+    """
     R, p = X.R, hat(X.p)
     A, B, C, D = (R @ block @ R.T for block in (P[:3, :3], P[:3, 3:], P[3:, :3], P[3:, 3:]))
-    # The acceleration v_a + w x p of b's origin, and the torque n_b + p x f about a's origin
+    # Uses the acceleration v_a + w x p of b's origin, and the torque n_b + p x f about a's origin
     top = B - A @ p
     return np.block([[A, top], [C + p @ A, D - C @ p + p @ top]])
