@@ -57,7 +57,9 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class Continuation(NamedTuple):
-    """Data of a run that is continued: mechanism, final state, parameters, step dt [s], end time [s], events, batch."""
+    """A run to be continued: its mechanism, final state, parameters, step dt [s], end time [s], events and batch
+    shape.
+    """
 
     mechanism: Mechanism
     final: MemberState
@@ -101,7 +103,10 @@ class Switches(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """The user's functions: controller (continuous or sampled), wrenches, stop condition, guards."""
+    """The functions of the user: continuous or sampled controller, wrenches, stop condition and guards.
+
+    `sampler` is the function of the sampled controller, and `sampling` has its rate.
+    """
 
     control: UserFunction | None
     sampler: UserFunction | None
@@ -120,7 +125,9 @@ class Arrays(NamedTuple):
 
 
 def problem_of(setup: Setup) -> Problem:
-    """Return the problem that the arguments in `setup` describe; raise an error that names an invalid argument."""
+    """Return the problem that the arguments in `setup` describe; raise a LinkworkError that names an invalid
+    argument.
+    """
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
@@ -165,8 +172,8 @@ def problem_of(setup: Setup) -> Problem:
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
     """Return setup and problem, extended by the parameters that the controller switches (its commands).
 
-    The controller is called once to find the names of these parameters in its result. A controller with commands
-    becomes a sampled controller.
+    To find the names of these parameters, the function calls the controller once. A controller with commands becomes a
+    sampled controller.
     """
     step = setup.dt or (setup.continued.dt if setup.continued is not None else 0.0)
     commands = try_once(problem, step)
@@ -184,9 +191,9 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 
 
 def _mechanism(setup: Setup) -> Mechanism:
-    """Return the mechanism to simulate: that of `setup` with a brake on every joint that is to be locked.
+    """Return the mechanism to simulate: that of `setup`, with a new brake on every joint that is to be locked.
 
-    The schedule or the controller locks these joints, and they have no brake yet.
+    The schedule or the controller locks these joints. Joints that have a brake get no new brake.
     """
     m = setup.mechanism
     if not isinstance(m, Mechanism):
@@ -204,12 +211,13 @@ def _mechanism(setup: Setup) -> Mechanism:
 
 
 def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
-    """Return the joints without a brake that are named as "JOINT.engaged" in `parameters`; each gets a new brake."""
+    """Return the joints without a brake whose "JOINT.engaged" is among `parameters`; each of them needs a new brake."""
     names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
     return [name for name in names if name in m.joints]
 
 
 def _switches(m: Mechanism, setup: Setup) -> Switches:
+    """Return the checked schedule of `setup`, and the names of all parameters that can be switched during the run."""
     timeline = scheduled(m, entries_of(setup.schedule))
     for name in setup.commands:
         if name not in modes_of(m):
@@ -266,10 +274,12 @@ def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, Arra
 
 
 def _constant(t: Number, q: Array, v: Array, wrenches: Array) -> Array:
+    """Return `wrenches` unchanged: constant wrenches as a user function, whose last argument is a gain."""
     return wrenches
 
 
 def _gain(name: str, value: ArrayLike) -> Array:
+    """Return a gain as an array of floats; raise a LinkworkError that names a gain that is not numeric."""
     array = as_numbers(f"gain {name!r}", value)
     refuse_non_finite(f"gain {name!r}", array)
     return array
@@ -278,7 +288,8 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return the continuous controller, the sampled controller, and the sampling; entries that do not apply are None.
+    """Return the continuous controller, the sampled controller, and the sampling; those that the run does not have are
+    None.
 
     `controller` is the argument of `simulate`, and `gains` are the names of all gains.
     """
@@ -293,7 +304,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the initial memory (k,) of the sampled controller `sampler`, or that of the continued run in `setup`."""
+    """Return the initial memory (k,) of the sampled controller `sampler`; in a continued run, the memory at its end."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -315,13 +326,14 @@ def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
 
 
 def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction, ...]:
+    """Return the guards of the schedule `timeline` as checked user functions."""
     whens = [switch.when for switch in timeline if switch.guarded]
     functions = [when.function if isinstance(when, OneShot) else when for when in whens]
     return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
 
 
 def _refuse_unrepeatable(functions: Functions) -> None:
-    """Raise NotTraceable if one of the `functions` that are to be compiled refers to a clock or a random generator."""
+    """Raise NotTraceable if a function that is to be compiled refers to a clock or a random number generator."""
     sampling = functions.sampling
     sampler = None if sampling is not None and sampling.in_python else functions.sampler
     for one in (functions.control, sampler, functions.wrenches, functions.stop, *functions.guards):
@@ -343,14 +355,16 @@ def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
 
 
 def positive(name: str, value: object) -> float:
-    """Return `value` as a float; raise a LinkworkError that calls it `name` if it is not a positive number."""
+    """Return `value` as a float; raise a LinkworkError that names the argument `name` if it is not a positive
+    number.
+    """
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
         raise LinkworkError(f"{name} must be a positive number; got {value!r}")
     return float(value)
 
 
 def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike]) -> None:
-    """Raise a LinkworkError if the batch in `setup` and in the parameters `given` is too large for the memory."""
+    """Raise a LinkworkError if memory is too small for the batch size of `setup` and of the parameters `given`."""
     inputs = [(array, 1) for array in (setup.q0, setup.v0, setup.memory) if array is not None]
     if setup.wrenches is not None and not callable(setup.wrenches):
         inputs.append((setup.wrenches, 2))
@@ -404,6 +418,7 @@ def start_of(m: Mechanism) -> Keyframe:
 
 
 def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
+    """Return the start velocities: `v0`, or those of the keyframe "start" if q0 is not given either, or zeros."""
     if setup.v0 is None:
         return start_of(m).v if setup.q0 is None else np.zeros(m.nv)
     return setup.v0
@@ -413,7 +428,7 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     """Return the start state (*batch, ...) of a new or continued run.
 
     `setup` has the arguments of `simulate`, and `arrays` the checked array arguments. The modes of the state are the
-    values of the parameters `switched`.
+    values of the parameters in `switched`.
     """
     batch, parameters = arrays.batch, arrays.parameters
     begin = (
@@ -435,7 +450,7 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
 
 
 def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
-    """Stack `values`, each a number or an array (*batch,), into one array (*batch, n)."""
+    """Return one array (*batch, n) with the n `values`, each of which is a number or an array (*batch,)."""
     each = [np.broadcast_to(value, batch) for value in values]
     return np.stack(each, axis=-1) if each else np.zeros((*batch, 0))
 
@@ -443,8 +458,8 @@ def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
 def _resumed(run: Continuation, dt: float | None) -> MemberState:
     """Return the start state of a continued run: the final state of the first run, for the step dt [s].
 
-    Members that Ctrl-C stopped run again. With another dt the step count is converted; the end time of the old run must
-    be a whole number of the new steps.
+    Members that Ctrl-C stopped run again. If dt differs from the first step, the step count is converted; the end time
+    of the first run must then be a whole number of the new steps.
     """
     status = np.where(run.final.status == STOPPED, RUNNING, run.final.status)
     step = run.final.step
@@ -458,7 +473,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an event log; in a `resumed` run, guards stay armed or not as they were."""
+    """Return the start state with an event log; in a `resumed` run, the arming states of guards are unchanged."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + friction_count(m) + own + guards + len(problem.commands)
@@ -471,7 +486,7 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if this is
+    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if it is
     None.
     """
     tree = m.tree

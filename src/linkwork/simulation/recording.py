@@ -16,10 +16,11 @@ from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
 
-# Memory limits [bytes]. Without `every`, a run records at most COMFORTABLE. Above WORTH_A_WARNING it warns.
+# Memory limits [bytes]: without the argument `every`, a recording has at most COMFORTABLE; above WORTH_A_WARNING, it
+# warns
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
-MOST_STEPS = 1e12  # most steps of a run: at 0.1 us per step, the fastest, they take a day
+MOST_STEPS = 1e12  # largest number of steps of a run: at 0.1 us per step, the fastest, they take a day
 WHOLE = 1e-6  # largest difference between duration and whole steps, relative to the duration
 
 
@@ -34,7 +35,8 @@ class Storage:
         self.series = tuple(_names(record, facts, possible))
         shapes = {name: possible[name].shape(facts) for name in self.series}
         self.count = step_count(duration, choice.dt)
-        sample = 8 * (1 + math.prod(batch) * sum(map(math.prod, shapes.values())))  # bytes, with its time
+        # bytes of one sample of all members, with its time
+        sample = 8 * (1 + math.prod(batch) * sum(map(math.prod, shapes.values())))
         self.every = _every(every, self.count, sample)
         first = int(problem.start.step.max(initial=0.0))
         self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
@@ -48,13 +50,11 @@ class Storage:
                 stacklevel=4,
             )
         self.arrays = _arrays({name: (*batch, len(self.steps), *shape) for name, shape in shapes.items()})
-        self.samples = 0  # samples recorded so far
+        self.samples = 0  # number of samples recorded so far
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Return, for each series, a view (*batch, remaining samples, ...) of the part of its array that is not yet
-        filled.
-        """
+        """Return, for each series, a view (*batch, k, ...) of its array for the k samples that are not yet recorded."""
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
@@ -72,10 +72,11 @@ class Storage:
         self.samples += count
 
     def _between(self, start: int, stop: int) -> tuple[slice, ...]:
+        """Return the index of the samples from `start` to `stop` in an array (*batch, T, ...)."""
         return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
-        """Discard the recorded samples after step number `last`, at which all batch members had ended."""
+        """Discard the recorded samples after step number `last`, at which the last batch member ended."""
         self.samples = int(np.searchsorted(self.steps[: self.samples], last, side="right"))
 
     def recorded(self, ended: Array) -> dict[str, Array]:
@@ -94,11 +95,11 @@ class Storage:
         return found
 
 
-_MEMORY = Results()  # reuses the memory of a large run for the next one, once it is free
+_MEMORY = Results()  # holds the memory of a large run after its results are freed, for the next run
 
 
 def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Return uninitialized arrays of these shapes, by name, in one contiguous block of memory."""
+    """Return uninitialized arrays of the given shapes, by name, in one contiguous block of memory."""
     memory, begin = _MEMORY.new((sum(map(math.prod, shapes.values())),)), 0
     found: dict[str, Array] = {}
     for name, shape in shapes.items():
@@ -109,10 +110,10 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
-    """Return the names of the series to record; if q and v are recorded, the list includes all series from which others
-    are derived.
+    """Return the names of the series to record.
 
-    `record` is the argument of `simulate`, and `possible` are the recordable series by name.
+    `record` is the argument of `simulate`, and `possible` are the recordable series by name. If q and v are recorded,
+    the list also has all series that derived series need.
     """
     if record is None:
         return [name for name, series in possible.items() if series.included(facts)]
@@ -126,6 +127,7 @@ def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str,
 
 
 def _why_not(name: str, facts: RunFacts) -> str:
+    """Return the reason why the run cannot record the series `name`, for an error message."""
     series = find(facts, name)
     if series is None:
         return ""
@@ -135,7 +137,8 @@ def _why_not(name: str, facts: RunFacts) -> str:
 
 
 def _every(every: int | None, count: int, sample: int) -> int:
-    """Return the number of steps between samples: `every` if given, else the smallest that the memory limit allows.
+    """Return the number of steps between samples: `every` if given, else the smallest number that the memory limit
+    allows.
 
     `count` is the number of steps of the run, `sample` the size of a sample of all batch members [bytes].
     """

@@ -37,18 +37,18 @@ from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import EventLog, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
-LANDED = 10.0  # added to the result of a contact event if the contact was apart before
+LANDED = 10.0  # added to the contact state in the event log if the contact was apart before
 CONTACT_EVENTS = {
     APART: "leaves",
     SLIDING: "slides",
     STICKING: "sticks",
     LANDED + SLIDING: "lands and slides",
     LANDED + STICKING: "lands and sticks",
-}  # by the result in the event log
+}  # texts of contact events, by the result in the event log
 
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
-    """Return the text of a contact event, the name of the contact pair and for example "lands and sticks".
+    """Return the text of a contact event: the name of the contact pair and what it does, such as "lands and sticks".
 
     `source` is a negative number: contact pair k has the source -1 - k. `result` is the new state of the pair, plus
     LANDED if the pair was apart before.
@@ -77,6 +77,9 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     def points(
         system: System, memory: Memory, t: Number, now: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
+        """Return the state after a step with point contacts, with new contact states, and whether the step was
+        solved.
+        """
         m = system.mechanism
         first = _contact_kinematics(m, now.q, now.v)
         if in_the_middle:
@@ -100,11 +103,11 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
 
 class ContactSwitching:
-    """Located contact events of one step that begins at `t` [s]: landing, sliding, sticking, leaving.
+    """Contact events within one step that begins at `t` [s]: landing, sliding, sticking, leaving.
 
-    Contact forces have no kink within a substep. A contact that lands and does not slide sticks at once. Changes
-    without a zero crossing of an event function, such as a contact that has begun to slip and is still slow, take
-    effect at the end of the whole step (S4 section 5.2).
+    A substep ends at each event, so that contact forces have no kink within a substep. A contact that lands and does
+    not slide sticks at once. Some changes are not zero crossings of an event function, such as that of a contact that
+    has begun to slip and is still slow; they take effect at the end of the whole step (S4 section 5.2).
     """
 
     def __init__(self, mechanism: Mechanism, t: Number):
@@ -121,7 +124,8 @@ class ContactSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep h [s] from the state `begin` at t [s], with all contact modes fixed; return the new state.
+        """Return the state after a substep h [s] from the state `begin` at t [s], in which contact states do not
+        change.
 
         The second result is whether the equations were solved. `step` makes the substep, and `held` (nv,) are the joint
         forces of a sampled controller.
@@ -140,7 +144,7 @@ class ContactSwitching:
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`.
+        """Return three event functions per contact pair, negative where the pair has left its state at `begin`.
 
         The functions are evaluated in the state `end`.
         """
@@ -181,7 +185,7 @@ class ContactSwitching:
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state at the end t [s] of the whole step, with contact changes that had no located event.
+        """Return the state at the end t [s] of the whole step, with contact changes that are not located as events.
 
         `moved` is the state after the last substep.
         """
@@ -191,13 +195,16 @@ class ContactSwitching:
         return moved._replace(contact_memory=_changed(memory, number, anchor, t).stored)
 
     def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[ContactKinematics]]:
+        """Return the contact memory of the state `end` at t [s], the new state of each pair, and the kinematics of all
+        pairs.
+        """
         memory = Memory.of(end.contact_memory)._replace(since=t)
         there = _contact_kinematics(self.mechanism, end.q, end.v)
         return memory, _states(self.mechanism, contact_forces(self.mechanism.contact_pairs, memory, t, there)), there
 
 
 class NoSwitching:
-    """Replacement of `ContactSwitching` for steps without located contact events: it changes nothing."""
+    """Stands in for `ContactSwitching` in steps whose contact events are not located: it changes nothing."""
 
     def begin(self, now: StepState) -> StepState:
         """Return the state `now` at the start of the step unchanged."""
@@ -206,7 +213,8 @@ class NoSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make the substep h [s] by `step` from the state `begin`, and return its result; there are no contact events.
+        """Return the state after the substep h [s] that `step` makes from the state `begin`; there are no contact
+        events.
 
         The second result is whether the equations were solved. `held` (nv,) are the joint forces of a sampled
         controller.
@@ -227,20 +235,25 @@ class NoSwitching:
 
 
 def _states(mechanism: Mechanism, found: list[ContactForce]) -> list[Number]:
-    """Return the state of each contact pair after a step, from the states and forces `found` at the end of the step."""
+    """Return the state of each contact pair after a step, from the contact forces `found` at its end."""
     return [state_after(pair.contact, one) for pair, one in zip(mechanism.contact_pairs, found, strict=True)]
 
 
 def _changed(memory: Memory, number: list[Number], anchor: Sequence[Array], at: Number) -> Memory:
     """Return the contact memory (states, anchors, times) after the contact states change to `number` at time `at` [s].
 
-    `memory` is the contact memory before the change; `anchor` (n, 3) [m] are the anchors after the change.
+    `memory` is the contact memory before the change; `anchor` (n, 3) [m] are the anchors after the change. A pair whose
+    state does not change retains its start time.
     """
     pairs = zip(number, memory.number, memory.entered, strict=True)
     return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])
 
 
 def _rolled(first: list[ContactKinematics], last: list[ContactKinematics], h: Number) -> list[Array]:
+    """Return the rolling displacement (3,) [m] of each contact pair in a step h [s], by the trapezoidal rule.
+
+    `first` and `last` are the kinematics at the start and at the end of the step.
+    """
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
@@ -249,8 +262,8 @@ def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinemat
 
 
 def _predicted(at: ContactKinematics, ahead: Number) -> Number:
-    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity.
+    """Return the distance [m] of a contact pair after the time `ahead` [s], for constant velocity.
 
-    `at` is the kinematics of the pair.
+    `at` has the present distance and velocity of the pair.
     """
     return at.distance + dot(at.normal, at.velocity) * ahead

@@ -1,6 +1,6 @@
 """Composition of symmetric steps of order 2 to higher orders; some substeps go backward in time.
 
-A composition conserves everything that each of its steps conserves: momenta, energy, the symplectic form. The
+A composition conserves every quantity that each of its steps conserves: momenta, energy, the symplectic form. The
 coefficients are symmetric, so that the composed step is symmetric too, and its order is even.
 """
 
@@ -19,7 +19,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):
-    """Substeps of a composed step: lengths `parts` as fractions of the step, with the sum 1."""
+    """Coefficients of a composed step: the lengths `parts` of its substeps as fractions of the step, with the sum 1."""
 
     name: str
     order: int
@@ -27,9 +27,9 @@ class Composition(NamedTuple):
 
 
 class Substep(NamedTuple):
-    """One substep of a composed step: its start, counted from the start of the step, and its length.
+    """One substep of a composed step: its start `offset`, counted from the start of the step, and its length `h`.
 
-    Start and length have the unit of the step.
+    Both have the unit in which the step is given.
     """
 
     offset: Number
@@ -46,8 +46,8 @@ def _symmetric(*first: float) -> tuple[float, ...]:
 
 _FIFTH = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 
-# More substeps than an order needs are shorter and give smaller errors for the same work
-# (Hairer, Lubich and Wanner 2006, V.3.2): five for order 4 and nine for order 6 instead of three and seven.
+# A composition with more and shorter substeps than its order needs has smaller errors for the same work (Hairer, Lubich
+# and Wanner 2006, V.3.2): five for order 4 instead of three, and nine for order 6 instead of seven.
 COMPOSITIONS = (
     Composition("plain", 2, (1.0,)),
     Composition("Suzuki", 4, _symmetric(_FIFTH, _FIFTH)),  # Suzuki 1990, Phys. Lett. A 146
@@ -65,7 +65,7 @@ COMPOSITIONS = (
 
 
 def composition(order: int) -> Composition:
-    """Return the coefficients that compose a method of order 2 to order 2 (the method itself), 4 or 6."""
+    """Return the coefficients that compose a method of order 2 to the given order: 2 (the method itself), 4 or 6."""
     for one in COMPOSITIONS:
         if one.order == order:
             return one
@@ -96,9 +96,9 @@ def substeps(order: int, h: Number) -> list[Substep]:
 
 
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
-    """Return a step function that makes `step` in substeps of lengths `parts`, fractions of the step, some negative.
+    """Return a step function that makes `step` in substeps, whose lengths are the fractions `parts` of the step.
 
-    Each substep evaluates the forces at the time of the substep.
+    Some fractions are negative. Each substep evaluates the forces at its own time.
     """
     lengths = np.array(parts)
     begins = np.cumsum(lengths) - lengths

@@ -61,10 +61,10 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu,
 class MotionEvaluation(NamedTuple):
     """Residual, momentum and loads of the discrete equations, evaluated at a guess of the joint motion in a step.
 
-    `joints` and `bodies` are the pose increments of all joints and of all bodies, `second` is the position at the end
-    of the step. `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the
-    momentum at its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if the
-    momentum is zero.
+    `joints` and `bodies` are the pose increments of all joints and of all bodies, `second` is the position of the
+    mechanism at the end of the step. `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step,
+    `momentum` (nv,) the momentum at its end. `impulse_sum` [N s] is the sum of the magnitudes of all impulses, to which
+    the residual is relative if the momentum is zero.
     """
 
     joints: list[Increment]
@@ -77,10 +77,11 @@ class MotionEvaluation(NamedTuple):
 
 
 class Interval:
-    """The discrete equations of motion of one step h [s] from the state `now`; evaluates guesses of the joint motion.
+    """The discrete equations of motion of one step h [s] from the state `now`, evaluated at guesses of the joint
+    motion.
 
     If `at_ends` is true, springs act at the ends of the step instead of at its middle. `rotation` is the rule for the
-    angular momenta of the bodies.
+    angular momenta of the bodies. `held` (nv,) are the joint forces of a sampled controller.
     """
 
     def __init__(
@@ -106,13 +107,11 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return the forces (nv,) of the independent joints, from the forces (tree.nv,) of all joints."""
+        """Return the generalized forces (nv,) of the independent joints, from the forces (tree.nv,) of all joints."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """Return the pose increments of the joints for a joint motion dv (nv,), and the position of the mechanism after
-        the step.
-        """
+        """Return the pose increments of the joints for a joint motion dv (nv,), and the position after the step."""
         tree_motion = self.mechanism.tree_velocity(dv)
         joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
@@ -156,7 +155,7 @@ class Interval:
         )
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
-        return found * abs(self.h) + largest(own)  # h < 0 in composed steps
+        return found * abs(self.h) + largest(own)  # h is negative in some substeps of composed steps
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
         """Return a function that returns half the impulses of gravity, wrenches, springs and contacts on body k.
@@ -197,7 +196,7 @@ class Interval:
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
         for pair, contact in zip(
             tree.contact_pairs if contacts else (), contacts, strict=True
-        ):  # with the same world direction at both ends of the step
+        ):  # a contact force has the same direction in the world at both ends of the step
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
                     each[body] = each[body] + contact.on(there[body], at[body]) * sign
@@ -219,7 +218,7 @@ class Interval:
         return change
 
     def _joint_impulses(self, dv: Array) -> tuple[Array, Array]:
-        """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a motion dv (tree.nv,).
+        """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a joint motion dv (tree.nv,).
 
         The first result enters the momentum equation at the start of the step, the second result the equation at its
         end.
@@ -239,7 +238,7 @@ class Interval:
         return np.concatenate(before), np.concatenate(after)
 
     def _has_middle(self, joint: Joint) -> bool:
-        """Return whether a joint's spring acts at mid-step; coordinates with quaternions have no midpoint."""
+        """Return whether a joint's spring acts at mid-step instead of at both ends; quaternions have no midpoint."""
         return joint.kind.nq == joint.kind.nv and not self.at_ends
 
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
@@ -267,15 +266,15 @@ class Interval:
         return J, constrained_dynamics.errors(loops)
 
     def work(self, dv: Array, loads: Loads) -> Array:
-        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,) under `loads`.
+        """Return the work [J] of forces that store no energy, in a step with the joint motion dv (nv,) under `loads`.
 
-        The changes of the work ledger in the step follow, if the state has one.
+        If the state has a work ledger, the changes of its entries in the step follow in the same array.
         """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.rates(middle, dv / self.h, loads, self.now) * self.h
 
     def joint_powers(self, dv: Array) -> tuple[Number, Array]:
-        """Return the mean power [W] of dampers and dry friction in a step with the motion dv (nv,).
+        """Return the mean power [W] of joint dampers and dry friction in a step with the joint motion dv (nv,).
 
         The second result is the mean power of dry friction in each of the `joints_with_friction`.
         """
@@ -311,10 +310,10 @@ class Interval:
         return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
-        """Return minus the derivative (nv, nv) of half the impulses of controller and stops with respect to the motion
-        dv (nv,).
+        """Return minus the derivative (nv, nv) of half the impulses of `System.force_laws` by the joint motion dv
+        (nv,).
 
-        The forces are `System.force_laws`: those of controllers, joint stops and force elements.
+        These forces are those of controllers, joint stops and force elements.
         """
 
         def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
@@ -326,8 +325,9 @@ class Interval:
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[CompliantRow]:
-        """Return the compliant rows for Newton's matrix of rotors that turn with several joints and of springs between
-        bodies.
+        """Return the `CompliantRow`s of Newton's matrix for forces that couple joints.
+
+        These forces are the inertia of rotors that turn with several joints, and springs between bodies.
         """
         found = [
             compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
@@ -360,12 +360,9 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return, for each body, the derivative (6, 6) of its contact impulses with the world with respect to its
-        motion.
+        """Return, for each body, the derivative (6, 6) of its contact impulses by its motion (S4 section 5.3).
 
-        See section 5.3 of S4.
-
-        `guess` is the evaluation of the step at the present motion.
+        The contacts are those with the world. `guess` is the evaluation of the step at the present motion.
         """
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
@@ -381,9 +378,9 @@ class Interval:
 
 
 def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
-    """Return compliant rows of a tree for Newton's matrix, from force derivatives that couple joints.
+    """Return `CompliantRow`s of a tree for Newton's matrix, from derivatives of forces that couple joints.
 
-    `by_motion` (nv, nv) are the derivatives with respect to the joint motion. There is one row for each force that
+    `by_motion` (nv, nv) are the derivatives of the forces by the joint motion. There is one row for each force that
     depends on the motion of other joints.
     """
     others = by_motion - np.diag(np.diag(by_motion))
@@ -425,7 +422,10 @@ def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
-    """Return the gravity vector (3,) [m/s^2] in the frame of every body; X are the poses in the inboard bodies."""
+    """Return the gravity vector (3,) [m/s^2] in the frame of every body.
+
+    X are the poses of the bodies in their inboard bodies.
+    """
     found = [mechanism.gravity]
     for j in outward(mechanism):
         found.append(X[j.o].R.T @ found[j.i])
@@ -435,7 +435,7 @@ def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
 def joint_projections(
     mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
 ) -> list[Array]:
-    """Return, for each of the `positions`, the joint forces (nv,) due to wrenches on the bodies.
+    """Return, for each of the `positions`, the joint forces (nv,) that are equivalent to wrenches on the bodies.
 
     `wrenches(k)` returns the wrenches on body k in its frame, one per position; the transposed Jacobian maps them to
     joint forces. The function calls `wrenches` for one body at a time, so that few wrenches exist at once.

@@ -2,9 +2,9 @@
 
 Coefficients, error estimate, step-size control and interpolant are those of `scipy.integrate.DOP853` (Hairer, Norsett
 and Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6). SciPy evaluates each stage in Python;
-here all stages of a step are one function, which a kernel evaluates in one call. The argument of a stage depends on the
-first stage and on at most seven of the eight stages before it, so that a loop over the stages carries a window of eight
-derivatives. Unrolled stages would take twelve times as long to compile.
+here one compiled function evaluates all stages of a step. The argument of a stage depends on the first stage and on at
+most seven of the eight stages before it, so that a loop over the stages needs only the last eight derivatives: the
+window. Without this loop, compilation would take twelve times as long.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from linkwork.spatial.traceable_loops import repeat
 # Step-size control: new step = step * SAFETY * error^(-1/8), at least SHRINK and at most GROW times the step
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 WINDOW = 8  # number of derivatives in the window
-STAGES = 12  # stages of a step after the first; the last one is at its end, and the first of the next step
+# stages of a step after the first; the last one is at the end of the step, and is the first one of the next step
+STAGES = 12
 EXTRA = 3  # stages of the interpolant
-# After a step, the window has the stages 5 to 12. The interpolant takes them in this order: each of its stages drops
-# the first derivative of the window, which must be one that no later stage uses.
+# After a step, the window has the derivatives of stages 5 to 12. Each stage of the interpolant removes the first
+# derivative from the window; in this order, no later stage uses the removed derivative.
 ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
@@ -61,7 +62,7 @@ def _interpolant() -> Array:
 
 
 TABLE = _table()
-REORDER = np.array(ORDER) - (STAGES + 1 - WINDOW)  # the positions of ORDER in the window of a step
+REORDER = np.array(ORDER) - (STAGES + 1 - WINDOW)  # the places of the stages in ORDER in the window after a step
 INTERPOLANT = _interpolant()
 ODD = np.arange(len(INTERPOLANT)) % 2.0
 EVEN_MINUS_ODD = 1.0 - 2.0 * ODD
@@ -75,14 +76,14 @@ def stages(
     f: Array,
     window: Array,
 ) -> Array:
-    """Evaluate `count` consecutive stages of a step of "dop853".
+    """Return the error estimates, the state and the derivatives after `count` consecutive stages of a step of "dop853".
 
     `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
     relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are
-    the derivatives of the stages before. The result (2 + n + WINDOW n,) has the sums of squares of the scaled error
-    estimates of orders 5 and 3, the state at which the last stage evaluates the derivative, and the window after this
-    stage. After all stages of a step, these are the error estimates of the step, the state at its end, and, as last
-    entry of the window, the derivative at its end.
+    the derivatives of the WINDOW previous stages. The result (2 + n + WINDOW n,) has the sums of squares of the scaled
+    error estimates of orders 5 and 3, the state at which the last stage evaluates the derivative, and the window after
+    this stage. After all stages of a step, these are the error estimates of the step, the state at its end, and, as
+    last entry of the window, the derivative at its end.
     """
     t, h, first, rtol, atol = at
 
@@ -100,12 +101,13 @@ def stages(
     return np.concatenate([sums, found[0], *found[3:]])
 
 
-# The function `stages` for one state derivative: stages(count, at, y, f, window)
+# The function `stages` for one state derivative, called as stages(count, at, y, f, window)
 StageFunction = Callable[[int, Array, Array, Array, Array], Array]
 
 
 class Dop853(OdeSolver):
-    """A solver with the steps of `scipy.integrate.DOP853`, forward in time, whose stages are one function call.
+    """A solver with the steps of `scipy.integrate.DOP853`, forward in time, which computes all stages in one function
+    call.
 
     `y0` (n,) is the state at `t0` [s]; the solver ends at `t_bound` [s]. Steps have at most the length `max_step` [s];
     the first step has the length `first_step` [s], if given. `rtol` and `atol` are the tolerances.
@@ -128,7 +130,8 @@ class Dop853(OdeSolver):
         self._rtol, self._atol, self._longest = rtol, atol, max_step
         self._f = self.fun(t0, self.y)
         self._next = self._first_step() if first_step is None else first_step
-        self._start, self._window = (t0, self.y, self._f), self._before  # of the last step, for its interpolant
+        # start time, state and derivative, and window of the last step, for its interpolant
+        self._start, self._window = (t0, self.y, self._f), self._before
 
     def _derivative(self, t: float, y: Array) -> Array:
         """Return the derivative (n,) of the state y (n,) at time t [s]."""
@@ -163,7 +166,7 @@ class Dop853(OdeSolver):
                 self.t, self.y, self._window = t_new, found[2 : 2 + n], found[2 + n :].reshape(WINDOW, n)
                 self._f = self._window[-1]
                 return True, None
-            size = h * max(SHRINK, SAFETY * error**-0.125)  # SHRINK if the error is nan
+            size = h * max(SHRINK, SAFETY * error**-0.125)  # if the error is nan, the step shrinks by SHRINK
             most = 1.0
         return False, self.TOO_SMALL_STEP
 
@@ -178,10 +181,10 @@ class Dop853(OdeSolver):
 
 
 class Interpolant(DenseOutput):
-    """The state within a step from `begin` to `end` [s], of order 7 (Hairer, Norsett and Wanner, section II.6).
+    """The state within a step from `begin` to `end` [s], interpolated with order 7 (Hairer, Norsett and Wanner, II.6).
 
-    `y` (n,) is the state at the beginning. The state is y + terms_0 x + terms_1 x (1 - x) + terms_2 x (1 - x) x + ...,
-    where x is the fraction of the step.
+    `y` (n,) is the state at `begin`. The state is y + terms_0 x + terms_1 x (1 - x) + terms_2 x (1 - x) x + ..., where
+    x is the fraction of the step.
     """
 
     def __init__(self, begin: float, end: float, y: Array, terms: Array):
@@ -190,7 +193,7 @@ class Interpolant(DenseOutput):
 
     def _call_impl(self, t: Array) -> Array:
         x = (t - self.t_old) / (self.t - self.t_old)
-        factors = ODD + EVEN_MINUS_ODD * x[..., None]  # x, 1 - x, x, 1 - x, ...
+        factors = ODD + EVEN_MINUS_ODD * x[..., None]  # the factors are x, 1 - x, x, 1 - x, ...
         return (self._y + np.multiply.accumulate(factors, axis=-1) @ self._terms).T
 
 
@@ -203,4 +206,5 @@ def _error(order_5: float, order_3: float, h: float, n: int) -> float:
 
 
 def _norm(x: Array) -> np.floating:
+    """Return the root mean square of the entries of x (n,)."""
     return np.linalg.norm(x) / math.sqrt(len(x))

@@ -1,4 +1,6 @@
-"""Push-out of contacts from penetration, limited to the energy that the contacts of the step have dissipated."""
+"""Push-out: displacement of contacts out of penetration, limited to the energy that the contacts dissipated in the
+step.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,15 @@ from linkwork.simulation.simulated_system import System
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 
-TRIALS = 3  # shares of a displacement that are tried; then there is no push-out
-ROUNDED = 4e-15  # work that counts as none, relative to the energy
-LESS = 1.0 - 1e-6  # factor by which a share is smaller than the energy allows, against the errors of energies
+TRIALS = 3  # largest number of fractions of a displacement that are tried; then the position does not change
+ROUNDED = 4e-15  # work up to this fraction of the energy counts as zero
+LESS = 1.0 - 1e-6  # safety factor of a tried fraction, because the computed energies have errors
 
 
 class PushOut(NamedTuple):
-    """State after a push-out: coordinates q (nq,) and velocities v (nv,), and the work [J] of the push-out."""
+    """State after a push-out (displacement out of penetration): q (nq,), v (nv,), and the `work` [J] of the push-
+    out.
+    """
 
     q: Array
     v: Array
@@ -23,10 +27,10 @@ class PushOut(NamedTuple):
 
 
 def energy_limited_push_out(system: System, q: Array, v: Array, shift: Array, budget: Number) -> PushOut:
-    """Return the state after the largest share of the displacement `shift` (nv,) that does at most the work `budget`.
+    """Return the state after the largest fraction of the displacement `shift` (nv,) whose work is at most `budget` [J].
 
-    q (nq,) and v (nv,) are the state before. The work [J] is the change of kinetic energy, gravity and springs. Later
-    steps make the rest of the displacement.
+    q (nq,) and v (nv,) are the state before. The work is the change of kinetic energy and of the potential energy of
+    gravity and springs. Later steps make the rest of the displacement.
     """
     energies = system.energies(q, v)
     before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * ROUNDED

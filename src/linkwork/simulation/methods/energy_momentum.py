@@ -1,6 +1,4 @@
-"""Energy-momentum method: a variational step with one more unknown that balances the energy; it conserves momenta
-too.
-"""
+"""Energy-momentum method: a variational step that also balances the energy, with an impulse as additional unknown."""
 
 from __future__ import annotations
 
@@ -36,15 +34,18 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, larges
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
-KICKS = 12  # largest number of secant iterations for the kick
-BALANCED, STALLED = 5e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
-# The same after all iterations with loops: positions have round-off of 1e-16 over the distance to a singular position
+KICKS = 12  # largest number of secant iterations for the factor of the energy impulse, called the kick
+# the secant iterations end at a relative energy error of BALANCED, or of STALLED if it no longer decreases
+BALANCED, STALLED = 5e-15, 1e-13
+# Relative energy error that counts as solved with loops: near a singular position at distance d, the round-off of
+# positions is 1e-16 / d
 SINGULAR = 1e-9
-AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
+# kinetic energy of the internal motion, relative to the total, below which the impulse cannot change the energy
+AT_REST = 1e-15
 
 
 class Search(NamedTuple):
-    """Iterate of the secant method for the energy impulse, which balances the energy; `kick` is its factor.
+    """State of the secant method that finds the factor `kick` of the energy impulse.
 
     `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
     relative energy error is `error`. `tried` is the number of kicks tried, and `iterations` the number of corrections
@@ -67,13 +68,13 @@ class Search(NamedTuple):
 
 
 class EnergyMomentum(Variational):
-    """The variational step with one more unknown, an impulse along the motion, that balances the energy. Order 2.
+    """Equations of an energy-momentum step: a variational step with an impulse that balances the energy. Order 2.
 
-    As in the discrete gradient of Gonzalez, the impulse closes the energy balance, and is proportional to the square of
-    the step. The impulse is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the
-    step. Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid
-    body has no internal motion; the mean of its velocities before and after the step is its motion, which conserves
-    energy.
+    As in the discrete gradient of Gonzalez, this energy impulse acts along the motion, and is proportional to the
+    square of the step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of
+    the step. The internal motion is the motion without the rigid motion along symmetries, so that the momenta of
+    symmetries are conserved too. A free rigid body has no internal motion; the mean of its velocities before and after
+    the step is its motion, which conserves energy.
     """
 
     rotation = MEAN_VELOCITY
@@ -84,25 +85,20 @@ class EnergyMomentum(Variational):
         self.first = self.internal(now.q)
 
     def internal(self, q: Array) -> Internal:
-        """Return the internal motion at q (nq,), without the rigid motion of symmetries.
-
-        The impulse that balances the energy acts along the internal motion.
-        """
+        """Return the internal motion at q (nq,), along which the energy impulse acts."""
         return Internal(self.interval, q, self.twists)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns of a step: joint motion, multipliers, and the factor of the energy impulse.
-
-        The energy impulse balances the energy; its factor is called the kick.
+        """Return the number of unknowns of a step: joint motion (nv), multipliers (nh) and the factor of the energy
+        impulse.
         """
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
         """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and energy impulse.
 
-        `kick` is the factor of the impulse along the motion that balances the energy. See `Variational.evaluated` for
-        `singular`.
+        `kick` is the factor of the energy impulse. See `Variational.evaluated` for `singular`.
         """
         found, u = super().evaluated(dv, multipliers, singular=singular), dv / self.h
         begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
@@ -111,17 +107,15 @@ class EnergyMomentum(Variational):
         return found._replace(balance=kicked(balance, kick))
 
     def parts_of_unknown(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and the factor `kick`.
-
-        The energy impulse is `kick` times the momentum of the internal motion; with the right `kick`, the step
-        satisfies the energy balance.
+        """Return the parts of `unknown` (nv + nh + 1,): motion dv (nv,), multipliers (nh,) and factor of the energy
+        impulse.
         """
         return *super().parts_of_unknown(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
         """Return the residuals of momentum (nv,), constraints (nh,) and relative energy (1,), as one array.
 
-        `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the kick, the factor of the energy impulse.
+        `unknown` (nv + nh + 1,) has the joint motion, the multipliers and the factor of the energy impulse.
         """
         dv, multipliers, kick = self.parts_of_unknown(unknown)
         balance = self.evaluated(dv, multipliers, kick).balance
@@ -131,8 +125,8 @@ class EnergyMomentum(Variational):
     def solver(self, here: StepEvaluation, dv: Array, kick: Number) -> NewtonSolver:
         """Return the solver of Newton's equations at a motion dv (nv,) and a factor `kick` of the energy impulse.
 
-        `here` is the evaluation of the step's equations at dv. The kick adds a multiple of the momentum, and so scales
-        Newton's matrix of the variational step by 1 - kick.
+        `here` is the evaluation of the step's equations at dv. The energy impulse is a multiple of the momentum, so
+        that Newton's matrix of the variational step is multiplied by 1 - kick.
         """
         solve = super().solver(here, dv, kick)
 
@@ -143,10 +137,9 @@ class EnergyMomentum(Variational):
         return scaled
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Return the solution of the step: a secant method for the energy impulse, Newton's method for the motion.
+        """Return the solution of the step: a secant method finds the energy impulse, Newton's method the motion.
 
-        The energy impulse acts along the motion and balances the energy. `history` receives the residual of each
-        iteration; it is used with floats only, not while tracing.
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
         still, first = np.zeros(self.mechanism.nv), self.first_guess()
         first = first._replace(balance=first.balance._replace(begin=still, end=still))
@@ -174,11 +167,11 @@ class EnergyMomentum(Variational):
     def _next_kick(
         self, last: Search, solve: NewtonSolver, history: IterationHistory | None
     ) -> tuple[Search, Condition]:
-        """Return the next iterate of the energy search, and whether Newton's matrix must be factored again.
+        """Return the search after one iteration, and whether Newton's matrix must be factored again.
 
-        `last` is the search before. If the trial has converged, the secant method gives the next kick, the factor of
-        the impulse that balances the energy. `solve` solves Newton's equations, and `history` receives the residual of
-        each iteration.
+        `last` is the search before. One iteration corrects the trial motion. If this motion has converged, the secant
+        method gives the next kick (factor of the energy impulse). `solve` solves Newton's equations, and `history`
+        receives the residual of each iteration.
         """
         trial = self.corrected(last.trial, solve, last.kick, history)
         good, failed = trial.ended > 0.0, (trial.ended == 0.0) & trial.done
@@ -193,7 +186,8 @@ class EnergyMomentum(Variational):
         kick = where(good, secant, where(failed, (last.kick + last.best_kick) * 0.5, last.kick))
         at_rest, round_off = first & (power <= AT_REST), abs(last.error) <= self.energy.stalled(scale)
         ended = good & (at_rest | (abs(least) <= BALANCED) | round_off & (abs(error) >= abs(last.error)))
-        more = where(good, kick - last.kick, 0.0)  # the next kick, under the same motion until that is corrected
+        # change of the kick; the motion is corrected for it in the next iteration
+        more = where(good, kick - last.kick, 0.0)
         start = select(failed, last.best, trial._replace(balance=kicked(trial.balance, more)))
         found = Search(
             kick,
@@ -209,13 +203,15 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance of the same motion for a factor of the energy impulse that is larger by `kick`."""
+    """Return the momentum balance after the factor of the energy impulse increases by `kick`, for the same motion."""
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 
 
 class EnergyBalance:
-    """The energy balance of one step: change of kinetic and potential energy minus work, and the scale of its error."""
+    """The energy balance of one step: the change of kinetic and potential energy minus the work, and the scale of this
+    error.
+    """
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
@@ -225,11 +221,13 @@ class EnergyBalance:
         self.force_energy = self._force_energy() if interval.mechanism.constrained else 0.0
         places = [place for one in interval.tree.frame_constraints for place in (one.at, one.to)]
         reach = sum((largest(interval.poses[place.body].p) for place in places), 0.0)
-        self.loop_energy = self.impulse_sum / abs(interval.h) * reach  # [J], scale of round-off energies in loops
+        # [J], scale of the round-off of energies in mechanisms with loops
+        self.loop_energy = self.impulse_sum / abs(interval.h) * reach
         self.singular = SINGULAR * min(len(places), 1)
 
     def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
-        """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
+        """Return the energy [J] gained in a step beyond the work done, which is the error, and the scale [J] of the
+        error.
 
         The step moves by dv (nv,) to q (nq,) and v (nv,); `balance` has its work and its change of potential energy.
         The scale includes the energy that forces exchange during the step, which dominates near rest.
@@ -243,8 +241,8 @@ class EnergyBalance:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
         The change is computed from the pose increments `bodies`. The difference of two potential energies would have a
-        round-off error in proportion to these energies. Where the motion reverses, an impulse along the slow motion
-        would have to balance this error; the impulse would grow as the step decreases.
+        round-off error in proportion to these energies. Where the motion reverses, the energy impulse would have to be
+        large to balance this error, because the motion is slow, and the larger the smaller the step.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -264,14 +262,15 @@ class EnergyBalance:
         return change + interval.line_spring_change(bodies)
 
     def stalled(self, scale: Number) -> Number:
-        """Return the relative energy error below which the search may end when the error stops decreasing.
+        """Return the relative energy error below which the search ends if the error no longer decreases.
 
         `scale` [J] is the energy to which the error is relative.
         """
         return STALLED * (1.0 + self.loop_energy / scale)
 
     def _force_energy(self) -> Number:
-        """Return the energy [J] that all forces would add to the mechanism at rest in a step without constraints.
+        """Return the kinetic energy [J] that all forces would give to the mechanism at rest in a step, without
+        constraints.
 
         This energy is part of the scale to which energy errors are relative.
         """
@@ -282,9 +281,10 @@ class EnergyBalance:
 
 
 class Internal:
-    """Internal motion at one position: joint motion minus the rigid motion of the whole mechanism along its symmetries.
+    """Internal motion at q (nq,): the joint motion without the rigid motion of the whole mechanism along its
+    symmetries.
 
-    `twists` (k, 6) are the world twists of the symmetries.
+    `twists` (k, 6) are the world twists of the k symmetries.
     """
 
     def __init__(self, interval: Interval, q: Array, twists: Array):
@@ -301,7 +301,7 @@ class Internal:
             self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the momenta (nv,) of the internal part of velocities u (nv,): the motion along symmetries is
+        """Return the generalized momenta (nv,) of velocities u (nv,), from which the motion along symmetries is
         removed.
         """
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))

@@ -1,7 +1,7 @@
-"""Derivatives of controller forces with respect to the motion within a step, for Newton's matrix.
+"""Derivatives of controller forces by the motion within a step, for Newton's matrix.
 
-A servo acts like a spring and a damper. On light links it is stiff: Newton's method without its derivatives converges
-slowly, or diverges if half a step times its damping exceeds the inertia that it moves.
+A servo acts like a spring and a damper, which is stiff if the link is light. Without its derivatives in the matrix,
+Newton's method converges slowly, or diverges if half a step times the damping exceeds the inertia that the servo moves.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from linkwork.spatial.scalar import Array, where
 from linkwork.tolerances import HUGE
 
-# Largest number of operations per velocity of a controller that is differentiated. Servos have about ten, and their
-# derivative has no more. Computed torque of seven joints has 120, and its derivative 1,100.
+# A controller with more operations per velocity is not differentiated. Servos have about ten, and their derivative has
+# no more. Computed torque of seven joints has 120, and its derivative 1,100.
 SHORT = 60
 NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
@@ -26,12 +26,14 @@ def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
     many operations, the result is zero; Newton's method then needs more iterations, but converges to the same solution.
     """
     if x.dtype == object:
-        from linkwork.compiler import jacobian_if_short  # imported here: runs with a cached kernel need no compiler
+        # imported only here, because runs with a cached kernel need no compiler
+        from linkwork.compiler import jacobian_if_short
 
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:
         here = forces(x)
         columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
         found = np.array(columns).reshape(len(x), -1).T
-    finite = [where(abs(x) <= HUGE, x, 0.0) for x in found.ravel()]  # such as the derivative of a norm at zero
+    # a derivative can be infinite or nan, for example that of a norm at zero
+    finite = [where(abs(x) <= HUGE, x, 0.0) for x in found.ravel()]
     return np.array(finite, dtype=found.dtype).reshape(found.shape)

@@ -40,8 +40,10 @@ class IterationHistory:
         self.residual, self.errors = np.zeros(0), np.zeros(0)
 
     def record(self, size: float, residual: Array, errors: Array, better: bool) -> None:
-        """Record the relative residual `size` of one iteration; if the iterate is `better` than all previous ones, also
-        store its residual and constraint errors.
+        """Record the relative residual `size` of one iteration.
+
+        If the iterate is `better` than all previous ones, also store its `residual` (nv,) and constraint `errors`
+        (nh,).
         """
         self.sizes.append(float(size))
         if better or len(self.sizes) == 1:
@@ -51,7 +53,9 @@ class IterationHistory:
 
 
 def changing(mechanism: Mechanism) -> str:
-    """Return the label of the first contact, clutch or other element that can change state within a step, or ""."""
+    """Return the label of the first element, such as a contact or clutch, that can change state within a step; "" if
+    none.
+    """
     contacts = (label for label, *_ in mechanism.contact_bodies)
     others = (one.label for one in (*mechanism.bounded, *mechanism.self_switching))
     return next((label for some in (contacts, others) for label in some), "")
@@ -75,8 +79,8 @@ class Equations(Protocol):
         ...
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (n,) of the equations at the given values of the unknowns (n,); the residual is zero at
-        the solution.
+        """Return the residual (n,) of the equations at the values `unknown` (n,) of the unknowns; zero at the
+        solution.
         """
         ...
 

@@ -1,8 +1,8 @@
-"""Derivatives of an integration step with respect to state and joint forces, exact to round-off; for control design.
+"""Derivatives of an integration step by state and joint forces, exact to round-off; for control design.
 
 The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0, the
-iteration is not differentiated; the implicit function theorem gives dz = -(dR/dz)^-1 dR at the solution. Both cases
-need only derivatives along directions, which one kernel computes for all directions at once, in vector lanes.
+iteration is not differentiated; the implicit function theorem gives dz = -(dR/dz)^-1 (dR/dx) dx at the solution. Both
+cases need only derivatives along directions, which one kernel computes for all directions at once, in SIMD lanes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import unrolled
 from linkwork.tolerances import TINY
 
-RANK = 1e-11  # relative to the terms of rows and columns: smaller singular values belong to redundant constraints
+RANK = 1e-11  # relative size of singular values that count as zero, because redundant constraints cause them
 
 
 class StepDerivatives(NamedTuple):
-    """Derivatives A (2 nv, 2 nv) and B (2 nv, nv) of a step: the change of the state after it is A dx + B dtau.
+    """Derivatives A (2 nv, 2 nv) and B (2 nv, nv) of a step: the state at its end changes by A dx + B dtau.
 
     dx = (dq, dv) is the change of the state before the step, with dq in the tangent space, and dtau (nv,) the change of
     the joint forces.
@@ -43,10 +43,10 @@ class StepDerivatives(NamedTuple):
 
 
 class StepMap:
-    """One integration step as a map of states (nq + nv,) under joint forces (nv,), and the map's derivatives.
+    """One integration step as a map from a state (nq + nv,) and joint forces (nv,) to the next state, with derivatives.
 
-    `system(*changes)` returns the system to step; `changes` has the shapes of these arguments. `name` identifies the
-    system in the names of kernels.
+    `system(*changes)` returns the system to step; `changes` are the shapes of its arguments, such as changed
+    parameters. `name` identifies the system in the names of kernels.
     """
 
     def __init__(
@@ -82,8 +82,7 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives of one substep with respect to the state (2 nv, 2 nv) and to the joint forces (2 nv,
-        nv).
+        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
 
         `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
         step size and the arguments of `system`.
@@ -122,11 +121,11 @@ class StepMap:
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
 
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
-        """Return the directional derivative (2 nv + n,) of the next state and of the residual of a step h [s].
+        """Return the derivative (2 nv + n,) of the next state and of the residual of a step h [s], along one direction.
 
         The step begins in the state x (nq + nv,) under joint forces tau (nv,). The direction (3 nv + n,) is a change of
-        q in the tangent space, of v, of tau, and of the unknown, in this order. `rest` are the arguments of `system`,
-        the unknown (n,) and the direction.
+        q in the tangent space, of v, of tau, and of the n unknowns, in this order. `rest` are the arguments of
+        `system`, the unknowns (n,) and the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations

@@ -18,13 +18,13 @@ from linkwork.simulation.methods.projection import projected
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """An integration method: its name, order, purpose (`about`), and the source of its step.
+    """An integration method: its name, order, purpose (`about`), properties, and the function that makes its steps.
 
-    `source` is "file.name" in this package: the step, or the equations that an `implicit` method solves. The source is
-    imported at the first step; a run with a cached kernel does not import it. Methods with `projects` project the state
-    onto the constraints after each step. Steps of `symmetric` methods can be composed to higher orders; `parts` are the
-    lengths of the substeps. `opens` is true if velocities satisfy the constraints to the order of the method only.
-    `locates` is true if contact events are located within a step.
+    `source` is "file.name" in this package: the step function, or the equations that an `implicit` method solves. The
+    source is imported at the first step; a run with a cached kernel does not import it. If `projects` is true, states
+    are projected onto the constraints after each step. If `symmetric` is true, steps can be composed to higher orders;
+    `parts` are the lengths of the substeps as fractions of the step. If `opens` is true, velocities satisfy the
+    constraints only to the order of the method. If `locates` is true, contact events are located within a step.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Method:
 
 
 class Facts(TypedDict, total=False):
-    """Properties of an integration method, with the meaning of the same fields of `Method`."""
+    """Properties of an integration method; the keys have the same meaning as in `Method`."""
 
     symmetric: bool
     symplectic: bool
@@ -70,10 +70,12 @@ class Facts(TypedDict, total=False):
 
 
 def _projecting(name: str, source: str, order: int, about: str, implicit: bool = False) -> Method:
+    """Return a method that projects the state onto the constraints after each step."""
     return Method(name, source, order, about, implicit, projects=True)
 
 
 def _structured(name: str, source: str, about: str, **facts: Unpack[Facts]) -> Method:
+    """Return an implicit method of order 2 whose equations contain the constraints."""
     usual: Facts = {"symmetric": True, "symplectic": True}
     return Method(name, source, 2, about, implicit=True, **(usual | facts))
 

@@ -40,17 +40,20 @@ from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # largest number of iterations
 CONVERGED = 1e-14  # change of the velocities, relative to the largest, at which the iteration ends
-ROUND_OFF = 1e-10  # the same if changes no longer decrease, due to round-off of loops and springs between bodies
-SLOW = 1e-6  # the same if changes decrease by less than half: near singular positions of loops
-OPENING = 1e-9  # rate of closure errors, relative to the velocities, that remains only at a singular position
-SHORTEST = 1e-3  # fraction of a correction below which the line search accepts a step over a contact kink
+# as CONVERGED, if changes no longer decrease because of the round-off of loops and springs between bodies
+ROUND_OFF = 1e-10
+SLOW = 1e-6  # as CONVERGED, if changes decrease by less than half per iteration, as near singular positions of loops
+OPENING = 1e-9  # remaining rate of closure errors, relative to the velocities, above which mid-step counts as singular
+# if the fraction of a correction falls below this, the line search accepts it, because contact forces have a kink
+SHORTEST = 1e-3
 
 
 class ContactGuess(NamedTuple):
-    """State of Newton's method for a step with contacts: best velocities (nv,) and impulses (nh,), next correction.
+    """State of Newton's method for a step with contacts: the best iterate so far, and the next correction.
 
-    The next trial applies the fraction `part` of the correction, `move` (nv,) of the velocities and `more` (nh,) of the
-    impulses. `least` is the relative residual of the best iterate.
+    `best` (nv,) are the velocities and `impulses` (nh,) the constraint impulses of the best iterate, whose relative
+    residual is `least`. The next trial applies the fraction `part` of the correction, `move` (nv,) of the velocities
+    and `more` (nh,) of the impulses.
     """
 
     best: Array
@@ -61,7 +64,7 @@ class ContactGuess(NamedTuple):
     least: Number
 
 
-# Solver of Newton's equations: (constraint rows, impulses (nv,), rates (nh,)) to velocities and multipliers
+# Solver of Newton's equations: maps (constraint rows, impulses (nv,), rates (nh,)) to velocities and multipliers
 ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
 
 
@@ -76,9 +79,9 @@ def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
 class StepConstraints(NamedTuple):
     """Constraints of one midpoint step, with nh rows.
 
-    `along` (nh, nv) are the Jacobian rows along which the impulses act, and `end` (nh, nv) those at the end of the
-    step. `rates` (nh,) are zero if the constraints are satisfied: for loops the change of the closure errors in the
-    step divided by h, for clutches, brakes and loop rows that restrict only velocities the mean slip speed.
+    `along` (nh, nv) are the Jacobian rows along which the impulses act, and `end` (nh, nv) the rows at the end of the
+    step. `rates` (nh,) are zero if the constraints are satisfied. For loops, they are the change of the closure errors
+    in the step divided by h; for clutches, brakes and loop rows that restrict only velocities, the mean slip speed.
     """
 
     along: Array
@@ -86,19 +89,20 @@ class StepConstraints(NamedTuple):
     rates: Array
 
     def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
-        """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,).
+        """Return Newton's corrections of velocities (nv,) and constraint impulses (nh,), to be subtracted from the
+        iterate.
 
-        Subtract the corrections from the present iterate. `solve` solves Newton's equations with constraint rows.
-        `impulses` (nh,) are the present constraint impulses, and `residual` (nv,) is the residual of the equations of
-        motion without these impulses.
+        `solve` solves Newton's equations with constraint rows. `impulses` (nh,) are the present constraint impulses,
+        and `residual` (nv,) is the residual of the equations of motion without these impulses.
         """
         rows = ConstraintRows(self.along, self.end)
         return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)
 
 
 class Midpoint:
-    """Equations of an implicit midpoint step; the unknowns are the velocities v (nv,) at its end and the constraint
-    impulses (nh,).
+    """Equations of an implicit midpoint step, whose unknowns are velocities and constraint impulses.
+
+    The velocities v (nv,) are those at the end of the step; there are nh impulses.
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
@@ -125,9 +129,10 @@ class Midpoint:
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
 
     def _force_jacobian(self, v: Array) -> Array:
-        """Return minus the derivative (nv, nv) of controller and stop impulses by the velocities v at the end.
+        """Return minus the derivative (nv, nv) of the impulses of `System.force_laws` by the velocities v (nv,) at the
+        end.
 
-        The forces are `System.force_laws`: those of controllers, joint stops and force elements.
+        These forces are those of controllers, joint stops and force elements.
         """
 
         def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
@@ -136,11 +141,11 @@ class Midpoint:
         return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
     def _constraints(self, q: Array, mean: Array, singular: Number = 0.0) -> StepConstraints:
-        """Return the constraints of a step with coordinates q (nq,) at mid-step and the mean velocity (nv,).
+        """Return the constraints of a step with coordinates q (nq,) at mid-step and the mean velocity `mean` (nv,).
 
-        If mid-step is a singular position of loops, no impulses along the rows at mid-step keep the loops closed. If
-        `singular` is 1, the impulses act along the rows at the end of the step. Loop rows that restrict only velocities
-        hold at mid-step.
+        If mid-step is a singular position of loops, no impulses along the rows at mid-step can satisfy the loops. If
+        `singular` is 1, the impulses act along the rows at the end of the step instead. Loop rows that restrict only
+        velocities hold at mid-step.
         """
         _, middle = errors_and_rows(self.mechanism, q)
         errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
@@ -174,7 +179,7 @@ class Midpoint:
         return self.now._replace(q=after, v=v).with_work(rates * self.h)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of a step for velocities and constraint impulses; return them with the state at its end.
+        """Return the velocities and constraint impulses that solve the equations of a step, and the state at its end.
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
@@ -202,7 +207,8 @@ class Midpoint:
     def _solvers(self) -> Callable[[Array], ConstrainedSolver]:
         """Return a function that makes solvers of Newton's equations with constraint rows.
 
-        Its argument is a matrix (nv, nv) to add to Newton's matrix, such as the derivatives of controller forces.
+        The argument of this function is a matrix (nv, nv) that is added to Newton's matrix, such as the derivatives of
+        controller forces.
         """
         m = self.mechanism
         if m.constrained and not m.mimics:
@@ -216,7 +222,7 @@ class Midpoint:
         return solver
 
     def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Return unknowns, number of iterations, and whether a step without contacts was solved.
+        """Return the unknowns of a step without contacts, the number of iterations, and whether the step was solved.
 
         Newton's method uses one matrix for the whole step. `history` receives the residual of each iteration.
         """
@@ -239,15 +245,16 @@ class Midpoint:
             impulses = select(left_open, np.zeros(m.nh), impulses - less)
             return (better, size, impulses, where(left_open, 1.0, singular)), ended & ~left_open
 
-        rounded = m.line_forces or m.constrained  # round-off may then stop the decrease of the changes
+        rounded = m.line_forces or m.constrained  # round-off can prevent the changes from decreasing further
         more = (0.0, np.zeros(m.nh), 0.0) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:2]]), iterations, solved
 
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
-        """Return a function that makes a linear-time solver of Newton's equations, by recursion over the tree.
+        """Return a function that makes linear-time solvers of Newton's equations, by recursion over the tree.
 
-        This function replaces `_solvers` where possible; each set of constraint rows needs one recursion.
+        This function replaces `_solvers` where possible. The solver makes one recursion for each set of constraint
+        rows.
         """
         m, now = self.mechanism, self.now
         at = Position(joint_poses(m, now.q), subspaces(m, now.q))
@@ -269,9 +276,10 @@ class Midpoint:
         return solver
 
     def _with_contacts(self) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step with contacts, by Newton's method with a line search.
+        """Return the unknowns of a step with contacts, the number of iterations, and whether the step was solved.
 
-        Contact forces have kinks, so the matrix includes the derivatives for the present contact states.
+        Contact forces have kinks. Newton's method therefore has a line search, and its matrix includes the derivatives
+        of contact forces for the present contact states.
         """
         m, M = self.mechanism, self._matrix()
 
@@ -279,7 +287,8 @@ class Midpoint:
             guess = ContactGuess(*state)
             v, along = guess.best + guess.move * guess.part, guess.impulses + guess.more * guess.part
             size, change, add = self._contact_correction(M, v, along)
-            better = (size < guess.least) | (guess.part < SHORTEST)  # accept a step over a kink
+            # accept a step over a kink, although the residual increases
+            better = (size < guess.least) | (guess.part < SHORTEST)
             found = ContactGuess(
                 where(better, v, guess.best),
                 select(better, along, guess.impulses),
@@ -319,9 +328,9 @@ class Midpoint:
 def _converged(size: Number, last: Number, scale: Number) -> Condition:
     """Return whether Newton's iteration has converged, from the sizes of the present and the last correction.
 
-    `last` is 0 if there is no last correction. `scale` [rad/s or m/s] is the size of the velocities. The corrections
-    decrease by a constant factor, so that the next correction would have the size size^2 / last. Corrections that no
-    longer decrease have reached round-off.
+    `size` and `last` [rad/s or m/s] are these sizes; `last` is 0 in the first iteration. `scale` [rad/s or m/s] is the
+    size of the velocities. The corrections decrease by a constant factor, so that the next correction would have the
+    size size^2 / last. Corrections that no longer decrease have reached round-off.
     """
     ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
     ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)

@@ -7,11 +7,12 @@ Impacts are therefore late by at most one step; remaining penetration is removed
 
 Between impacts the method has order two. Velocity-dependent forces use the mean of the velocities before and after the
 impulses, found in two passes. Contact conditions hold for the velocities at the end of the step, because in free flight
-the velocity of a contact point changes. Friction of a contact that continues to slide opposes its mean slip.
+the velocity of a contact point changes. The friction of a sliding contact opposes its mean slip in the step.
 
-Clutches, brakes and ratchets that can slip are bounded rows beside the contacts. With a capacity c, the impulse in a
-step h is at most c h, and the element slips if the impulse reaches this bound. Slip events are not located: the step
-determines which elements slip at its end, and logs which elements began to slip or to hold.
+Clutches, brakes and ratchets that can slip are rows with bounded impulses, which are solved together with the contacts.
+With a capacity c, the impulse in a step h is at most c h, and the element slips if the impulse reaches this bound. Slip
+events are not located: the step determines which elements slip at its end, and logs which elements began to slip or to
+hold.
 """
 
 from __future__ import annotations
@@ -58,14 +59,17 @@ from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface below which a contact touches it
-HELD = 1.0 - 1e-9  # fraction of its bound below which a contact sticks, or a clutch holds
-FIRST_SETTLED = 1e-10  # as SETTLED, for the first of two passes; it finds which contacts stick
-TERMS = 7  # values per contact that change between the passes of a step: coefficient of friction, drifts of six rows
-FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
+HELD = 1.0 - 1e-9  # a contact sticks, or a clutch holds, if its impulse is below this fraction of the bound
+# tolerance SETTLED of the impulse solver, for the first of two passes, which only finds the sticking contacts
+FIRST_SETTLED = 1e-10
+# values per contact that change between the passes of a step: coefficient of friction, velocity drift of six rows
+TERMS = 7
+FAR = 1e3  # [m or rad] larger than any displacement out of penetration, so that it limits nothing
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step h [s] of Moreau's method from the state `now`: half a step, impulses, half a step.
+    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether it was
+    solved.
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
@@ -121,19 +125,21 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
 
 def with_limits(box: Box, limits: Array) -> Box:
-    """Return the box with the bounds `limits` (nf,) [N s or N m s] of its last rows, those of joint friction."""
+    """Return the box with new impulse bounds `limits` (nf,) [N s or N m s] of its last rows, which are joint
+    friction.
+    """
     count = len(box.lower) - len(limits)
     return replace(box, lower=[*box.lower[:count], *(-limits)], upper=[*box.upper[:count], *limits])
 
 
 class MidStepContact(NamedTuple):
-    """A contact pair at mid-step: `distance` [m], contact axes in the surface's frame and in the world, impulse blocks.
+    """A contact pair at mid-step: its distance, contact axes and velocities, and its blocks for the impulse solver.
 
-    Both kinds of axes are columns (3, 3), normal first. `slides` is whether the contact slid in the last step;
-    `approach` [m/s] and `slip` (2,) [m/s] are its velocity before the impulses, and contacts that approach at most at
-    the speed `slow` [m/s] do not bounce. A block is a group of rows for the impulse solver. `facing` is the block of
-    the contact force; `rolling` and `spinning` are blocks of friction torques, or None. `number` is the number of its
-    first block in the list of all blocks.
+    A block is a group of rows with impulses. `facing` is the block of the contact force; `rolling` and `spinning` are
+    blocks of friction torques, or None. `number` is the number of the first of these blocks in the list of all blocks.
+    `own` and `axes` have the contact axes in the surface's frame and in the world as columns (3, 3), normal first.
+    `slides` is whether the contact slid in the last step. `approach` [m/s] and `slip` (2,) [m/s] are its normal and
+    tangential velocity before the impulses. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     contact: ContactLaw
@@ -151,7 +157,9 @@ class MidStepContact(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """The contact's blocks for the impulse solver: force, and rolling and spinning friction if present."""
+        """The blocks of the contact for the impulse solver: contact force, and rolling and spinning friction if
+        present.
+        """
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
@@ -174,9 +182,9 @@ class MidStepContact(NamedTuple):
         A contact that slid in the last step has the dynamic coefficient until its slip stops or reverses. All other
         contacts, also those that have just closed, stick if the static coefficient is large enough, and otherwise slide
         with the dynamic coefficient. The first pass finds which contacts stick: `slip` (2,) [m/s] is the slip velocity
-        after it; in the first pass, it is the slip velocity before the impulses. `drift` (6,) [m/s, rad/s] is the
-        change of the row speeds until the end of the step. Friction of a contact that continues to slide opposes its
-        mean slip.
+        after the first pass, or before the impulses if this is the `first` pass. `drift` (6,) [m/s, rad/s] is the
+        change of the row speeds from mid-step to the end of the step. The friction of a sliding contact opposes its
+        mean slip in the step.
         """
         static, dynamic = self.contact.friction
         halts = slip[0] * slip[0] + slip[1] * slip[1] <= STICKING_SPEED**2
@@ -188,7 +196,7 @@ class MidStepContact(NamedTuple):
 
     def with_terms(self, terms: Array) -> MidStepContact:
         """Return the contact with the coefficient of friction and the row drifts given in `terms` (7,)."""
-        impact = self.approach + terms[1]  # speed of approach at the start of the step
+        impact = self.approach + terms[1]  # normal speed of approach at the start of the step
         bounce = where(impact > self.slow, self.contact.restitution * impact, 0.0)
         return self._replace(
             facing=self.facing._replace(friction=terms[0], drift=terms[1:4], bounce=bounce),
@@ -198,7 +206,7 @@ class MidStepContact(NamedTuple):
 
 
 def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) -> list[MidStepContact]:
-    """Return all contact pairs at mid-step; their blocks for the impulse solver are numbered from `number` on.
+    """Return all contact pairs at mid-step, with their blocks for the impulse solver, numbered from `number` on.
 
     `states` (n,) are the state numbers of the contacts at the end of the last step.
     """
@@ -230,12 +238,13 @@ def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) 
 
 
 def pass_terms(m: Mechanism, middle: Middle, there: list[MidStepContact], first: Condition, v: Array) -> Array:
-    """Return `terms` (n, 7) of all contacts for a pass of the step: coefficient of friction, drifts of six rows.
+    """Return the values (n, 7) of all contacts that a pass of the step changes; see `MidStepContact.terms`.
 
-    The contact conditions are for the end of the step. A drift [m/s or rad/s] is the change of a row's speed from
-    mid-step to the end in free flight, from the velocities v (nv,) after the last pass: three for the force, then
-    spinning and rolling. The drift is zero in the `first` pass. The drifts of redundant contacts that stick do not
-    contradict each other, because the velocities after the first pass satisfy their contact conditions.
+    A drift [m/s or rad/s] is the change of a row's speed in free flight from mid-step to the end of the step, where
+    contact conditions hold. v (nv,) are the velocities at mid-step after the last pass. Each contact has three drifts
+    for the force, then those for spinning and rolling; all are zero in the `first` pass. The drifts of redundant
+    contacts that stick do not contradict each other, because the velocities after the first pass satisfy their contact
+    conditions.
     """
     position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
     met = contact_rates(m.tree, position, speed, rate, [one.own for one in there])
@@ -262,10 +271,7 @@ def remembered_point_impulses(there: list[MidStepContact], stored: Array, h: Num
 
 
 def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
-    """Return the rows of clutches, brakes, ratchets and joint friction, with impulse bounds for one step.
-
-    `middle` is the state at mid-step.
-    """
+    """Return the rows of clutches, brakes, ratchets and joint friction, with impulse bounds for one step."""
     limits, flags = dry_friction_limits(mechanism), friction_flags(mechanism)
     K = np.concatenate([slip_rows(mechanism), friction_rows(mechanism)])
     bounds = [item.capacities for item in mechanism.bounded] + [
@@ -283,7 +289,7 @@ def bounded_rows(mechanism: Mechanism, middle: Middle) -> Box:
 
 
 def impulses_at_bound(box: Box, slip: Array) -> Array:
-    """Return a first guess of the impulses (k,) of bounded constraints: at the bound if slipping, else 0.
+    """Return a first guess of the impulses (k,) of constraints with a bound: the bound if they slip, else 0.
 
     `slip` (k,) are the slip directions -1, 0 or 1. `box` has the constraint rows with their impulse bounds.
     """
@@ -297,11 +303,11 @@ def impulses_at_bound(box: Box, slip: Array) -> Array:
 def with_slip(
     system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array, speeds: Array
 ) -> StepState:
-    """Return the state with updated slip directions at the end of a step from t [s] to t + h.
+    """Return the state at the end of a step from t [s] to t + h with updated slip directions.
 
-    `p` (k,) are the impulses of the bounded constraints in the step, and `speeds` (k,) their slip speeds after it. The
-    log gets a line for each constraint that began to slip or to hold. `moved` is the state at the end of the step,
-    `held` (nv,) are the joint forces of a sampled controller, and `box` has the rows of the bounded constraints.
+    The log gets a line for each constraint that began to slip or to hold. `box` has the rows of the constraints with a
+    bound; `p` (k,) are their impulses in the step, and `speeds` (k,) their slip speeds after it. `moved` is the state
+    at the end of the step before the update, and `held` (nv,) are the joint forces of a sampled controller.
     """
     m, found = system.mechanism, []
     for k, (impulse, w, (low, high)) in enumerate(zip(p, speeds, box.bounds(), strict=True)):
@@ -329,9 +335,9 @@ def can_slip(mechanism: Mechanism) -> bool:
 
 
 def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
-    """Return the state `moved` after a step, with the velocities set to exactly zero where joint friction holds.
+    """Return the state `moved` with the velocities `v` (nv,), set to exactly zero where joint friction holds a joint.
 
-    v (nv,) are the velocities from the solver, in which velocities that friction holds are round-off.
+    The impulse solver returns such velocities with a round-off error.
     """
     held, found = holds(mechanism, friction_part(mechanism, moved.slip)), list(v)
     for k in mechanism.friction_velocities:
@@ -340,9 +346,7 @@ def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
 
 
 def may_bounce(contact: ContactLaw) -> bool:
-    """Return whether a contact has a coefficient of restitution above 0, or a traced coefficient, whose value is
-    unknown.
-    """
+    """Return whether the coefficient of restitution of a contact is above 0, or is traced, so that it may be."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 
@@ -356,11 +360,11 @@ class PushOut(NamedTuple):
 def push_out_distances(
     m: Mechanism, there: list[MidStepContact], p: Sequence[Array], v: Array, h: Number
 ) -> list[Number]:
-    """Return, for each contact at rest in a surface, the distance [m] by which a step h [s] pushes it out.
+    """Return, for each contact, the distance [m] by which it is moved out of the surface at the end of a step h [s].
 
-    The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
-    contacts separate without a correction. `there` are the contact pairs at mid-step, p the impulses of all blocks, and
-    v (nv,) the velocities at the end.
+    Resting contacts are moved out, except for the depth that gravity causes in one step, so that a contact on a curved
+    surface does not separate. Bouncing contacts separate without this correction. `there` are the contact pairs at
+    mid-step, p the impulses of all blocks, and v (nv,) the velocities at the end.
     """
     distances, slow = [], resting_speed(m, h)
     for one in there:
@@ -376,9 +380,9 @@ def one_way_rows(
 ) -> list[tuple[RigidContact, Number]]:
     """Return the rows of ratchets without a force limit, each with its smallest allowed motion in the push-out.
 
-    The push-out moves contacts out of penetration. These ratchets must not move back by more than they advanced in the
-    step h [s]. Constraints with a capacity yield, as in an impact. `bounded` are the bounded constraints, and `box` has
-    their rows.
+    The push-out moves contacts out of penetration. It must not move these ratchets back by more than they advanced in
+    the step h [s], at velocities v (nv,). Constraints with a capacity do not stop the push-out. `bounded` are the
+    constraints with a bound, and `box` has their rows.
     """
     found = []
     for k, item in enumerate(bounded):
@@ -389,10 +393,10 @@ def one_way_rows(
 
 
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
-    """Return the coordinates q (nq,) after a push-out of at least the given distances [m or rad] along rows.
+    """Return the coordinates after a displacement from q (nq,) that moves each row by at least the given distance.
 
-    `pushes` are pairs of constraint rows and a distance. The motion is the smallest motion in the kinetic-energy
-    metric. The velocities v (nv,) do not change.
+    `pushes` are pairs of a constraint row and its distance [m or rad]. Of all such displacements, this one is the
+    smallest in the kinetic-energy metric. The velocities v (nv,) do not change.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
@@ -402,12 +406,12 @@ def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContac
 def contact_state(
     one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
 ) -> Array:
-    """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s].
+    """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s] of this
+    state.
 
-    The force is in world axes; the start time is the time at which the state began. If any contact of the mechanism has
-    rolling or spinning friction, the torque (3,) [N m] follows: shape (8,). `one` is the contact at mid-step,
-    `impulses` are the impulses of all blocks, `before` are its stored values before the step, v (nv,) the velocities
-    after it, and `at` [s] the time at its end.
+    The force is in world axes. If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m]
+    follows: shape (8,). `one` is the contact at mid-step, `impulses` are the impulses of all blocks, `before` are its
+    stored values before the step, v (nv,) the velocities after it, and `at` [s] the time at its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.speeds(v)

@@ -1,7 +1,7 @@
-"""Friction laws of joints beside rigid contacts: bounds of the friction impulses from the load of the step.
+"""Friction laws of joints together with rigid contacts: friction bounds from the mean load of the joints in a step.
 
-The load of a joint is the wrench that it transmits in the mean over a step: it follows from the change of the
-velocities by all impulses, and from the contact impulses. The step finds both again in each of its passes.
+The load of a joint is the mean wrench that it transmits in a step. It follows from the change of the velocities by all
+impulses, and from the contact impulses. The step computes loads and impulses alternately, in several passes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK
 
-PASSES = 60  # of a step with friction laws, at most: each reduces the error of the bounds by a factor of 10 to 100
-PLAIN, CAREFUL = 8, 0.3  # passes with full changes of the bounds; part of a change in later passes
-AGREES = 1e-7  # change of a bound in the last pass, relative to the largest, at which the step is solved
+PASSES = 60  # largest number of passes in a step; each reduces the error of the bounds by a factor of 10 to 100
+# number of passes with full changes of the bounds; fraction of the change that later passes apply
+PLAIN, CAREFUL = 8, 0.3
+# largest change of a bound in the last pass, relative to the largest bound, with which the step is solved
+AGREES = 1e-7
 
 
 class Contact(Protocol):
@@ -53,7 +55,10 @@ class Contact(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StepBounds:
-    """The limits of friction in one step from the state `now`, in a mechanism with contacts `there` at mid-step."""
+    """Computes the limits of joint friction in one step from the state `now`.
+
+    `middle` is the system at mid-step, and `there` are the contacts at mid-step.
+    """
 
     mechanism: Mechanism
     middle: Middle
@@ -61,10 +66,11 @@ class StepBounds:
     there: Sequence[Contact]
 
     def after(self, k: Number, v: Array, p: Sequence[Array], limits: Array) -> tuple[Array, Array]:
-        """Return the limits (nf,) [N m or N] after pass k with velocities v (nv,) and impulses p, and their change.
+        """Return the friction limits (nf,) [N m or N] after pass k with velocities v (nv,) and impulses p, and their
+        change.
 
-        `limits` (nf,) are those of the pass. Strongly coupled friction, which overshoots, changes by a part only after
-        some passes.
+        `limits` (nf,) are the limits in the pass. From pass PLAIN on, the limits change by only a part of the computed
+        change, because the iteration overshoots if friction forces are strongly coupled.
         """
         m, h, memory = self.mechanism, self.middle.h, self.now.contact_memory
         slip_directions, known = friction_part(m, self.now.slip), np.zeros((0, 3))
@@ -80,7 +86,7 @@ class StepBounds:
         return limits + new * step, new
 
     def repeated(self, once: Callable[..., Leaves], *begin: Any) -> Leaves:
-        """Return the state after passes `once(k, *state)` of the step from `begin`, until the limits agree.
+        """Return the state after repeated passes `once(k, *state)` from the state `begin`, until the limits converge.
 
         The last parts of the state are the limits (nf,) and their change (nf,).
         """
@@ -93,19 +99,21 @@ class StepBounds:
         return tuple(found)
 
     def agree(self, change: Array, limits: Array) -> Condition:
-        """Return whether the last change (nf,) of the limits (nf,) is small enough."""
+        """Return whether the friction limits (nf,) have converged: whether their last `change` (nf,) is small
+        enough.
+        """
         return largest(change) <= AGREES * largest(limits) + BOUND_SLACK
 
 
 def limits_of_step(
     mechanism: Mechanism, middle: Middle, v: Array, contact_forces: Array, friction: Array, slip: Array
 ) -> Array:
-    """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.friction_velocities`, from
-    mean loads.
+    """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.friction_velocities`.
 
-    v (nv,) are the velocities after the impulses of the step, `contact_forces` (n, 3) or (n, 6) [N, N m] the mean
-    forces of the contacts in world axes, and `friction` (nf,) the mean friction forces. `slip` (nf,) are the slip
-    directions in the last step; the static limits apply where they are zero.
+    The limits are those for the mean loads in the step. v (nv,) are the velocities after the impulses of the step,
+    `contact_forces` (n, 3) or (n, 6) [N, N m] the mean forces of the contacts in world axes, and `friction` (nf,) the
+    mean friction forces. `slip` (nf,) are the slip directions in the last step; static limits apply where they are
+    zero.
     """
     m, tree = mechanism, mechanism.tree
     mean = (middle.v + v) * 0.5

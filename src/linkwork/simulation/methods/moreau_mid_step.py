@@ -1,4 +1,6 @@
-"""The middle of a step of Moreau's method: positions after half a step of free flight, and responses to impulses."""
+"""The middle of a step of Moreau's method: positions after half a step of free flight, and velocity changes by
+impulses.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ class Middle:
     """The system at the middle of a step h [s]: all quantities that do not depend on the velocities at the end.
 
     `q` (nq,) are the coordinates at mid-step, and `v` (nv,) the velocities there, before all impulses. `solve` maps
-    impulses (nv,) [N s, N m s] to velocities (nv,), with dampers included. `project` removes velocity components (nv,)
-    that violate loops. `M` (nv, nv) is the mass matrix with dampers.
+    impulses (nv,) [N s, N m s] to velocity changes (nv,). `project` removes the velocity components (nv,) that violate
+    loops. `M` (nv, nv) is the mass matrix plus h times the damping; `solve` uses it.
     """
 
     system: System
@@ -42,7 +44,7 @@ class Middle:
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
-        """Return the velocities (nv,) at mid-step after the impulses of all forces, without contact impulses.
+        """Return the velocities (nv,) at mid-step after the impulses of all forces except those of contacts.
 
         Velocity-dependent forces are evaluated as if these velocities were v (nv,). `free_flight` has already changed
         the velocities by the gyroscopic terms of single bodies; the remaining gyroscopic terms act here.

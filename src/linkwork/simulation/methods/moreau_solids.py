@@ -49,7 +49,8 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
-PASSES = 2  # of the contact conditions in a step; those of the last one hold at its end
+# number of passes in a step that compute the contact conditions; those of the last pass hold at the end of the step
+PASSES = 2
 # As SETTLED, for all passes but the last one: they only predict the velocities from which contact drifts follow. (With
 # few iterations instead, a stack of 8 boxes does not come to rest.)
 PREDICTED = 1e-8
@@ -59,7 +60,7 @@ NEAR = 1e-9  # distance [m] below which points of two solids touch
 def moreau_with_solids(
     system: System, t: Number, now: StepState, h: Number, held: Array
 ) -> tuple[StepState, Condition]:
-    """Make one step h [s] of Moreau's method with contact between solids: half a step, impulses, half a step.
+    """Return the state after one step h [s] of Moreau's method with contact between solids, and whether it was solved.
 
     `now` is the state at t [s], and `held` (nv,) are the joint forces of a sampled controller.
     """
@@ -127,9 +128,10 @@ def moreau_with_solids(
 
 
 class _RowsBesideSolids(NamedTuple):
-    """Point contacts and bounded constraints beside solids at mid-step, with a first guess (n,) of their impulses.
+    """Point contacts and constraints with bounded impulses, in a mechanism that also has contacts between solids.
 
-    `boxes` has at most one entry: the rows of clutches, brakes and ratchets.
+    `points` are the contacts at mid-step. `boxes` has at most one entry: the rows of clutches, brakes, ratchets and
+    joint friction. `guess` (n,) is a first guess of the impulses.
     """
 
     boxes: list[Box]
@@ -138,25 +140,25 @@ class _RowsBesideSolids(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """All constraint blocks for the impulse solver."""
+        """The blocks (groups of rows) of all these contacts and constraints, for the impulse solver."""
         return [*self.boxes, *(block for one in self.points for block in one.blocks)]
 
     def impulses(self, p: Array) -> list[Array]:
-        """Return a list with the impulses of each block, from the impulses of all blocks (n,)."""
+        """Return the impulses of each block as a list, from one array p (n,) of all impulses."""
         return split_by_block(self.blocks, p) if self.blocks else []
 
     def terms(self, middle: Middle, first: Condition, v: Array) -> Array:
-        """Return the pass-dependent values (n, 7) of the point contacts; see `moreau.pass_terms`."""
+        """Return the values (n, 7) of the point contacts that a pass of the step changes; see `moreau.pass_terms`."""
         found = pass_terms(middle.system.mechanism, middle, self.points, first, v) if self.points else np.zeros(0)
         return found.reshape(-1, TERMS)
 
     def with_terms(self, terms: Array) -> _RowsBesideSolids:
-        """Return the same rows with the pass-dependent values `terms` (n, 7)."""
+        """Return the same contacts and constraints with the values `terms` (n, 7) of a pass."""
         return self._replace(points=[one.with_terms(row) for one, row in zip(self.points, terms, strict=True)])
 
 
 def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) -> _RowsBesideSolids:
-    """Return the point contacts and the bounded constraints of a mechanism at mid-step.
+    """Return the point contacts and the constraints with bounded impulses of a mechanism at mid-step.
 
     `now` is the state at the beginning of the step.
     """
@@ -171,7 +173,7 @@ def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) ->
 def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfterImpulses) -> Array:
     """Return the displacement (nv,) that moves resting solids and contact points out of penetration.
 
-    Solids are separated first; the displacement for points and ratchets is then added.
+    Solids are separated first; the displacement for contact points and ratchets is then added.
     """
     shift, v, h = after.push_out(), after.found.v, after.h
     p, pushes = beside.impulses(after.found.others), []

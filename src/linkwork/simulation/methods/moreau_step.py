@@ -10,7 +10,8 @@ from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def moreau_step(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step h [s] of Moreau's method from the state `now` at t [s].
+    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether it was
+    solved.
 
     `held` (nv,) are the joint forces of a sampled controller.
     """

@@ -12,9 +12,9 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE
 
 ITERATIONS = 25  # largest number of iterations
-CLOSE = 1e-8  # relative size of the last correction: the next would be its square, below round-off
+CLOSE = 1e-8  # largest relative correction at convergence: the next correction would be its square, below round-off
 
-Correction = Callable[[Array, Array], tuple[Array, Array]]  # (unknown, multipliers) to their Newton corrections
+Correction = Callable[[Array, Array], tuple[Array, Array]]  # maps (unknown, multipliers) to their Newton corrections
 
 
 class Root(NamedTuple):
@@ -27,11 +27,11 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Round-off thresholds for Newton corrections; corrections below them end the iteration.
+    """Round-off thresholds of Newton corrections, at which the iteration ends.
 
-    A correction that is smaller than the previous correction ends the iteration if it is at most `sure` plus CLOSE
-    times the unknown. After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller
-    than the previous correction.
+    A correction that is smaller than the previous one ends the iteration if it is at most `sure` plus CLOSE times the
+    unknown. After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller than the
+    previous one.
     """
 
     sure: Number
@@ -42,10 +42,10 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
     """Return the root of equations by Newton's method, from the guess `unknown` (n,) and `multipliers` (m,).
 
     The iteration ends when corrections are smaller than CLOSE times the unknown, or at round-off. Each iteration tries
-    a fraction of the last correction. If the correction at the new point is smaller, the point is accepted, else half
-    of that fraction is tried. The size of corrections does not depend on the units of the equations. `correction`
-    returns the corrections of unknown and multipliers, `floor` are the thresholds of round-off, and `most` is the
-    largest number of iterations.
+    a fraction of the last correction. If the correction at the new point is smaller, the point is accepted; otherwise
+    half of that fraction is tried. The sizes of corrections are compared, not residuals, because they do not depend on
+    the units of the equations. `correction` returns the corrections of unknown and multipliers, `floor` has the
+    thresholds of round-off, and `most` is the largest number of iterations.
     """
 
     def iteration(
@@ -72,4 +72,5 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
 
 
 def _chosen(condition: Condition, yes: Array, no: Array) -> Array:
+    """Return `yes` (n,) where the condition is true, else `no` (n,)."""
     return where(condition, yes, no) if len(yes) else no

@@ -18,14 +18,14 @@ from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import OutOfTime
 from linkwork.tolerances import CLOSURE_OPEN
 
-SHORTER = 6  # number of times that a step is halved to find one that is solved
-SHOWN = 3  # number of first iterations whose residuals are reported, beside the last
+SHORTER = 6  # the failed step is divided into at most 2^SHORTER substeps to find a step size that is solved
+SHOWN = 3  # number of first iterations whose residuals the diagnosis reports, in addition to the last iteration
 HISTORY_SECONDS = 0.15  # longest time for the repetition of a failed step in plain Python
 SHORTER_SECONDS = 0.5  # longest time for the search of a shorter step in plain Python
 
 
 class FailedStep(NamedTuple):
-    """An integration step that failed: method, system, time t [s], state `now` before the step, and step size h [s].
+    """An integration step to diagnose: method, system, time t [s], state `now` before the step, and step size h [s].
 
     `held` (nv,) are the joint forces of a sampled controller.
     """
@@ -39,7 +39,7 @@ class FailedStep(NamedTuple):
 
 
 class Unsolved(NamedTuple):
-    """Diagnosis of a step whose equations were not solved: residuals, and the joint or loop with the largest one.
+    """Diagnosis of a step whose equations were not solved: residuals, and the joint or loop with the largest residual.
 
     `history` has the relative residual after every iteration; if `complete` is false, only of the first iterations.
     `worst` names the joint or loop.
@@ -62,7 +62,8 @@ class Unsolved(NamedTuple):
 
 
 def unsolved(step: FailedStep) -> Unsolved | None:
-    """Return the diagnosis of a step that may not be solved: its convergence history and the joint at fault.
+    """Return the diagnosis of a step whose equations plain Python cannot solve: its residuals and the worst joint or
+    loop.
 
     The result is None if the step is solved, the method is explicit, or events can occur within the step. The function
     stops after HISTORY_SECONDS.
@@ -77,9 +78,10 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 
 
 def solved_step(step: FailedStep) -> float | None:
-    """Return a smaller step h / 2^k [s] with which plain Python solves the interval of a failed step h; or None.
+    """Return a step size h / 2^k [s] with which plain Python solves the interval of a failed step h; None if none is
+    found.
 
-    The result is None if no such step was found in SHORTER_SECONDS.
+    The search ends after SHORTER_SECONDS.
     """
     deadline = time.perf_counter() + SHORTER_SECONDS
     with np.errstate(all="ignore"):
@@ -93,7 +95,7 @@ def solved_step(step: FailedStep) -> float | None:
 
 
 def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
-    """Divide a failed step into `count` equal substeps; return the convergence history of the first one not solved.
+    """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
 
     The history is None if all substeps are solved. The second result is false if the search reached the `deadline` [s]
     before the answer was known.

@@ -17,12 +17,13 @@ def projected(step: Step) -> Step:
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         moved, solved = step(system, t, now, h, held)
         m = system.mechanism
-        if system.rigid:  # the step itself decided which clutches and brakes hold
+        if system.rigid:  # with rigid contacts, the step itself has determined which clutches and brakes hold
             m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
         if system.baumgarte is not None:
             return moved, solved
         q, v, error, distance = project_state(m, moved.q, moved.v)
-        closed = (error <= CLOSURE_OPEN) | (error != error)  # a nan state is reported as non-finite elsewhere
+        # a nan state counts as closed here; a later check reports it as non-finite
+        closed = (error <= CLOSURE_OPEN) | (error != error)
         solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
         return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved
 

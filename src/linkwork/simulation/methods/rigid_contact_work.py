@@ -28,9 +28,9 @@ def ledger_of_step(
     push_out: Number,
     mechanism: Mechanism,
 ) -> Array:
-    """Return the work [J] of a step, and the changes of the work ledger if the state `now` has one.
+    """Return the work [J] of a step, followed by the changes of the work ledger if the state `now` has one.
 
-    `done` has the work and the changes that all other forces cause. The impulses p of the constraint rows `blocks`
+    `done` has the work and the ledger changes of all other forces. The impulses p of the constraint rows `blocks`
     change the velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of
     penetration.
     """
@@ -57,10 +57,10 @@ def ledger_of_step(
 
 
 def with_ground(mechanism: Mechanism, q: Array, v: Array, moved: StepState, h: Number) -> StepState:
-    """Return the state `moved` after a step h [s], with the impulse of the ground added to its work ledger, if it has
-    one.
+    """Return the state `moved` after a step h [s], with the impulse of the ground added to its work ledger.
 
-    q (nq,) and v (nv,) are the coordinates and velocities at mid-step, where the contact impulses act.
+    A state without ledger is returned unchanged. q (nq,) and v (nv,) are the coordinates and velocities at mid-step,
+    where the contact impulses act.
     """
     if not len(moved.ledger):
         return moved

@@ -12,9 +12,11 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates.
+    """Return the state after one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the
+    coordinates.
 
-    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller. The second result
+    is whether the step was solved.
     """
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 

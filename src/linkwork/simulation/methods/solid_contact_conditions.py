@@ -1,5 +1,6 @@
-"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution, drifts (velocity changes
-in free flight).
+"""Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution and drifts.
+
+A drift is the change of the velocity of a contact point in free flight, from mid-step to the end of the step.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import STICKING_SPEED, TINY
 
-LEAST_SLIP = 1e-3  # slip speed, relative to the speed that gravity adds in a step, above which a pair may slip back
+LEAST_SLIP = 1e-3  # smallest slip speed of pairs that may slip back, relative to the speed that gravity adds in a step
 
 
 def pass_conditions(
@@ -28,10 +29,10 @@ def pass_conditions(
     """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
 
     v (nv,) are the velocities after the last pass and p its impulses. The rules for friction, restitution and drifts
-    are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception: a block that slides uphill stops
-    within a step, and the friction that then holds it would do positive work over the whole step. The mean slip of the
-    points of such a pair in the step is zero instead; they slip back and stop in the next step. See `_returns`.
-    `conditions` are rows to write to.
+    are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception. A block that slides uphill stops
+    within a step; friction that then holds it would do positive work over the whole step. Therefore the mean slip of
+    its contact points in this step is set to zero: they slip back, and stop in the next step (see `_returns`).
+    `conditions` are the rows to write to.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -53,7 +54,7 @@ def pass_conditions(
             friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
             along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
-            impact = drift[j][0] - start[3 * j]  # speed of approach at the start of the step
+            impact = drift[j][0] - start[3 * j]  # normal speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
         return (conditions.put(k, CONDITIONS.row(*PairConditions(*map(np.array, (friction, bounce, along))))),)
 
@@ -62,11 +63,12 @@ def pass_conditions(
 
 
 def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) -> Condition:
-    """Return whether a pair slips back in this step, because it stops against gravity and friction would do work.
+    """Return whether a pair slips back in this step: it stops against gravity, and friction would do positive work.
 
     `acts` (4,) is 1 for points that touch, `states` (4,) are their contact states, `before` (12,) [m/s] are their
-    speeds at the start of the step, and p (12,) their impulses in the last pass. All points must slide, at most at the
-    speed `slow` [m/s] that gravity adds in a step; slip that is much slower is left to `impulse_work`.
+    speeds at the start of the step, and p (12,) their impulses in the last pass. The result is false unless all points
+    slide with speeds between LEAST_SLIP times `slow` and `slow` [m/s], the speed that gravity adds in a step. For
+    slower slip, `impulse_work` prevents positive work.
     """
     work, all_slide = 0.0, 1.0
     for j in range(POINTS):
@@ -80,10 +82,10 @@ def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) 
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
     """Return the coefficient of static friction of a point in a step, from its slip velocity (2,) [m/s] at the start.
 
-    A point that stuck in the last step but slips now has returned (see `pass_conditions`). It stops in this step if the
-    mean friction of both steps is within the limit: the limit of this step is increased by the part of the last step's
+    If a point that stuck in the last step slips now, it has slipped back (see `pass_conditions`). It stops in this step
+    if the mean friction of both steps is within the limit: the limit of this step is increased by the part of the last
     limit that was not used against this slip. `memory` (5,) is the contact memory of the point, and the columns of
-    `axes` (3, 3) are its axes.
+    `axes` (3, 3) are its contact axes.
     """
     normal, *drag = memory[1:4] @ axes
     slips = (memory[0] == STICKING) & (slip @ slip > STICKING_SPEED**2)
@@ -92,7 +94,10 @@ def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) ->
 
 
 def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:
-    """Return the changes (12,) of the speeds of each touching pair from mid-step to the end; zero in the first pass."""
+    """Return the changes (12,) of the point speeds of each touching pair from mid-step to the end of the step.
+
+    The changes are those in free flight at velocities v (nv,); they are zero in the first pass.
+    """
     m, bodies, half = middle.system.mechanism, solids.bodies, 0.5 * middle.h
     position, speed, rate = to_tree(m, ("q", "v", "a"), (middle.q, v, free_acceleration(m, v)))
     rates = body_rate_rows(m.tree, bodies.numbers, bodies.poses, position, speed, rate)

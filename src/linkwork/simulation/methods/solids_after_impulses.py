@@ -20,15 +20,15 @@ from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minim
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, STICKING_SPEED
 
-ROUNDED = 4e-12  # change of the force at a point from step to step, relative to the force, that counts as round-off
+ROUNDED = 4e-12  # change of a force, relative to the force of the last step, that counts as round-off
 HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
 
 @dataclass(frozen=True, eq=False)
 class SolidsAfterImpulses:
-    """The solid pairs after the impulses of a step h [s]: impulses `p`, and velocities v (nv,) after them.
+    """The solid pairs after the impulses of a step h [s].
 
-    `equations` are the equations of the bodies.
+    `found` has the impulses and the velocities after them. `equations` are the equations of motion of the bodies.
     """
 
     solids: SolidsAtMidStep
@@ -37,7 +37,9 @@ class SolidsAfterImpulses:
     h: Number
 
     def ground_impulse(self) -> Array:
-        """Return the impulse of contacts with the world on the mechanism, and its moment about the origin, (6,)."""
+        """Return the impulse (3,) [N s] of contacts with the world on the mechanism, and its moment (3,) about the
+        origin.
+        """
         pairs, solids = self.solids.pairs, self.solids
         a, b = ([solids.bodies.numbers[int(row)] for row in table[:, 0]] for table in (pairs.body_a, pairs.body_b))
         signs = np.array([[float(j == WORLD) - float(i == WORLD)] for i, j in zip(a, b, strict=True)])
@@ -75,7 +77,11 @@ class SolidsAfterImpulses:
         return separating_displacement(pairs, self.equations, depths, self.found.v * 0.0)
 
     def memory(self, at: Number) -> Array:
-        """Return the contact memory (4n, 5) at the end of the step, at the time `at` [s]: state, force [N], time."""
+        """Return the contact memory (4 n, 5) of n pairs at the end of the step, at the time `at` [s]: state, force,
+        start time.
+
+        Each pair has four points. The force (3,) [N] is in world axes; the start time [s] is that of the state.
+        """
         pairs, h = self.solids.pairs, self.h
         v = pairs.responses.velocity_rows(self.found.v)
 
@@ -106,11 +112,11 @@ class SolidsAfterImpulses:
 
 
 def _steadied(force: Array, last: Array) -> Array:
-    """Return the force (3,) [N] of a point, or its mean with the `last` force if both agree within round-off.
+    """Return the contact force (3,) [N] of a point, or its mean with the `last` force if they differ by round-off only.
 
-    In steps in which the last forces are good enough, the velocities of bodies at rest increase by round-off. The step
-    that corrects these velocities changes the force by twice as much as needed: without the mean, such steps would
-    never end.
+    Without the mean, the force on a body at rest would never become constant: the velocity of the body grows by
+    round-off while the force is unchanged, and the step that corrects the velocity changes the force by twice as much
+    as needed.
     """
     change, size = force - last, force @ force
     return where(change @ change <= size * (ROUNDED * ROUNDED), last + change * 0.5, force)

@@ -1,4 +1,6 @@
-"""Solid pairs in the middle of a step of Moreau's method: detection, contact points, inverse effective masses."""
+"""Solid pairs in the middle of a step of Moreau's method: contact detection, contact points, inverse effective
+masses.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,15 @@ from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_arra
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 
-INSIDE = 1e-5  # depth [m] at the start of a run from which solids are moved apart, whatever energy that needs
-FORCE_LAW = RowLayout((2,), ())  # friction coefficients, restitution
+INSIDE = 1e-5  # solids that start deeper [m] are moved apart, whatever energy that needs
+FORCE_LAW = RowLayout((2,), ())  # static and dynamic friction coefficient, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
 
 
 class BodiesAtMidStep(NamedTuple):
-    """Bodies with solids: their `numbers`, the world `poses` of all bodies, and their motions as rows of `rows`."""
+    """Bodies with solids: their `numbers`, the world `poses` of all bodies, and pose and twist of these bodies in
+    `rows`.
+    """
 
     numbers: Sequence[int]
     poses: Sequence[Transform]
@@ -47,12 +51,12 @@ class BodiesAtMidStep(NamedTuple):
 
 
 class SolidsAtMidStep(NamedTuple):
-    """All solid pairs in the middle of a step: the touching pairs, and what the step needs of every pair.
+    """All solid pairs in the middle of a step, and the touching pairs among them.
 
-    `groups` are all pairs by the kinds of their shapes, and `touching` has the contact points. `memory` is the state of
-    the contacts at the beginning of the step, and `before` (12,) are the speeds of the points before the impulses.
-    `force_laws` are the force laws of all collision elements, and `force_law_of` (n, 1) the row of each solid pair.
-    Contacts that approach at most at the speed `slow` [m/s] do not bounce.
+    `groups` has all pairs by the kinds of their shapes, and `touching` the contact points. `memory` is the state of the
+    contacts at the beginning of the step, and `before` (12,) are the speeds of the points of each pair before the
+    impulses. `force_laws` are the friction and restitution of all collision elements, and `force_law_of` (n, 1) the row
+    of each solid pair in `force_laws`. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     pairs: TouchingPairs
@@ -66,10 +70,10 @@ class SolidsAtMidStep(NamedTuple):
     slow: Number
 
     def starts_inside(self, h: Number, first: Condition) -> Condition:
-        """Return whether no pair touched in earlier steps, but some pairs overlapped before this step h [s].
+        """Return whether some pairs overlapped at the start of this step h [s], and no pair touched in earlier steps.
 
-        If this is not the `first` step, the result is false. The contact memory of a run without contacts so far says
-        that all points have been apart since the time 0.
+        If this is not the `first` step of the run, the result is false. In a run without contacts so far, the contact
+        memory says that all points have been apart since the time 0.
         """
 
         def look(k: Number, touched: Number) -> tuple[Number]:
@@ -90,7 +94,7 @@ class SolidsAtMidStep(NamedTuple):
         return (touched == 0.0) & (deepest > self.slow * h + INSIDE)
 
     def force_law(self, k: Number) -> tuple[Array, Number]:
-        """Return the static and the dynamic friction coefficient (2,) of pair k, and its restitution."""
+        """Return the static and the dynamic friction coefficient (2,) of pair k, and its coefficient of restitution."""
         friction, restitution = FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0]))
         return friction, restitution
 
@@ -102,8 +106,8 @@ class SolidsAtMidStep(NamedTuple):
 def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: OtherBlocks) -> SolidsAtMidStep:
     """Return the solid pairs in the middle of a step.
 
-    `stored` (4n, 5) is the contact memory. Points at most `within` [m] apart touch. `others` are constraints beside
-    solids, with bounded impulses.
+    `stored` (4 n, 5) is the contact memory of n pairs. Points at most `within` [m] apart touch. `others` are the blocks
+    (groups of rows) of all other contacts and constraints.
     """
     m, q, v = middle.system.mechanism, middle.q, middle.v
     weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
@@ -143,9 +147,10 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Ot
 
 
 def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, others: int) -> RowArray:
-    """Return a row array with 1 for each body that touches something, and for the bodies of `others`, else 0.
+    """Return a row array with 1 for each body that touches another body, and for the bodies of `others`, else 0.
 
-    `ends` are two tables with the rows of the bodies of each pair; the first `solids` bodies have solids.
+    `ends` are two tables with the rows of the bodies of each pair; the first `solids` bodies have solids, and the next
+    `others` bodies belong to other contacts and constraints.
     """
     rows = row_array(solids + others, 1)
     for b in range(solids + others):
@@ -180,7 +185,9 @@ def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
 
 
 def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
-    """Return a first guess of the impulses (12,) of each touching pair in a step h [s]: the forces of the last step."""
+    """Return a first guess of the impulses (12,) of each touching pair in a step h [s], from the forces of the last
+    step.
+    """
     pairs = solids.pairs
 
     def read(k: Number, p: RowArray) -> tuple[RowArray]:

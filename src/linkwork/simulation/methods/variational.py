@@ -27,17 +27,18 @@ from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of corrections
 CORRECTIONS = 4  # largest number of corrections with one factorization
-FEW = 6  # number of velocities up to which one more factorization costs less than a loop of corrections
-FAST = 0.03  # factor by which a correction must reduce the residual, or Newton's matrix is factored anew
-SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
-SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
+FEW = 6  # up to this number of velocities, factoring the matrix again costs less than a loop of corrections
+FAST = 0.03  # a correction must reduce the residual to this fraction; otherwise Newton's matrix is factored anew
+# the iteration ends if the last and the previous relative momentum residual are at most SOLVED and NEAR
+SOLVED, NEAR = 1e-15, 1e-6
+SOLVED_WITH_CONTACTS = 1e-13  # replaces SOLVED if there are contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
 CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may leave
-NO_IMPULSE = 1e-60  # squared impulse of no effect, in place of zero
+NO_IMPULSE = 1e-60  # replaces a squared impulse of zero; its effect is below round-off
 NO_KICK = np.zeros(0)
-NEARLY = 10.0  # largest factor by which the last correction may increase the residual, which is then round-off
+NEARLY = 10.0  # if the last correction increases the residual by at most this factor, the increase counts as round-off
 SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
@@ -53,8 +54,7 @@ class MomentumBalance(NamedTuple):
     errors, `scale` [N s] is the momentum to which residuals are relative. `momentum` (nv,) is the momentum at the end
     of the step, `work` [J] the work in the step. `touched` has the work [J] of contacts and the impulse of the ground,
     or is empty. Only energy-momentum steps use the other members of the tuple: the change `stored` [J] of the potential
-    energy, and the impulses `begin` and `end` (nv,) at the start and the end of the step due to a kick of 1, where the
-    kick is the factor of the impulse that balances the energy.
+    energy, and `begin` and `end` (nv,), the energy impulse at the start and the end of the step if its factor is 1.
     """
 
     residual: Array
@@ -123,8 +123,8 @@ class Variational:
         """Return the residuals of the step's equations for a motion dv (nv,) with multipliers (nh,).
 
         The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
-        J(q_1), and no impulses along J(q_0) keep the loops closed. If `singular` is 1, they act along J(q_1) instead.
-        `kick`, the factor of the impulse that balances the energy, is used in energy-momentum steps only.
+        J(q_1), and no impulses along J(q_0) can satisfy the loops. If `singular` is 1, the impulses act along J(q_1)
+        instead. Only energy-momentum steps use `kick`, the factor of the energy impulse.
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
@@ -195,7 +195,7 @@ class Variational:
         return moved.with_work(np.array([balance.work, contacts, 0.0, joints, *ground, *friction]))
 
     def _touched(self, work: Array) -> Array:
-        """Return work and ground impulse (7,) from changes of the work ledger; empty if there is no ledger.
+        """Return the work of contacts and the impulse of the ground (7,) in a step; empty if there is no work ledger.
 
         `work` has the work of the step and the changes of the ledger.
         """
@@ -210,8 +210,9 @@ class Variational:
     def first_motion(self) -> Array:
         """Return a first guess of the joint motion (nv,) in the step.
 
-        The guess is of second order in the step if this costs less than an iteration. Joint springs and dampers are
-        treated implicitly, as in Newton's matrix, so that the guess is useful for stiff springs.
+        If a second-order guess costs less than an iteration of Newton's method, the guess is of second order in the
+        step. It treats joint springs and dampers implicitly, as Newton's matrix does, because otherwise stiff springs
+        would make it useless.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -222,10 +223,10 @@ class Variational:
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
     def factored(self, guess: Guess, kick: Number) -> tuple[Guess, NewtonSolver]:
-        """Return a guess with its residuals evaluated, and the solver of Newton's equations there.
+        """Return the guess with its residuals evaluated, and the solver of Newton's equations at this guess.
 
         Other quantities of its momentum balance, such as the work, are evaluated after corrections. `kick` is the
-        factor of the impulse that balances the energy; it is 0 except for energy-momentum steps.
+        factor of the energy impulse; it is 0 except in energy-momentum steps.
         """
         here = self.evaluated(guess.dv, guess.multipliers, kick, guess.singular)
         residual, errors, scale, *_ = here.balance
@@ -233,11 +234,10 @@ class Variational:
         return guess._replace(balance=balance), self.solver(here, guess.dv, kick)
 
     def corrected(self, guess: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None) -> Guess:
-        """Return the iterate after repeated Newton corrections with one factorization, which stop when they converge
-        slowly.
+        """Return the iterate after repeated Newton corrections with one factorization, until they converge slowly.
 
         `solve` solves Newton's equations, and `history` receives the residual of each iteration. `kick` is the factor
-        of the impulse that balances the energy, 0 except for energy-momentum steps.
+        of the energy impulse; it is 0 except in energy-momentum steps.
         """
 
         def correct(*state: Value) -> tuple[Leaves, Condition]:
@@ -251,10 +251,10 @@ class Variational:
     def _corrected(
         self, last: Guess, solve: NewtonSolver, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Condition]:
-        """Return the iterate corrected with the factors of `last`, and whether Newton's matrix must be factored again.
+        """Return the iterate after one Newton correction, and whether Newton's matrix must be factored again.
 
-        `solve` solves Newton's equations, and `history` receives the residual of the iteration. `kick` is the factor of
-        the impulse that balances the energy, 0 except for energy-momentum steps.
+        `last` is the iterate before, and `solve` solves Newton's equations. `history` receives the residual of the
+        iteration. `kick` is the factor of the energy impulse; it is 0 except in energy-momentum steps.
         """
         move, more = solve(last.balance.residual, -last.balance.errors)
         dv = last.dv + tangent_rate(self.mechanism, last.dv, move) * last.part
@@ -262,11 +262,12 @@ class Variational:
         there = self.evaluated(dv, multipliers, kick, last.singular).balance
         before, after = self._size(last.balance), self._size(there)
         better, near = after < before, after <= NEARLY * before
-        if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
+        # at a kink of the friction force the residual may increase first: accept the step over the kink
+        if self.has_contacts:
             better = better | (last.part < SHORT)
         if history is not None:
             history.record(after, there.residual, there.errors, better)
-        # The factor is the round-off of sums over joints
+        # The square root accounts for the round-off of sums over joints
         solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + self.mechanism.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
@@ -289,11 +290,11 @@ class Variational:
         return found, better & (after > FAST * before) | slow
 
     def _size(self, balance: MomentumBalance) -> Number:
-        """Return the relative residual of an iterate, of momentum and constraints, from its momentum balance."""
+        """Return the relative residual of an iterate, of momentum and constraints together."""
         return self._momentum_size(balance) + largest(balance.errors) * OPEN
 
     def _momentum_size(self, balance: MomentumBalance) -> Number:
-        """Return the momentum residual of an iterate relative to the scale of momenta, from its momentum balance."""
+        """Return the momentum residual of an iterate, relative to the scale of momenta."""
         return largest(balance.residual) / balance.scale
 
     def solver(self, here: StepEvaluation, dv: Array, kick: Number) -> NewtonSolver:
@@ -313,11 +314,10 @@ class Rattle(Variational):
 class Shake(Rattle):
     """Equations of a SHAKE step: positions of RATTLE, with velocities that satisfy loops to second order only.
 
-    Velocities are not projected (S4 2.31, 2.32). The impulses of the constraints at both ends of a step have the same
-    multipliers, up to a common factor that makes them equally large; RATTLE solves for the multipliers at the end. The
-    resulting momentum error is along the constraint rows, and the multipliers of the next step absorb it, so that the
-    positions are the same. Without the factor, this error would grow in proportion to the distance from a singular
-    position.
+    Velocities are not projected onto the loops (S4 2.31, 2.32). The impulses of the constraints at both ends of a step
+    have the same multipliers, up to a common factor that makes them equally large; RATTLE solves for the multipliers at
+    the end. The resulting momentum error is along the constraint rows, and the multipliers of the next step absorb it,
+    so that the positions are the same. Without the factor, this error would grow near singular positions.
     """
 
     projected = False
