@@ -107,7 +107,7 @@ def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[st
 
 
 def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the mechanism of a run at the samples nearest to the times `at` [s], with the paths of its frames.
+    """Return a figure of the mechanism at the samples nearest to the times `at` [s], with the paths of its frames.
 
     The figure is also written to the file `path`, if given.
     """
@@ -140,7 +140,7 @@ def skeleton(m: Mechanism) -> Skeleton:
     found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
         if isinstance(j.kind, Free):
-            continue  # a free joint connects nothing
+            continue  # a free joint does not connect bodies
         inboard, outboard = (j.i, j.place.p), (j.o, np.zeros(3))
         found.pins.append(outboard)
         if isinstance(j.kind, Prismatic):
@@ -170,8 +170,8 @@ def skeleton(m: Mechanism) -> Skeleton:
 
 
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
-    """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and possibly the end
-    of a bar.
+    """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and perhaps a bar's
+    end.
 
     If the body has a single joint, the second point is the end of a thin bar with the mass and the inertia of the body,
     in the direction from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
@@ -186,7 +186,8 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
     along = arms[0] / np.sqrt(arms[0] @ arms[0])
     square = np.trace(body.inertia.rotational) / 2 - body.mass * (centre @ centre)  # sum of m r^2 about the centre
     about = body.inertia.rotational - body.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    half = np.sqrt(3.0 * max(0.0, square - along @ about @ along) / body.mass)  # of a thin bar, m half^2 / 3
+    # half the length of a thin bar with the inertia m half^2 / 3
+    half = np.sqrt(3.0 * max(0.0, square - along @ about @ along) / body.mass)
     return [centre, centre + half * along]
 
 
@@ -206,7 +207,7 @@ def view_of(points: Array, gravity: Array) -> View:
             right = right * np.sign(right[np.abs(right).argmax()])
             names = tuple("xyz"[np.abs(x).argmax()] if np.abs(x).max() > 1.0 - FLAT else "" for x in (right, up))
             return View(right, up, (names[0], names[1]))
-    side = axes[np.abs(upward).argmin()]  # any direction that is not vertical will do
+    side = axes[np.abs(upward).argmin()]  # a coordinate axis that is not vertical
     first = np.cross(np.cross(upward, side), upward)
     first = first / np.linalg.norm(first)
     second = np.cross(upward, first)
@@ -226,7 +227,7 @@ def _not_collinear(points: Array) -> bool:
 
 
 def outline(points: Array) -> Array:
-    """Return the corners (k, 2) of the convex hull of points (n, 2) in order; two corners for a line, one for a
+    """Return the corners (k, 2) of the convex hull of points (n, 2) in order: two for a line, one for a single
     point.
     """
     size = max(float(np.ptp(points, axis=0).max()), 1e-12)
@@ -235,7 +236,7 @@ def outline(points: Array) -> Array:
         return np.array(ordered) * size
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return one side of the convex hull: the corners with a left turn (Andrew's monotone chain).
+        """Return one side of the convex hull: the corners at which it turns left (Andrew's monotone chain).
 
         `along` are the points in order.
         """
@@ -263,7 +264,8 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
     joined, everything = (
         np.concatenate([_world_points(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones)
     )
-    joined, everything = (one if len(one) else np.zeros((1, 3)) for one in (joined, everything))  # the world's origin
+    # without loops or points, the origin of the world is drawn
+    joined, everything = (one if len(one) else np.zeros((1, 3)) for one in (joined, everything))
     view = view_of(joined if _not_collinear(joined) else everything, np.asarray(m.gravity))
     seen = view.of(np.concatenate([everything, *paths]))
     span = np.ptp(seen, axis=0)
@@ -300,7 +302,8 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
             _solid(axes, view, X, solid, solid.color or color, shade, order)
         corners = outline(view.of(_points(X, body, points))) if len(points) else np.zeros((0, 2))
         if len(corners) == 1 and not solids:
-            size = (1.3 if bones.solids else 2.6) * width  # smaller beside solids, which it would resemble
+            # joints are drawn smaller beside solids, because they resemble spheres
+            size = (1.3 if bones.solids else 2.6) * width
             axes.plot(*corners.T, marker="s", markersize=size, color=color, alpha=shade, zorder=order)
         if len(corners) > 2 and not solids:
             axes.fill(*corners.T, color=color, alpha=0.35 * shade, linewidth=0.0, zorder=order)
@@ -324,7 +327,8 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """Return the mean coordinate [m] of a body along the direction `away` from the viewer, which orders the drawing.
+    """Return the mean coordinate [m] of a body along the direction `away` from the viewer: the most distant is drawn
+    first.
 
     X (nbodies + 1, 4, 4) are the body poses, `bones` is the skeleton of the mechanism, and `points` are the points of
     the body in its frame.
@@ -334,7 +338,7 @@ def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> 
 
 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
-    """Draw the visual shape `solid` of a body with this `color`: its filled outline and its edges.
+    """Draw the visual shape `solid` of a body: its outline, filled with the colour `color`, and its edges.
 
     X (nbodies + 1, 4, 4) are the body poses, `axes` are the axes of the figure, `view` is the projection, `shade` the
     opacity from 0 to 1, and `order` the drawing order.
@@ -349,6 +353,7 @@ def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: 
 
 
 def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: int) -> None:
+    """Draw a circle, the symbol of a joint or loop, at the point `at` (2,) [m] of the drawing plane."""
     look = {"markerfacecolor": "white", "markeredgecolor": edge, "markeredgewidth": 0.25 * size, "markersize": size}
     axes.plot(*at, marker="o", linestyle="none", alpha=shade, zorder=order, **look)
 
@@ -365,9 +370,9 @@ def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) ->
 
 
 def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
-    """Add the legend: colours of bodies, and the symbol of loops.
+    """Add the legend to a figure: the colours of bodies, and the symbol of loops.
 
-    `colors` are the colours by body name; `loops` says whether there are loops.
+    `colors` are the colours by body name; `loops` is true if the mechanism has loops.
     """
     (axes,) = figure.axes
     for name, color in colors.items():
@@ -413,20 +418,20 @@ def _color(bones: Skeleton, number: int) -> Color:
 def _at(X: Array, place: Place) -> Array:
     """Return the world position (3,) [m] of a body-fixed point `place`, given as (body number, point (3,) [m]).
 
-    X (nbodies + 1, 4, 4) are the body poses.
+    X (nbodies + 1, 4, 4) are the world poses of the bodies.
     """
     body, point = place
     return X[body, :3, :3] @ point + X[body, :3, 3]
 
 
 def _points(X: Array, body: int, points: Array) -> Array:
+    """Return the world positions (n, 3) [m] of points (n, 3) [m] of a body, for body poses X (nbodies + 1, 4, 4)."""
     return points @ X[body, :3, :3].T + X[body, :3, 3]
 
 
 def _world_points(X: Array, bones: Skeleton) -> Array:
-    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X (nbodies + 1, 4, 4).
-
-    `bones` is the skeleton.
+    """Return the world positions (n, 3) [m] of all points of the skeleton `bones`, for body poses X (nbodies + 1, 4,
+    4).
     """
     own = [_points(X, body, points) for body, points in bones.shapes]
     own += [_points(X, solid.body, solid.points) for solid in bones.solids]

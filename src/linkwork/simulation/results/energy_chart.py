@@ -1,8 +1,8 @@
-"""Chart of where the energy of a run goes: stored energy, and heat of friction in each joint, of dampers and so on.
+"""Chart of the energy of a run: stored energy, and heat of friction in each joint, of dampers and of other elements.
 
-The stored energy and all heat add up to the energy at the start and the energy that was supplied since then, by
-controllers, wrenches and switches. The chart stacks the parts and draws this sum as a line; a gap between them would be
-an error of the energy balance.
+The stored energy and all heat add up to the energy at the start plus the energy that controllers, wrenches and switches
+have supplied since then. The chart stacks the parts and draws this sum as a line; a gap between the stack and the line
+would be an error of the energy balance.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = (8.0, 4.2)  # of the figure [inches]
-MOST_JOINTS = 8  # joints with a colour of their own; the others share one
-SMALLEST = 1e-6  # parts below this fraction of the largest energy are left out
+MOST_JOINTS = 8  # largest number of joints with a colour of their own; the other joints share a colour
+SMALLEST = 1e-6  # parts below this fraction of the largest energy are not drawn
 STORED = {"potential energy": "#9ecae1", "kinetic energy": "#3182bd"}
 OTHERS = {"work.joints": "dampers", "work.clutches": "clutches and brakes", "work.contacts": "contacts"}
 GREYS = ("#636363", "#969696", "#bdbdbd")
@@ -69,7 +69,8 @@ def draw_energies(run: RunData, path: str | os.PathLike[str] | None = None) -> F
 
 
 def energy_parts(run: RunData) -> tuple[list[Part], Array]:
-    """Return the parts of the energy of a run, and the energy at the start with that supplied since then (T,) [J].
+    """Return the parts of the energy of a run, and the energy (T,) [J] at the start plus the energy supplied since
+    then.
 
     Potential energy is relative to its lowest value in the run.
     """
@@ -86,7 +87,7 @@ def energy_parts(run: RunData) -> tuple[list[Part], Array]:
 
 
 def _joint_heat(run: RunData) -> list[Part]:
-    """Return the heat of dry friction of the joints with the most heat, and of the other joints together."""
+    """Return the heat of dry friction of the joints with the most heat, and the sum for all other joints."""
     if "friction.heat" not in run.recorded:
         return []
     from matplotlib import colormaps
@@ -105,7 +106,7 @@ def _joint_heat(run: RunData) -> list[Part]:
 
 
 def _other_heat(run: RunData) -> list[Part]:
-    """Return the heat of dampers, of clutches and brakes, and of contacts, as far as the run sums them."""
+    """Return the heat of dampers, of clutches and brakes, and of contacts, as far as their work was recorded."""
     parts = []
     for (series, name), color in zip(OTHERS.items(), GREYS, strict=True):
         if series not in run.recorded:

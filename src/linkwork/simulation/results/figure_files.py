@@ -29,7 +29,7 @@ def empty_figure(width: float, height: float, layout: Literal["constrained", "co
 
 
 def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
-    """Return `path` as the path of a figure file, or None; raise an error if its file type is not supported."""
+    """Return `path` as the path of a figure file, or None; raise a LinkworkError if its file type is not supported."""
     if path is None:
         return None
     try:

@@ -1,8 +1,8 @@
 """Depths of points of uneven ground inside solids.
 
-Solids touch uneven ground in a few points only (docs/solids.md). The contact model does not detect a ridge between the
-contact points of a solid; the report finds the ridge with the functions of this module. They examine the ground on a
-lattice around the solid, and on grid lines of a height field.
+The contact model computes only a few contact points between a solid and uneven ground (docs/solids.md). It misses a
+ridge between these points; the report finds the ridge with the functions of this module, which examine the ground at
+the points of a lattice around the solid, and on the grid lines of a height field.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from linkwork.model.hull_vertices import face_normals
 from linkwork.simulation.solid_separation_bounds import GROUND, SolidTables
 from linkwork.spatial.scalar import Array
 
-LATTICE = 16  # most intervals between examined points of the ground, along x and along y
-MOST_STATES = 200  # most states that are examined, evenly distributed
+LATTICE = 16  # largest number of intervals between examined points of the ground, along x and along y
+MOST_STATES = 200  # largest number of states that are examined; they are evenly distributed
 
 
 def ground_depths(tables: SolidTables, poses: Array) -> Array:
-    """Return the depths (s, n) [m] of the deepest examined ground point inside the solid of each pair, in s states.
+    """Return, for s states, the depth (s, n) [m] of the deepest examined ground point inside the solid of each of n
+    pairs.
 
     The depth is zero for pairs without uneven ground, for spheres, whose contact points are exact, and in states that
-    are not examined. `poses` (s, nbodies + 1, 4, 4) are the poses of all bodies, the world first.
+    are not examined. `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies.
     """
     found = np.zeros((len(poses), len(tables.pairs)))
     states = np.arange(0, len(poses), max(1, -(-len(poses) // MOST_STATES)))
@@ -80,7 +81,7 @@ def _heights(ground: Ground, x: Array, y: Array) -> Array:
     with np.errstate(all="ignore"):
         try:
             z = np.asarray(ground.function(x, y), dtype=float)
-        except (TypeError, ValueError):  # the function takes numbers only
+        except (TypeError, ValueError):  # the function accepts single numbers only
             z = np.vectorize(ground.function, otypes=[float])(x, y)
     z = np.broadcast_to(z, x.shape)
     return np.where(np.isfinite(z), z, -np.inf)

@@ -1,4 +1,4 @@
-"""Outcomes of a run, which say how each batch member ended, and events during the run."""
+"""Outcomes of a run (how each batch member ended), and events during the run."""
 
 from __future__ import annotations
 

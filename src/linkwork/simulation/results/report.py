@@ -34,7 +34,7 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 
 GOOD = ("finished", "event")
-NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"  # reasons for checks that are left out
+NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"  # reasons why checks are not made
 
 
 def report(run: RunData, compare: bool = False, structure: bool = False) -> Report:
@@ -43,7 +43,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
     If `compare` is true, the run is repeated with smaller steps to estimate the error of its states. If `structure` is
     true, the symplectic defect of some steps is computed.
     """
-    with np.errstate(all="ignore"):  # values of failed members overflow
+    with np.errstate(all="ignore"):  # values of failed members may overflow
         rows = [
             *_settings(run),
             _outcomes(run),
@@ -83,6 +83,7 @@ def _method(run: RunData) -> Method | None:
 
 
 def _settings(run: RunData) -> Iterator[Row]:
+    """Yield the report rows for the method, and for its step or tolerances."""
     s = run.settings
     yield Row("method", s.method, note=s.why if s.order is None else f"order {s.order}; {s.why}")
     if s.rtol is None:
@@ -92,6 +93,7 @@ def _settings(run: RunData) -> Iterator[Row]:
 
 
 def _outcomes(run: RunData) -> Row:
+    """Return the report row that checks whether every batch member finished."""
     outcomes = list(run.outcomes.flat)
     bad = [k for k, outcome in enumerate(outcomes) if outcome.kind not in GOOD]
     kinds = [outcome.kind for outcome in outcomes]
@@ -115,6 +117,7 @@ def _finite(run: RunData) -> Row:
 
 
 def _energy(run: RunData) -> Row:
+    """Return the report row that checks the energy balance."""
     name = "energy balance"
     if not {"q", "v", "work"} <= run.recorded.keys():
         reason = "q, v and work were not all recorded"
@@ -124,6 +127,7 @@ def _energy(run: RunData) -> Row:
 
 
 def _quaternions(run: RunData) -> Row:
+    """Return the report row that checks whether quaternions have unit norm."""
     name, joints = "unit-norm error", [j for j in run.mechanism.leaders if j.kind.nq != j.kind.nv]
     if not joints:
         return Row(name, "none", note="no quaternions")
@@ -161,8 +165,9 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the report row for the largest slip speed of engaged clutches and similar elements without a capacity,
-    which cannot slip.
+    """Yield the report row for the largest slip speed of engaged elements without a capacity, which must not slip.
+
+    Clutches without a capacity are an example.
     """
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
@@ -244,6 +249,7 @@ def _iterations(run: RunData) -> Iterator[Row]:
 
 
 def _contact_residual(run: RunData) -> Row:
+    """Return the report row for the largest violation of the conditions of rigid contacts in any step."""
     left = float(np.max(run.final.motion.solver.residual, initial=0.0))
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
@@ -267,6 +273,7 @@ def _symplectic(run: RunData) -> Row:
 
 
 def _speed(run: RunData) -> Row:
+    """Return the report row for the computing time, compared with the simulated time."""
     begin = float(run.t[0]) if len(run.t) else 0.0
     simulated = sum(outcome.time - begin for outcome in run.outcomes.flat)
     return Row("wall time", f"{run.wall:.3g} s", note=f"{simulated / max(run.wall, 1e-9):.3g} x real time")

@@ -23,15 +23,15 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
-MEMBERS = 64  # most batch members that are examined
-FREE = 6  # velocities of a free joint
-FREELY = 0.5  # acceleration of a fall, at least, relative to gravity
+MEMBERS = 64  # largest number of batch members that are examined
+FREE = 6  # number of velocities of a free joint
+FREELY = 0.5  # smallest acceleration of a fall, relative to gravity
 
 
 def falls(run: RunData) -> Iterator[Row]:
     """Yield a report row with a warning if a free body has fallen below all surfaces that its contacts can touch.
 
-    There is no row if none has fallen.
+    If no body has fallen, there is no row.
     """
     if not run.mechanism.touches or not {"q", "v", "contact.state"} <= run.recorded.keys():
         return
@@ -49,7 +49,9 @@ def falls(run: RunData) -> Iterator[Row]:
 
 
 def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joint | None:
-    """Return the free joint whose bodies fall below all their surfaces in the last two `samples`; None if none does."""
+    """Return the free joint whose bodies fall below all their surfaces in the last two `samples`; None if there is
+    none.
+    """
     m = run.varied(index)
     size = float(np.linalg.norm(m.gravity))
     if size == 0.0:
@@ -80,9 +82,9 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
 def _solids_fallen(
     run: RunData, index: tuple[int, ...], samples: Sequence[int], root: Joint, free: Sequence[Joint]
 ) -> bool:
-    """Return whether the solids of all bodies that the free joint `root` carries have fallen below all other solids.
+    """Return whether the solids of all bodies outboard of the free joint `root` have fallen below all other solids.
 
-    Solids on other free joints are ignored, because they may fall too.
+    Solids outboard of other free joints are ignored, because they may fall too.
     """
     m = run.varied(index)
     numbers, others = _solids_of(m, root), set().union(*(_bodies_carried_by(m, one) for one in free))
@@ -92,7 +94,7 @@ def _solids_fallen(
     size, mine, tables = float(np.linalg.norm(m.gravity)), _bodies_carried_by(m, root), solid_tables(run.mechanism)
     down, speeds, below = np.asarray(m.gravity, dtype=float) / size, [], []
     inertia = m.bodies[root.o].inertia
-    centre = np.asarray(inertia.moment, dtype=float) / max(float(inertia.mass), TINY)  # of mass
+    centre = np.asarray(inertia.moment, dtype=float) / max(float(inertia.mass), TINY)  # centre of mass
     for sample in samples:
         q, v = to_tree(m, ("q", "v"), (run.q[index][sample], run.v[index][sample]))
         motion = kinematics(m.tree, q, v)
@@ -115,9 +117,9 @@ def _solids_fallen(
 def _solid_is_below(ground: Solid, R: Array, apart: Array, down: Array, extents: Array) -> bool:
     """Return whether a solid that falls along `down` (3,) can no longer meet the solid `ground`.
 
-    The ground has the rotation R (3, 3); `apart` (3,) [m] is the vector from its centre to the centre of the solid, and
-    `extents` (2,) [m] are the extents of the solid and of the ground along `down`. A solid below a plane is inside of
-    it.
+    The ground has the rotation R (3, 3); `apart` (3,) [m] is the vector from its centre to the centre of the falling
+    solid, and `extents` (2,) [m] are the extents of the falling solid and of the ground along `down`. Every solid below
+    a plane counts as inside it.
     """
     if isinstance(ground.shape, Plane):
         return bool(R[:, 2] @ down >= 0.0 and apart @ R[:, 2] > extents[0])
@@ -125,7 +127,7 @@ def _solid_is_below(ground: Solid, R: Array, apart: Array, down: Array, extents:
 
 
 def _bodies_carried_by(mechanism: Mechanism, root: Joint) -> set[int]:
-    """Return the numbers of the bodies that the joint `root` carries."""
+    """Return the numbers of all bodies outboard of the joint `root`."""
     carried = {root.o}
     for joint in mechanism.tree.joints:
         if joint.i in carried:
@@ -134,20 +136,20 @@ def _bodies_carried_by(mechanism: Mechanism, root: Joint) -> set[int]:
 
 
 def _pairs_of(mechanism: Mechanism, root: Joint) -> list[int]:
-    """Return the numbers of the contact pairs whose contacts are on bodies that the joint `root` carries."""
+    """Return the numbers of the contact pairs whose contacts are on bodies outboard of the joint `root`."""
     carried = _bodies_carried_by(mechanism, root)
     return [k for k, pair in enumerate(mechanism.contact_pairs) if pair.contact.at.body in carried]
 
 
 def _solids_of(mechanism: Mechanism, root: Joint) -> list[int]:
-    """Return the numbers of the pairs of solids of which one is on a body that the joint `root` carries."""
+    """Return the numbers of the pairs of solids with a solid on a body outboard of the joint `root`."""
     carried = _bodies_carried_by(mechanism, root)
     bodies = [(pair.first.body in carried, pair.second.body in carried) for pair in mechanism.solid_pairs]
     return [k for k, (a, b) in enumerate(bodies) if a != b]
 
 
 def _contacts_of(mechanism: Mechanism, root: Joint) -> list[int]:
-    """Return the numbers of the contacts of the bodies that the joint `root` carries, in the recorded series."""
+    """Return the numbers, in the recorded series, of all contacts on bodies outboard of the joint `root`."""
     first, solids = len(mechanism.contact_pairs), _solids_of(mechanism, root)
     return _pairs_of(mechanism, root) + [first + POINTS * k + j for k in solids for j in range(POINTS)]
 
@@ -172,6 +174,6 @@ def _extent(surface: Surface, along: Array) -> float:
         return float(0.5 * np.abs(along) @ np.asarray(shape.size))
     if isinstance(shape, Sphere):
         return float(shape.radius)
-    if isinstance(shape, Cylinder):  # a capsule too
+    if isinstance(shape, Cylinder):  # includes capsules, a subclass of cylinders
         return float(shape.radius + 0.5 * shape.length * abs(along[2]))
     return np.inf

@@ -1,9 +1,9 @@
 """Report checks of the momentum of mechanisms that touch the world: gravity and the ground change this momentum.
 
-During the run, the impulse of the contacts with the world and the moment of this impulse are summed. The linear
+During the run, the impulse of the contacts with the world and the moment of this impulse are added up. The linear
 momentum changes by this impulse and the impulse of gravity, the angular momentum about the origin of the world by the
-moments of both impulses. The centre of mass between two samples is a cubic, from which the moment of gravity is
-integrated.
+moments of both impulses. The moment of gravity is the integral over a cubic between two samples of the path of the
+centre of mass.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from linkwork.simulation.work_ledger_series import GROUND_IMPULSE
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
-LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance: moments that cancel at rest
+LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance, because moments may cancel at rest
 CONTACTS, *_ = WORK_ENTRIES
-IMPLICIT_DAMPERS = "semi-implicit"  # the method that adds contact dampers to its equations
+IMPLICIT_DAMPERS = "semi-implicit"  # the method that treats contact dampers implicitly
 
 
 def touches_world(mechanism: Mechanism) -> bool:
@@ -52,7 +52,8 @@ def why_not_with_ground(run: RunData) -> str:
 def momenta_with_ground(run: RunData, weight: Array, scales: tuple[Array, Array]) -> Iterator[Row]:
     """Yield the report rows for linear and angular momentum of a mechanism that touches the world.
 
-    `weight` (..., 3) [N] is the weight of each batch member, and `scales` are the sizes of momenta (*batch,).
+    `weight` (..., 3) [N] is the weight of each batch member, and `scales` are the sizes of linear and angular momentum
+    (*batch,), to which errors are relative.
     """
     momentum, centre = run.momentum, run["center_of_mass"]
     ground = _ground(run)
@@ -103,7 +104,10 @@ def _ground(run: RunData) -> Array:
 
 
 def _integral(t: Array, x: Array, rate: Array) -> Array:
-    """Return the integral (..., T, 3) of x (..., T, 3) over the times t (T,) from values and rates of change of x."""
+    """Return the integral (..., T, 3) over time of x (..., T, 3), from its values and its time derivatives `rate`.
+
+    Between two of the times t (T,) [s], x is a cubic.
+    """
     h = np.diff(t)[:, None]
     mean = (x[..., 1:, :] + x[..., :-1, :]) * 0.5 + (rate[..., :-1, :] - rate[..., 1:, :]) * (h / 12.0)
     return np.concatenate([np.zeros_like(x[..., :1, :]), np.cumsum(mean * h, axis=-2)], axis=-2)

@@ -15,7 +15,9 @@ COMMANDED = "tau.commanded"
 
 
 def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
-    """Yield report rows on velocities and controller forces beyond the limits of joints, and on clipped forces."""
+    """Yield report rows on joint velocities and controller forces that exceed the limits of joints, and on clipped
+    forces.
+    """
     m = run.mechanism
     speeds = np.concatenate([np.zeros(0), *(joint.velocity_limit for joint in m.leaders)])
     if "v" in run.recorded and np.isfinite(speeds).any():
@@ -33,7 +35,7 @@ def velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
 
 
 def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, remark: str) -> Row:
-    """Return the report row that says whether a series (*batch, T, nv) exceeds the joint limits `bound` (nv,).
+    """Return the report row on whether a series (*batch, T, nv) exceeds the joint limits `bound` (nv,).
 
     `title` is the name of the row. Its note names the joint with the largest ratio of value to limit, with their
     `unit`, and ends with `remark`.
@@ -44,7 +46,7 @@ def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, 
 
 
 def _clipped(run: RunData, bound: Array) -> Row:
-    """Return the report row that says how often and by how much the forces of the controller were clipped.
+    """Return the report row on the clipping of controller forces: in which part of the samples, and by how much.
 
     `bound` (nv,) [N m or N] are the effort limits.
     """
@@ -60,6 +62,7 @@ def _clipped(run: RunData, bound: Array) -> Row:
 
 
 def _beyond(series: Array, bound: Array) -> Array:
+    """Return a boolean array (*batch, T, nv): whether each value of a series exceeds its limit in `bound` (nv,)."""
     return np.abs(series) > bound
 
 

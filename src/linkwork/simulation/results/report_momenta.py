@@ -1,11 +1,10 @@
-"""Momentum checks of the report: the momenta that a mechanism conserves, and the reasons why other momenta are not
-checked.
+"""Momentum checks of the report: the momenta that a mechanism conserves, and reasons why other momenta are not checked.
 
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
 centre of mass, and its linear momentum changes by the impulse of gravity. If its contacts touch the world, the impulse
 of the ground is included; see `report_ground_impulse`. Other mechanisms may have symmetries, such as rotation about a
-vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta that
-single joint velocities contribute.
+vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta that the
+joint velocities would cause one at a time.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def momenta(run: RunData) -> Iterator[Row]:
 
 
 def _of_symmetries(run: RunData) -> Iterator[Row]:
-    """Yield a report row for each momentum that a symmetry conserves in a mechanism connected to the world."""
+    """Yield a report row for the momentum of each symmetry of a mechanism that is connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
     m = run.varied((0,) * len(run.batch))
@@ -112,7 +111,7 @@ def _what_changes_momentum(run: RunData) -> str:
 
 
 def _what_pushes(run: RunData) -> str:
-    """Return a text that names the wrench or controller that acts on the mechanism from the world, or ""."""
+    """Return the name of the wrench or controller that acts on the mechanism from the world; "" if there is none."""
     if run.settings.pushed:
         return "wrenches act"
     if run.settings.controlled and "tau" not in run.recorded:
@@ -140,7 +139,7 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
 
 
 def _weight(run: RunData) -> Array:
-    """Return the weight, mass times gravity, (..., 3) [N] of the mechanism for every batch member."""
+    """Return the weight (..., 3) [N] of the mechanism, mass times gravity, for each batch member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
         if name.endswith(".mass"):
@@ -151,9 +150,9 @@ def _weight(run: RunData) -> Array:
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """Return the sizes of linear and angular momentum (*batch,) to which drifts of momenta are relative.
 
-    Each size is a sum over the joints of the momentum that the velocity of this joint alone causes, at the sample where
-    the sum is largest. Each size is at least a small fraction of the other size, where a length converts between them:
-    linear momentum is angular momentum divided by the largest radius of gyration.
+    Each size is a sum over the joints: of the momentum that the velocity of each joint alone would cause, at the sample
+    where the sum is largest. Each size is at least a small fraction of the other size, converted with the largest
+    radius of gyration: linear momentum is angular momentum divided by this length.
     """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]

@@ -4,7 +4,7 @@ The work of each kind of element is an entry of the work ledger. The energy bala
 entries, so that it is also satisfied if contacts add as much energy as brakes remove. The energy that elements add is
 divided by the energy exchanged: the larger of the scale of the energy balance and the turnover of these elements, which
 is the sum of the energies that they take in and return. Without event location, a contact spring is already compressed
-when it begins to act, by at most the path of a step: this adds energy in proportion to the square of the step.
+when it begins to act, by at most the path of one step: this adds energy in proportion to the square of the step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ ENERGY = "contact.energy"
 
 
 def passive_elements(run: RunData) -> Iterator[Row]:
-    """Yield a report row for the work of each kind of passive elements, which fails if they have added energy."""
+    """Yield a report row for the work of each kind of passive element, which fails if these elements have added
+    energy.
+    """
     for name in ledger_entries(run.mechanism, run.parameters):
         title = TITLES[name]
         why_not = _why_not(run, name)
@@ -51,10 +53,10 @@ def passive_elements(run: RunData) -> Iterator[Row]:
 
 
 def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent: str) -> Row:
-    """Return the report row for the energy (*batch,) [J] that rigid solids added, with a warning for small gains.
+    """Return the report row for the energy `added` (*batch,) [J] by rigid solids, with a warning for small gains.
 
     `scale` (*batch,) [J] is the energy exchanged; it is at least the kinetic energy that gravity gives the mechanism in
-    one step, which contacts at rest remove again in every step. `spent` is the note of the row.
+    one step, which contacts at rest remove again in every step. `title` and `spent` are the name and note of the row.
     """
     gravity = np.linalg.norm(np.asarray(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1)
     falling = float(run.mechanism.mass) * (gravity * (run.settings.dt or 0.0)) ** 2 / 2.0
@@ -95,5 +97,6 @@ def _last(values: Array) -> Array:
 
 
 def _sum(total: Array) -> str:
+    """Return a text with the smallest and the largest of the total works `total` (*batch,) [J]."""
     low, high = float(np.min(total, initial=np.inf)), float(np.max(total, initial=-np.inf))
     return f"{low:.3g} J" if low == high else f"{low:.3g} to {high:.3g} J"

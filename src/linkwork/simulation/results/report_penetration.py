@@ -2,8 +2,9 @@
 
 A compliant contact may store at most the energy that the mechanism had available: kinetic energy at the start,
 potential energy released since, and work of controllers and other forces. A few times the depth under the whole weight
-is allowed in addition. A rigid contact lies as deep as documented, a few times g h^2, or the path of a step after an
-impact. A contact deeper than its own radius, or than half of the thickness of the surface, may pass through.
+is allowed in addition. The limit for a rigid contact is the documented depth: a few times g h^2 at rest, or the path of
+one step after an impact. A contact deeper than its own radius, or than half of the thickness of the surface, may pass
+through the surface.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from linkwork.simulation.results.run_data import RunData
 from linkwork.tolerances import TINY
 
 NEEDED = ("q", "v", "work", "work.contacts", "contact.state", "contact.force")
-MEMBERS, SPREAD = 16, 24  # most batch members, and samples spread over the run, whose contacts are examined
-THROUGH = 0.9  # depth relative to the size of the contact or of the surface at which it may pass through
-REVERSED = 0.7  # cosine of the angle by which the force of a contact turns if it passes through a surface
-AT_REST = 3.0  # documented depths of rigid contacts at rest are multiplied by this
+# largest number of batch members whose contacts are examined, and of samples spread over the run
+MEMBERS, SPREAD = 16, 24
+THROUGH = 0.9  # depth at which a contact may pass through, relative to the size of the contact or of the surface
+# if the cosine of the angle between the forces at two samples is below minus this value, the force has reversed
+REVERSED = 0.7
+AT_REST = 3.0  # the limit for rigid contacts at rest is this multiple of the documented depth g h^2
 
 
 def penetration(run: RunData) -> Iterator[Row]:
@@ -70,7 +73,7 @@ def penetration(run: RunData) -> Iterator[Row]:
 def _passed_through(run: RunData) -> str:
     """Return a text that names a contact that passed through a surface of finite thickness; empty if none did.
 
-    Its force reverses between two samples: the opposite side of the surface is then the nearest.
+    Between two samples the force of this contact reverses, because the opposite side of the surface is then nearest.
     """
     for k, pair in enumerate(run.mechanism.contact_pairs):
         if not np.isfinite(_thickness(pair)):
@@ -100,7 +103,10 @@ def _samples(run: RunData, index: tuple[int, ...]) -> list[int]:
 
 
 def energy_brought(run: RunData, index: tuple[int, ...]) -> float:
-    """Return the largest energy [J] that a batch member can have stored in contact springs."""
+    """Return the largest energy [J] that contact springs of a batch member can have stored at any time.
+
+    `index` is the batch index of the member.
+    """
     stored = run.once(run_energies)
     kinetic, potential = (np.asarray(x)[index] for x in (stored.kinetic, stored.potential))
     others = run["work"][index] - run["work.contacts"][index]
@@ -109,8 +115,9 @@ def energy_brought(run: RunData, index: tuple[int, ...]) -> float:
 
 
 def _compliant_limit(contact: Contact, weight: float, brought: float) -> float:
-    """Return the largest plausible depth [m] of a contact, for the `weight` [N] of the mechanism and the energy
-    `brought` [J] that it can store in the contact.
+    """Return the largest plausible depth [m] of a compliant contact.
+
+    `weight` [N] is the weight of the mechanism, and `brought` [J] the energy that the contact can have stored.
     """
     k = float(np.asarray(contact.stiffness))
     if contact.dissipation is None:
@@ -129,15 +136,15 @@ def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
 
 
 def _size(pair: Pair) -> float:
-    """Return the smaller [m] of the contact's radius (if it is a ball) and half of the thickness of the surface."""
+    """Return half of the thickness [m] of the surface, or the radius of the contact if it is a ball with a smaller
+    radius.
+    """
     radius = float(pair.contact.radius)
     return min(_thickness(pair), radius) if radius > 0.0 else _thickness(pair)
 
 
 def _thickness(pair: Pair) -> float:
-    """Return half of the thickness [m] of the shape that has the surface of a contact pair; infinite for planes and
-    ground.
-    """
+    """Return half of the thickness [m] of the shape that the contact of a pair touches; inf for planes and ground."""
     shape = pair.surface.shape
     if isinstance(shape, Box):
         return 0.5 * float(min(shape.size))
