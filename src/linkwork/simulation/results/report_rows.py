@@ -19,10 +19,10 @@ PASSED, FAILED, WARNING, NOT_CHECKED = "ok", "bad", "warning", ""
 
 
 class Row(NamedTuple):
-    """A row of a report: measured value, limit, verdict and note.
+    """A row of a report: measured value, limit (`bound`), verdict and note.
 
     The verdict is "ok", "bad" or "warning", or "" for information and for values that were not checked. `not_checked`
-    is the reason why a check was left out; it is empty otherwise.
+    is the reason why a check was not made; it is empty otherwise.
     """
 
     name: str
@@ -125,7 +125,9 @@ def checked(run: RunData, name: str, values: Array, note: str, bound: float | No
 
 
 def _balance(run: RunData) -> float:
-    sudden = bool(run.mechanism.solid_pairs) and not run.facts.rigid  # damping forces begin when compliant solids land
+    """Return the limit of relative energy and momentum errors for the method of a run."""
+    # when compliant solids land, damping forces begin suddenly
+    sudden = bool(run.mechanism.solid_pairs) and not run.facts.rigid
     return BALANCE_FIRST_ORDER if sudden or run.settings.order == 1 else BALANCE
 
 

@@ -24,16 +24,21 @@ from linkwork.simulation.solid_separation_bounds import CONVEX, GROUND, SolidTab
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
-MOST_STATES = 1_000_000  # most pairs of solids times states that are examined
-AT_ONCE = 20_000  # the same for one piece of the run, for which memory is needed
-ROUND_OFF = 1e-9  # depth relative to the size of the solids
-SUBSTEPS = 4.0, 512  # positions per thickness, and at most, at which fast solids are examined between two samples
-MOST_CROSSINGS = 200  # most samples of a piece after which they are examined
-MISSED = 0.1  # depth between two samples, relative to half the thickness, from which a contact was missed
+MOST_STATES = 1_000_000  # largest product of pairs of solids and states that is examined
+AT_ONCE = 20_000  # largest product of pairs and states that is examined at once, which limits the memory needed
+ROUND_OFF = 1e-9  # depth that counts as round-off, relative to the size of the solids
+# between two samples, fast solids are examined at this number of positions per thickness; largest number
+SUBSTEPS = 4.0, 512
+# in a group of samples, at most this number of samples is examined for solids that passed through each other
+MOST_CROSSINGS = 200
+MISSED = 0.1  # overlap between two samples, relative to half the thickness, that means that a contact was missed
 
 
 class Worst(NamedTuple):
-    """The pair of solids with the largest `ratio` of a `value` [m] to its `limit` [m], with batch member and sample."""
+    """The pair of solids with the largest `ratio` of a `value` [m] to its `limit` [m].
+
+    `pair`, `member` and `sample` are the numbers of the pair, of the batch member and of the sample.
+    """
 
     ratio: float = 0.0
     value: float = 0.0
@@ -73,6 +78,7 @@ def solids(run: RunData) -> Iterator[Row]:
 
 
 def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
+    """Return the report row for the deepest pair of solids, or for a pair that passed `through` each other."""
     if through.ratio > 1.0:
         note = f"{_where(run, through)} the two solids passed through each other within one step; use a smaller dt"
         return Row(name, "passed through", None, verdict(False), note)
@@ -91,13 +97,14 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
 
 
 def _where(run: RunData, one: Worst) -> str:
+    """Return the text with the batch member, the name of the pair and the time of the state `one`."""
     pair = run.mechanism.solid_pairs[one.pair]
     return f"{member_name(run, one.member)}{pair.name!r} at {run.t[one.sample]:g} s;"
 
 
 def _pieces(run: RunData) -> Iterator[Array]:
-    """Yield the numbers of the examined samples in groups; each group begins with the last sample of the previous
-    group.
+    """Yield the numbers of the examined samples in groups, each of which begins with the last sample of the previous
+    one.
     """
     chosen = np.unique(np.append(np.arange(0, len(run.t), _stride(run)), len(run.t) - 1))
     length = max(1, AT_ONCE // (run.outcomes.size * len(run.mechanism.solid_pairs)))
@@ -114,7 +121,7 @@ def _stride(run: RunData) -> int:
 
 
 def _sizes(tables: SolidTables) -> Array:
-    """Return, for each of n pairs, the depth (n,) [m] above which the report rejects a state in every case."""
+    """Return, for each of n pairs, the depth (n,) [m] above which the check fails for every contact model."""
     half = tables.half_widths
     return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
 
@@ -142,7 +149,8 @@ def _limits(run: RunData, motions: SolidMotions) -> Array:
         gravity = np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity))
         rest = AT_REST * float(np.max(np.linalg.norm(gravity, axis=-1))) * h * h
         path = motions.of_members(motions.surface_speeds) * h
-        path[:, 1:] = np.maximum(path[:, 1:], path[:, :-1])  # an impact may have stopped the solids
+        # the path in the previous step counts too, because an impact may have stopped the solids since
+        path[:, 1:] = np.maximum(path[:, 1:], path[:, :-1])
         path = path.reshape(-1, len(sizes)) + np.where(first, INSIDE, 0.0)[:, None]
         explained = rest + path + ROUND_OFF * tables.radius.sum(axis=1)
     else:
@@ -151,8 +159,8 @@ def _limits(run: RunData, motions: SolidMotions) -> Array:
 
 
 def _compliant_limits(run: RunData) -> Array:
-    """Return the depths (members, n) [m] that stiffness, weight and the available energy explain, for compliant
-    contacts.
+    """Return the depths (members, n) [m] of compliant solids that stiffness, weight and the available energy
+    explain.
     """
     found = []
     for index in np.ndindex(run.batch):
@@ -175,12 +183,12 @@ def _compliant_limits(run: RunData) -> Array:
 
 
 def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
-    """Return the pair that moves farthest per step relative to its thickness, and a pair of solids that passed through
-    each other.
+    """Return the pair that moves farthest per step relative to its thickness, and a pair that passed through each
+    other.
 
     Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
     through each other if their overlap between two samples is larger than at both samples and no contact force acted,
-    or if they overlap by more than THROUGH.
+    or if they overlap by more than THROUGH of half the thickness of the thinner solid.
     """
     h, tables = run.settings.dt or 0.0, motions.tables
     path, thickness = motions.speeds * h, motions.thickness
@@ -197,7 +205,7 @@ def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
 def _crossing(run: RunData, motions: SolidMotions, ratio: Array) -> Worst:
     """Return a pair of solids that passed through each other between two consecutive samples.
 
-    `ratio` (s, n) is the path of a step relative to the thickness of fast pairs; zero for other pairs.
+    `ratio` (s, n) is the relative motion in one step divided by the thickness, for fast pairs; zero for other pairs.
     """
     tables, sizes = motions.tables, motions.tables.half_widths.min(axis=1)
     fast, largest = ratio > 0.0, ratio.max(axis=1)

@@ -18,7 +18,8 @@ from linkwork.spatial.scalar import Array
 
 
 def step_resolution(run: RunData) -> Iterator[Row]:
-    """Yield the report row that compares the step with the rate at which velocities vary; coarse steps give a warning.
+    """Yield the report row that compares the step with the rate at which velocities vary, with a warning for coarse
+    steps.
 
     There is no row for adaptive methods, nor for runs with contacts, switches and other events, because no step size
     resolves velocity jumps.
@@ -42,8 +43,7 @@ def step_resolution(run: RunData) -> Iterator[Row]:
 
 
 def variation_per_step(v: Array) -> Array:
-    """Return the rate at which velocities v (*batch, T, nv) vary, times the step: the maximum over all joints
-    (*batch,).
+    """Return the step times the rate at which velocities v (*batch, T, nv) vary, the largest of all joints (*batch,).
 
     Velocities that vary much less than others are ignored. Velocities of members that have ended are nan.
     """

@@ -27,8 +27,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a run: method, reason for its choice (`why`), step dt [s], steps between samples (`every`), and
-    options.
+    """Settings of a run: method, reason for its choice (`why`), step dt [s], and options.
+
+    `every` is the number of steps between samples, `duration` [s] the duration, and `rtol` and `atol` are the
+    tolerances of adaptive methods.
     """
 
     method: str
@@ -122,7 +124,8 @@ class RunData:
     def __getitem__(self, name: str) -> Array:
         if name in self.recorded:
             return self.recorded[name]
-        key = SERIES.get(name, name)  # the registry entry: a series that was replaced is computed again
+        # the name of a registered series is replaced by its registry entry, because users can replace series later
+        key = SERIES.get(name, name)
         if key not in self._known:
             self._known[key] = self._derived(name)
         return cast("Array", self._known[key])
@@ -152,10 +155,16 @@ class RunData:
 
     @cached_property
     def _known(self) -> dict[object, object]:
-        """Cache of derived series, by registry entry or name, and of intermediate results, by function."""
+        """Cache of derived series and of intermediate results.
+
+        The keys are the registry entry or the name of a series, or the function that computes an intermediate result.
+        """
         return {}
 
     def _derived(self, name: str) -> Array:
+        """Return the derived series `name`, computed from recorded series; raise a LinkworkError if it cannot be
+        computed.
+        """
         series = find(self.facts, name)
         absent = [] if series is None else missing(self.facts, series, self.recorded)
         if series is None or series.derive is None or absent or not series.exists(self.facts):
@@ -171,14 +180,16 @@ class RunData:
         return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
-        """Return the values of all parameters by name: (..., 1, shape) if constant, (..., T, shape) if switched during
-        the run.
+        """Return the values of all parameters by name, along the T samples.
+
+        The shape is (..., 1, shape) for constant parameters, and (..., T, shape) for parameters switched during the
+        run.
         """
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
         for k, item in enumerate(self.mechanism.bounded if "slip" in self.recorded else ()):
-            name = f"{item.name}.engaged"  # a slipping clutch is not a constraint
+            name = f"{item.name}.engaged"  # a clutch that slips counts as released
             found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
         return found
 
@@ -189,11 +200,11 @@ class RunData:
         return self.mechanism.varied(own) if own else self.mechanism
 
     def __getstate__(self) -> Mapping[str, object]:
-        """Return the data to pickle: the fields of the run, without derived series and user functions."""
+        """Return the data to pickle: the attributes of the run, without derived series and user functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """Return a deep copy of the run; unlike a pickle it keeps user functions."""
+        """Return a deep copy of the run; unlike a pickle, it includes the user functions."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- text ---
@@ -216,7 +227,7 @@ def refuse_large_series(run: RunData, names: Iterable[str]) -> None:
     """Raise a LinkworkError if the recorded series and the derived series among `names` need too much memory."""
     new = [name for name in names if name not in run.recorded and SERIES.get(name, name) not in run._known]
     shapes = [series.shape(run.facts) for name in new if (series := find(run.facts, name)) is not None]
-    sample = math.prod(run.batch) * sum(map(math.prod, shapes))  # numbers
+    sample = math.prod(run.batch) * sum(map(math.prod, shapes))  # size of one sample: count of floats
     there = sum(np.asarray(values).nbytes for values in (run.t, *run.recorded.values()))
     what = f"{listed(new) or 'the data'} of a run with {math.prod(run.batch)} members and {len(run.t)} samples"
     remedy = "derive fewer series at a time, or simulate with fewer samples (every=...) or fewer members"

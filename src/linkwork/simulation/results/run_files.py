@@ -1,7 +1,7 @@
 """Run files, .npz and netCDF: recorded series, final state and mechanism, with floats stored exactly.
 
-Both formats contain the same named arrays, a JSON text that describes them, and the mechanism document. A file is data:
-reading it executes nothing, and its contents are checked before a run is made of them.
+Both formats contain the same named arrays, a JSON text that describes them, and the mechanism document. A file contains
+only data: reading it executes nothing, and its contents are checked before a run is made of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     import h5py
 
-FORMAT = 1  # format version of run files; files with a larger one are refused
+FORMAT = 1  # version of the format of run files; files of a later version are rejected
 MARK = "linkwork run"  # key of the format version in the JSON text
 ABOUT, DOCUMENT, TIME = "about", "mechanism", "t"  # names of the JSON text, the mechanism document and the times
 CHUNK = 1 << 20  # bytes read at a time for the checksum
@@ -113,6 +113,7 @@ def read_run(path: str | os.PathLike[str]) -> RunData:
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
+    """Return `path` as a Path; raise a LinkworkError if it is not a path."""
     try:
         return Path(path)
     except TypeError:
@@ -120,6 +121,9 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Callable[[Path], Contents]]:
+    """Return the functions that write and read files of the type of `path`; raise a LinkworkError for other file
+    types.
+    """
     forms = {".npz": (_write_npz, _read_npz), ".nc": (_write_netcdf, _read_netcdf)}
     if path.suffix.lower() not in forms:
         raise LinkworkError(f"{path}: unsupported file type {path.suffix!r}; expected .npz or .nc (netCDF)")
@@ -152,6 +156,7 @@ def _arrays(run: RunData) -> dict[str, Array]:
 
 
 def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
+    """Return the JSON text of a run file, which describes the named `arrays` of the run."""
     import linkwork
 
     about = {
@@ -167,7 +172,10 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
 
 
 def _described(path: Path, text: str) -> About:
-    """Return the parsed JSON text of the run file `path`; raise a LinkworkError if it is no run file or too new."""
+    """Return the parsed JSON text of the run file `path`.
+
+    Raise a LinkworkError if the file is not a run file, or was written by a newer version.
+    """
     try:
         about = json.loads(text)
     except ValueError:
@@ -184,7 +192,7 @@ def _described(path: Path, text: str) -> About:
 
 
 def _restored(path: Path, contents: Contents, about: About) -> RunData:
-    """Return the run from the contents of the file `path`; raise a ValueError if they are not consistent.
+    """Return the run from the contents of the file `path`; raise a ValueError if they contradict each other.
 
     `about` is the parsed JSON text of the file.
     """
@@ -258,7 +266,10 @@ def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ..
 
 
 def _mechanism(path: Path, document: str) -> Mechanism:
-    from linkwork.model.documents.toml_reader import read_text  # imported here: it loads msgspec
+    """Return the mechanism that a mechanism document from the run file `path` describes; raise a ValueError if it is
+    invalid.
+    """
+    from linkwork.model.documents.toml_reader import read_text  # imported only here, because it loads msgspec
 
     try:
         reading = read_text(document.encode(), path)
@@ -270,6 +281,7 @@ def _mechanism(path: Path, document: str) -> Mechanism:
 
 
 def _settings(about: About) -> Settings:
+    """Return the settings of the run from the parsed JSON text; raise a ValueError if they are invalid."""
     settings = Settings(**about["settings"])
     if not (isinstance(settings.method, str) and isinstance(settings.why, str)):
         raise ValueError("the settings contain no method")
@@ -281,6 +293,7 @@ def _settings(about: About) -> Settings:
 
 
 def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
+    """Return the outcomes (*batch,) of a run from the arrays of a file; raise a ValueError if they are invalid."""
     times = _numbers(arrays, "outcome_time", batch)
     found = np.empty(batch, dtype=object)
     for index in np.ndindex(batch):
@@ -292,6 +305,7 @@ def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
 
 
 def _events(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> tuple[Event, ...]:
+    """Return the events of a run from the arrays of a file; raise a ValueError if they are invalid."""
     times = _numbers(arrays, "event_time", (None,))
     members = arrays["event_member"].reshape(len(times), len(batch)).tolist()
     numbers = _numbers(arrays, "event_numbers", (None, 3)).tolist()
@@ -310,7 +324,7 @@ def _write_npz(run: RunData, contents: Contents, path: Path) -> None:
 
 def _read_npz(path: Path) -> Contents:
     with ZipFile(path) as archive:
-        broken = archive.testzip()  # NumPy does not check all checksums
+        broken = archive.testzip()  # checked here, because NumPy does not check all checksums
     if broken is not None:
         raise ValueError(f"the entry {broken!r:.60} has a wrong checksum")
     with np.load(path, allow_pickle=False) as archive:
@@ -334,8 +348,9 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
     for k, name in enumerate(run.parameters):
         data[f"parameter_{k}"].attrs["long_name"] = f"parameter {name}"
     data.attrs |= {ABOUT: contents.about, DOCUMENT: contents.document}
-    encoding = {name: {"_FillValue": None} for name in data.variables}  # nan is a valid value
-    # In memory first: HDF5 ends the process if the disk becomes full
+    # without this, xarray would replace nan, which is a valid value
+    encoding = {name: {"_FillValue": None} for name in data.variables}
+    # Make the file in memory first, because HDF5 ends the process if the disk becomes full
     made = data.to_netcdf(engine="h5netcdf", encoding=encoding)
     with open(path, "xb") as stream:
         stream.write(made)
@@ -343,9 +358,9 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Return axis names for the array `name`, which is not a series: batch axes, then numbered axes of the array.
+    """Return the names of the axes of an array that is not a series: batch axes, then numbered axes.
 
-    `values` is the array.
+    `name` and `values` are the name and the values of the array.
     """
     shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
     return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))
@@ -375,7 +390,7 @@ def _seal(checksum: int) -> bytes:
 def _refuse_unsealed(path: Path) -> None:
     """Raise a ValueError if the checksum at the end of the netCDF file `path` is wrong or missing.
 
-    HDF5 may hang on a damaged file.
+    The checksum is checked before HDF5 reads the file, because HDF5 may hang on a damaged file.
     """
     size, checksum = path.stat().st_size - len(_seal(0)), 0
     with open(path, "rb") as stream:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_LINES = 8  # most coloured lines in a panel; the others are grey
-MOST_BANDS = 4  # in place of MOST_LINES for a batch, where each line has a band
-SINGLE_MEMBERS = 3  # single members drawn beside each band
+MOST_LINES = 8  # largest number of coloured lines in a panel; the other lines are grey
+MOST_BANDS = 4  # replaces MOST_LINES for a batch, where each line has a band
+SINGLE_MEMBERS = 3  # number of single members drawn with each band
 BAND = (5.0, 95.0)  # percentiles of the band
-POINTS = 2000  # most points per line: more than a figure has pixels
+POINTS = 2000  # largest number of points per line, above the number of pixels of a figure
 EXPLODED = 1e5  # ratio of largest to median value above which the axis is logarithmic
 PANEL = (5.6, 2.6)  # size of a panel [inches]
-LARGEST = 1e150  # values are clipped here: axes overflow beyond
-LONGEST = 110  # most characters of the failure diagnosis in the title
+LARGEST = 1e150  # larger values are clipped, because matplotlib overflows
+LONGEST = 110  # largest number of characters of the failure diagnosis in the title
 GREY = "0.75"
 
 
@@ -52,7 +52,7 @@ def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[s
     across = 1 if len(panels) <= 2 else 2
     down = max(1, ceil(len(panels) / across))
     figure = empty_figure(PANEL[0] * across, PANEL[1] * down + 0.6)
-    grid = figure.subplots(down, across, sharex=True, squeeze=False).T.ravel()  # column by column
+    grid = figure.subplots(down, across, sharex=True, squeeze=False).T.ravel()  # panels fill the grid column by column
     for axes, panel in zip(grid, panels, strict=False):
         _draw(axes, run, panel)
     for axes in grid[len(panels) :]:
@@ -68,11 +68,13 @@ def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[s
 
 
 def _default(run: RunData) -> list[str]:
+    """Return the names of the series that `plot_run` shows if none are named."""
     names = [name for name in ("q", "v", "tau") if name in run.recorded]
     return names + (["energy"] if "energy" in run else [])
 
 
 def _title(run: RunData) -> str:
+    """Return the title of a figure: mechanism, method and how the run ended."""
     settings = run.settings
     step = f"rtol {settings.rtol:g}" if settings.rtol is not None else f"dt {settings.dt:g} s"
     first, _, diagnosis = run.ending.partition(": ")
@@ -101,16 +103,18 @@ def _panels(run: RunData, series: str) -> Iterator[Panel]:
     for unit in dict.fromkeys(units.tolist()):
         own = [k for k in np.flatnonzero(units == unit) if not (constant and names[k].startswith("one."))]
         if series == "tau" and len(set(units.tolist())) > 1 and not np.nan_to_num(lines[own]).any():
-            continue  # all zero, such as the forces of an unactuated base
+            continue  # a series that is zero, such as the forces of an unactuated base, has no panel
         title = "quaternions" if series == "q" and unit == "1" else label.title
         yield Panel(title, "" if unit == "1" else unit, [names[k] for k in own], lines[own])
 
 
 def _count(axes: Sequence[Axis]) -> int:
+    """Return the number of entries of a series with the given axes."""
     return int(np.prod([len(axis.entries) for axis in axes], dtype=int))
 
 
 def _flat_names(axes: Sequence[Axis], entries: Sequence[str]) -> list[str]:
+    """Return the name of each entry of a series with several axes: the names along all axes, joined by dots."""
     names = list(entries)
     for axis in reversed(axes[:-1]):
         names = [f"{outer}.{inner}" for outer in axis.entries for inner in names]
@@ -118,6 +122,7 @@ def _flat_names(axes: Sequence[Axis], entries: Sequence[str]) -> list[str]:
 
 
 def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
+    """Draw all lines of a panel into `axes`: those with the largest ranges in colour, the others in grey."""
     axes.set_title(panel.title, fontsize=10, loc="left")
     axes.set_ylabel(f"[{panel.unit}]" if panel.unit else "")
     axes.grid(color="0.92", linewidth=0.8)
@@ -173,7 +178,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 
 
 def _frame(axes: Axes, lines: Array) -> None:
-    """Set a logarithmic axis if a few values of a panel far exceed all others, as in a run that diverged.
+    """Make the axis of a panel logarithmic if a few values far exceed all others, as in a run that diverged.
 
     `lines` are the values of all lines of the panel.
     """

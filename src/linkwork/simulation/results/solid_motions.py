@@ -19,7 +19,7 @@ class SolidMotions:
     """Motions of all bodies in s states: the states of all batch members at the samples `times` (T,), member by member.
 
     `poses` (s, nbodies + 1, 4, 4) and `twists` (s, nbodies + 1, 6), in body axes, begin with the world. `interval` [s]
-    is the time between two samples.
+    is the time between two samples. `tables` has the n pairs of solids.
     """
 
     tables: SolidTables
@@ -43,13 +43,16 @@ class SolidMotions:
 
     @cached_property
     def _placed(self) -> tuple[Array, Array]:
+        """Rotations (s, n, 2, 3, 3) and positions (s, n, 2, 3) [m] of the two solids of each pair in the world."""
         return self.tables.place(self.poses)
 
     @cached_property
     def _velocities(self) -> tuple[Array, Array]:
-        """Velocities of the centres (s, n, 2, 3) [m/s] and angular velocities (s, n, 2, 3) [rad/s], in world axes.
+        """Velocities of the centres (s, n, 2, 3) [m/s] and angular velocities (s, n, 2, 3) [rad/s] of the solids of
+        each pair.
 
-        The spin of a round solid about its axis is left out: it does not move its surface.
+        The velocities are in world axes. The spin of a round solid about its axis is omitted, because it does not move
+        the surface.
         """
         turn = self.poses[..., :3, :3]
         linear = np.einsum("sbij,sbj->sbi", turn, self.twists[..., :3])[:, self.tables.bodies]
@@ -64,14 +67,16 @@ class SolidMotions:
 
     @cached_property
     def surface_speeds(self) -> Array:
-        """Upper bounds (s, n) [m/s] of the speed at which the surfaces of a pair approach each other."""
+        """Upper bounds (s, n) [m/s] of the speed at which the surfaces of the two solids of a pair approach each
+        other.
+        """
         linear, angular = self._velocities
         turning = (np.linalg.norm(angular, axis=-1) * self.tables.radius).sum(axis=-1)
         return np.nan_to_num(np.linalg.norm(linear[..., 0, :] - linear[..., 1, :], axis=-1) + turning)
 
     @cached_property
     def _relative(self) -> Array:
-        """The velocity (s, n, 3) [m/s] of each pair's smaller solid at its centre, relative to the larger solid."""
+        """Velocity (s, n, 3) [m/s] of the smaller solid of each pair at its centre, relative to the larger solid."""
         linear, angular = self._velocities
         _, p = self._placed
         larger = (self.tables.radius[:, 1] >= self.tables.radius[:, 0]).astype(int)
@@ -82,7 +87,7 @@ class SolidMotions:
 
     @cached_property
     def speeds(self) -> Array:
-        """The relative speed (s, n) [m/s] of each pair, at the centre of the smaller solid."""
+        """Relative speed (s, n) [m/s] of the solids of each pair, at the centre of the smaller solid."""
         return np.linalg.norm(self._relative, axis=-1)
 
     @cached_property
@@ -125,7 +130,7 @@ class SolidMotions:
         return found
 
     def touched(self, run: RunData, state: int) -> Array:
-        """Return a boolean array (n,): True for each pair between whose solids contact forces acted in the step before
+        """Return a boolean array (n,): whether contact forces acted between the solids of each pair in the step before
         a state.
         """
         if "contact.force" not in run.recorded:
@@ -141,7 +146,7 @@ def solid_motions(run: RunData, samples: Array) -> SolidMotions:
     """Return the motions of the solids of all members of a run at the given samples (T,)."""
     given = dict(run.along_time())
     for name, x in given.items():
-        axis = x.ndim - run.mechanism.parameters[name].ndim - 1  # of the samples
+        axis = x.ndim - run.mechanism.parameters[name].ndim - 1  # number of the axis of samples
         given[name] = x if x.shape[axis] == 1 else np.take(x, samples, axis=axis)
     q, v = np.take(run.q, samples, axis=-2), np.take(run.v, samples, axis=-2)
     poses = with_world(run.dynamics.poses(q, parameters=given))

@@ -23,7 +23,7 @@ from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.runners.interactive import Simulator
 from linkwork.spatial.scalar import Array
 
-BEND = 1e-2  # [rad, m] step of a difference quotient; exact for any size, since the odd part in x is linear
+BEND = 1e-2  # [rad, m] step of a difference quotient; any size is exact, because the odd part in x is linear
 STEPS = 5  # number of samples of a run from which steps are checked
 
 
@@ -45,9 +45,9 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     """Return the relative error |A^T Omega_1 A - Omega_0| / |Omega_0| with which a step preserves the symplectic form.
 
-    The simulator `sim` makes the next step for this. A is the derivative of the step; Omega_0 and Omega_1 are the
-    matrices of `symplectic_form` before and after the step, restricted to changes that satisfy the loops. `d` are the
-    compiled dynamics.
+    A is the derivative of the step; Omega_0 and Omega_1 are the matrices of `symplectic_form` before and after the
+    step, restricted to changes that satisfy the loops. The function advances the simulator `sim` by this step. `d` are
+    the compiled dynamics.
     """
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
@@ -94,8 +94,9 @@ def without_form(run: RunData) -> str:
 
 
 def _bends(kind: JointKind) -> bool:
-    """Return whether the velocities of a joint kind differ from the rates of its coordinates, as for rotations in
-    space.
+    """Return whether the velocities of a joint kind differ from the time derivatives of its coordinates.
+
+    They differ for ball joints and other joints with rotations about several axes.
     """
     x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
     return bool((kind.tangent_rate(x, y) != y).any())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
-    """Return the named series of a run, or all recorded series, as a Dataset that includes outcomes and parameters."""
+    """Return the named series of a run, or all recorded series, as a Dataset with outcomes and parameters."""
     try:
         import xarray
     except ImportError:
@@ -48,7 +48,7 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a data set dimension: the axis name, with the series name in front if it is taken.
+    """Return the name of a data set dimension: the name of the axis, preceded by that of the series if it is taken.
 
     `taken` has the axes of other series.
     """
@@ -77,7 +77,7 @@ def attributes(label: Label) -> dict[str, str]:
 def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
     """Return axis names, values (*batch, shape) and title of the parameter called `name`.
 
-    `values` is its value in the run; a value shared by all members is repeated.
+    `values` is its value in the run; a value that all members share is repeated.
     """
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))

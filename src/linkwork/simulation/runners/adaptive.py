@@ -44,7 +44,7 @@ from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 
-AT_ONCE = 50  # largest number of consecutive events at one instant
+AT_ONCE = 50  # largest number of consecutive event times that are equal
 
 
 class Adaptive:
@@ -63,9 +63,11 @@ class Adaptive:
         self.method, self.rtol, self.atol = choice.method, max(rtol, 3e-14), atol
         longest = np.inf if _is_smooth(problem) else storage.every * choice.dt
         self.solvers = solvers_of(choice.method, derivative, Tolerances(self.rtol, atol, longest))
-        self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
+        # only its samples are used, not its steps
+        self.program = MemberProgram(problem, METHODS["rk4"], storage.series)
         self.kernels = MemberKernels(self.program, choice.dt, derivative.target, len(storage.steps))
-        status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until the member has run
+        # a member counts as stopped until it has run
+        status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)
         self.now = mapped(np.array, problem.start._replace(status=status))
         self.events: list[Event] = []
         for array in storage.arrays.values():
@@ -89,7 +91,8 @@ class Adaptive:
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of a failed batch member in plain Python, so that its error is raised.
+        """Evaluate the state derivative of a failed batch member in plain Python, so that the error raises an
+        exception.
 
         `values` are the parameters and gains of the member, and `now` is its last state.
         """
@@ -122,14 +125,16 @@ class Member:
         self.first = float(runner.storage.steps[0]) * runner.dt
         self.timed = [switch for switch in self.problem.switches if not switch.guarded]
         self.times: list[float] = (runner.storage.steps * runner.dt).tolist()
-        self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]  # each (T, ...)
+        # arrays (T, ...) of the recorded series of this member
+        self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]
         self.watched = len(sources(self.problem.system(self.values)))
         self.hidden_count = count_of(self.problem.system(self.values)) if self.watched else 0
         self.has_events = self.watched > 0 or self.problem.stop is not None
-        self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
+        # projection onto the constraints; None if there are none
+        self.projection: Callable[[Array], Projected] | None = None
 
     def go(self, watch: Callable[[float], None]) -> None:
-        """Run the member from start to end, and record its samples and its final state.
+        """Run the member from start to end; record its samples and store its final state.
 
         `watch` is called with the completed fraction.
         """
@@ -143,7 +148,7 @@ class Member:
         for begin, end in pairwise([self.first, *actions]):
             try:
                 self._span(begin, end, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
-            except BaseException:  # Ctrl-C, or an error in a function of the user: keep the samples so far
+            except BaseException:  # after Ctrl-C or an error in a user function, the recorded samples remain
                 self._store(self.now._replace(status=np.array(STOPPED)))
                 raise
             for act in actions[end]:
@@ -151,7 +156,8 @@ class Member:
                     act()
             for sample in range(bisect_left(times, end), bisect_right(times, end)):
                 if self.now.status == RUNNING:
-                    self.record(sample, self.now)  # the sample has the new forces and modes
+                    # recorded after the switches at this time, with the new forces and modes
+                    self.record(sample, self.now)
             self._store(self.now)
             if self.now.status != RUNNING:  # the end may coincide with a sample
                 for sample in np.flatnonzero(runner.storage.steps == self.now.step):
@@ -159,12 +165,12 @@ class Member:
                 break
 
     def _store(self, now: MemberState) -> None:
-        """Store the state `now` of this member in the state of the run."""
+        """Write the state `now` of this member into the state of all members."""
         for array, value in zip(flatten(self.runner.now), flatten(now), strict=True):
             array[self.index] = value
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return the sampled controller's calls and the scheduled switches by the time [s] at which they are due.
+        """Return the calls of the sampled controller and the scheduled switches, by the time [s] at which they are due.
 
         `times` (T,) [s] are the times of the samples.
         """
@@ -212,6 +218,9 @@ class Member:
             self.runner.events.append(event(what, t, self.index, *values))
 
     def _sample(self, t: float) -> None:
+        """Call the sampled controller at time t [s]; store its forces and its memory, and make the switches that it
+        commands.
+        """
         answer, now = self.problem.sample(self.values, t, self.now), self.now
         modes = np.array(self.problem.wanted(answer, now.motion.modes), dtype=float)
         non_finite = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
@@ -240,7 +249,7 @@ class Member:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """Return the state `now` as a `StepState` with its event functions evaluated."""
+        """Return the state `now` as a `StepState` that includes the values of its event functions."""
         return self.runner.kernels.watched(self.values, now, self.watched)
 
     def _functions(self, now: MemberState) -> Array:
@@ -250,7 +259,8 @@ class Member:
         return np.array([*watched, stop], dtype=float)
 
     def _hidden(self, curve: Callable[[float], Array]) -> Callable[[float, float], float]:
-        """Return a function that finds hidden events of latches and guards in an interval of the interpolant `curve`.
+        """Return a function that finds double zero crossings of latches and guards in an interval of the interpolant
+        `curve`.
 
         The function returns the fraction of the interval at which an event function may be negative although it is not
         negative at the end, or 1.
@@ -282,9 +292,10 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values, Array]:
-        """Return the inputs of the state derivative: joint forces (nv,) of controller and slip, and parameters by name.
+        """Return the inputs of the state derivative: joint forces (nv,), parameters by name, and slip directions (nf,).
 
-        The parameters release the constraints that slip. The slip directions (nf,) of joint friction follow.
+        The joint forces are those of the controller and of slipping clutches and brakes. The parameters release the
+        constraints that slip. The slip directions are those of joint friction.
         """
         slip = self.now.motion.slip
         system = self.problem.system(self.values)
@@ -333,9 +344,9 @@ class Member:
         return start(begin, x, end, None if step is None else min(step, end - begin))
 
     def _record_step(self, solver: Solver) -> tuple[float, bool]:
-        """Record samples of one step of the solver up to its first event.
+        """Record the samples within one step of the solver, up to the first event.
 
-        The results are the time [s] of that event or of the end of the step, and whether the state has drifted from the
+        Return the time [s] of this event or of the end of the step, and whether the state has drifted from the
         constraints by more than the tolerance of the solver, so that the solver must continue from the projected state.
         """
         last, y, times = solver.t, solver.y, self.times
@@ -391,6 +402,7 @@ class Member:
         return np.concatenate([m.by_joint(lambda j: j.kind.normalized(x[:nq][j.q])), x[nq:]])
 
     def _stops(self, now: MemberState) -> bool:
+        """Return whether the stop condition of the user is true in the state `now`."""
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
 
     def record(self, sample: int, now: MemberState) -> None:
@@ -401,9 +413,10 @@ class Member:
 
 
 def _is_smooth(problem: Problem) -> bool:
-    """Return whether the motion has no events, user functions or joint stops, so that steps may span several samples.
+    """Return whether the run has no events, user functions or joint stops, so that one step may contain several
+    samples.
 
-    Functions of users may have pulses in time, and event functions several zeros, which longer steps would miss.
+    User functions may have short pulses, and event functions several zeros, which longer steps would miss.
     """
     users = (problem.control, problem.wrenches, problem.stop, problem.stops)
     return not (problem.has_events or any(one is not None for one in users))

@@ -18,7 +18,7 @@ from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-# Number of samples of a run from which a compiled sample is worth its cost: 30 ms to build, 0.1 ms saved per sample
+# From this number of samples on, a compiled function saves time: it takes 30 ms to build, and saves 0.1 ms per sample
 MANY = 500
 
 
@@ -37,8 +37,8 @@ class Projected(NamedTuple):
 class MemberKernels:
     """Compiled functions of one batch member for adaptive runs: projection, event functions and recorded series.
 
-    The functions take flat arrays and are compiled at first use. Samples are computed in plain Python if the run has
-    only a few.
+    The functions take flat arrays and are compiled at first use. If the run has only a few samples, the recorded series
+    are computed in plain Python.
     """
 
     def __init__(self, program: MemberProgram, dt: float, target: str, samples: int):
@@ -47,9 +47,10 @@ class MemberKernels:
         self._functions: dict[str, Callable[..., Array]] = {}
 
     def projection(self, values: Values, slip: Array) -> Callable[[Array], Projected]:
-        """Return a function that projects q and v onto the constraints; its argument is an array that begins with q, v.
+        """Return a function that projects q and v onto the constraints; its argument is an array that begins with q and
+        v.
 
-        `values` are the parameters and gains; constraints whose `slip` (k,) is not zero are released.
+        `values` are the parameters and gains. Constraints whose slip direction in `slip` (k,) is not zero are released.
         """
         fixed, nq = packed((slip, *values.values())), self.problem.mechanism.nq
         size = nq + self.problem.mechanism.nv
@@ -62,9 +63,9 @@ class MemberKernels:
         return projected
 
     def watched(self, values: Values, now: MemberState, count: int) -> StepState:
-        """Return the step state of `now` with `count` event functions, constraint forces and armed latches and guards.
+        """Return the step state of `now` with updated arming states and the values of `count` event functions.
 
-        `values` are the parameters and gains of the batch member.
+        The constraint forces are updated too. `values` are the parameters and gains of the batch member.
         """
         x, armed = packed((*flatten(now), *values.values())), len(now.motion.armed)
         m = self.problem.mechanism
@@ -89,6 +90,10 @@ class MemberKernels:
     # --- the functions of flat arrays ---
 
     def _project(self, x: Array, fixed: Array) -> Array:
+        """Return q, v, closure error and displacement as one array, after projection of the q and v at the start of x.
+
+        `fixed` has the slip directions, and the parameters and gains.
+        """
         nq, slips = (
             self.problem.mechanism.nq,
             len(self.problem.mechanism.bounded) + friction_count(self.problem.mechanism),
@@ -100,6 +105,9 @@ class MemberKernels:
         return np.concatenate([found.q, found.v, [found.error, found.moved]])
 
     def _watch(self, x: Array) -> Array:
+        """Return the arming states and event functions as one array, for the state and parameters in the array x
+        (n,).
+        """
         values, now = self._unpacked(x)
         system = self.problem.system(values)
         found = watch(system, now.step * self.dt, now.motion, system.clipped(now.control))
@@ -113,6 +121,7 @@ class MemberKernels:
         return values, unflatten(self.problem.start, parts[: len(leaves)])
 
     def _sample(self, x: Array) -> Array:
+        """Return one sample of all recorded series as one array, for the state and parameters in the array x (n,)."""
         values, now = self._unpacked(x)
         return np.concatenate([np.reshape(one, -1) for one in self.program.series_values(values, self.dt, now)])
 
@@ -127,7 +136,7 @@ class MemberKernels:
     ) -> Callable[..., Array]:
         """Return a function of flat arrays, compiled if `compiled` is true, else `function` itself.
 
-        `sizes` are the sizes of its arrays, and `results` is the size of its result. `name` and `more` identify its
+        `sizes` are the sizes of the arguments, and `results` is the size of the result. `name` and `more` identify the
         kernel.
         """
         if not compiled:

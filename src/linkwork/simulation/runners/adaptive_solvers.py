@@ -20,7 +20,8 @@ from linkwork.spatial.scalar import Array
 class Solver(Protocol):
     """The interface of a solver: `step` makes a step from time `t_old` to `t` [s], with the state `y` (n,) at its end.
 
-    `status` is "running", "finished" or "failed"; `step_size` [s] is the length of the last step.
+    `status` is "running", "finished" or "failed"; `step_size` [s] is the length of the last step. `fun(t, y)` returns
+    the time derivative of the state.
     """
 
     t: float
@@ -44,26 +45,26 @@ class Solver(Protocol):
 
 
 class Tolerances(NamedTuple):
-    """The error tolerances of a solver, and its longest step [s]."""
+    """The error tolerances of a solver, and its largest step [s]."""
 
     rtol: float
     atol: float
     max_step: float
 
 
-# start(begin, x, end, step): a solver from the state x (n,) at `begin` [s] to `end` [s]; its first step is `step` [s],
-# or chosen by the solver if `step` is None
+# start(begin, x, end, step) returns a solver from the state x (n,) at `begin` [s] to `end` [s]. Its first step is
+# `step` [s]; if `step` is None, the solver chooses it
 Start = Callable[[float, Array, float, float | None], Solver]
-# solvers(held, values, slip_directions): `start` for joint forces `held` (nv,) of a sampled controller, for parameters
-# and gains, and for slip directions (nf,) of joint friction
+# solvers(held, values, slip_directions) returns a `Start` for joint forces `held` (nv,) of a sampled controller, for
+# parameters and gains, and for slip directions (nf,) of joint friction
 Solvers = Callable[[Array, Values, Array], Start]
 
 
 def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances) -> Solvers:
-    """Return a function that makes solvers of the adaptive method named `method`.
+    """Return a function that makes solvers of the adaptive method called `method`.
 
-    Its arguments are joint forces (nv,), parameters and gains, and slip directions of friction (nf,). `derivative` is
-    the time derivative of the state, and `tolerances` are the tolerances of the solvers.
+    The arguments of this function are joint forces (nv,), parameters and gains, and slip directions of friction (nf,).
+    `derivative` is the time derivative of the state, and `tolerances` are the tolerances of the solvers.
     """
     kernel, options = StageKernel(derivative), tolerances._asdict()
 
@@ -76,7 +77,8 @@ def solvers_of(method: str, derivative: StateDerivative, tolerances: Tolerances)
         return lambda begin, x, end, step: _solver(Radau(rates, begin, x, end, first_step=step, **options))
 
     def lsoda(held: Array, values: Values, slip_directions: Array) -> Start:
-        rates = derivative.bound(held, values, slip_directions)  # lsoda starts with order one, and so with short steps
+        # lsoda starts with order one and therefore with short steps, so that `step` is not passed
+        rates = derivative.bound(held, values, slip_directions)
         return lambda begin, x, end, step: _solver(LSODA(rates, begin, x, end, **options))
 
     return {"dop853": dop853, "radau": radau, "lsoda": lsoda}[method]
@@ -112,9 +114,9 @@ class StageKernel:
         return in_python if self.derivative.target == "numpy" else compiled
 
     def one(self, at: Array, y: Array, f: Array, window: Array, fixed: Array, count: int) -> Array:
-        """Return the result of `dop853.stages`; `fixed` (m,) has joint forces, slip directions, parameters and gains.
+        """Return the result of `dop853.stages` for the problem; the other arguments are those of `stages`.
 
-        The other arguments, `count`, `at`, `y`, `f` and `window`, are those of `stages`.
+        `fixed` (m,) has joint forces, slip directions, parameters and gains.
         """
         problem = self.problem
         m = problem.mechanism

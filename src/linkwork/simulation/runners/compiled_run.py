@@ -1,4 +1,4 @@
-"""Compiled program of a run: control, integration steps and recording of one batch member, for any batch."""
+"""Compiled program of a run: control, integration steps and recording of one batch member, applied to all members."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from linkwork.tolerances import HUGE
 class MemberProgram:
     """Program of one batch member: problem, method, recorded series, and number of steps between samples (`every`).
 
-    A sampled controller is called every `tick` steps. The methods take the parameters and gains of the member by name
-    (`values`), the step `dt` [s], and the member's state `now`.
+    A sampled controller is called every `tick` steps. The arguments of the methods are the parameters and gains of the
+    member by name (`values`), the step `dt` [s], and the state of the member (`now`).
     """
 
     problem: Problem
@@ -54,7 +54,7 @@ class MemberProgram:
     tick: int = 1
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Return the state after one step dt [s] from `now`; a member that has ended keeps its last valid state.
+        """Return the state after one step dt [s] from `now`; the state of a member that has ended does not change.
 
         The entry `status` of the state of an ended member is the reason for the end. `values` are the member's
         parameters and gains. With solids, no step is computed for an ended member, because a step from an invalid state
@@ -69,13 +69,13 @@ class MemberProgram:
         return unflatten(now, iterate(1, once, *flatten(now), start=now.status == RUNNING)[0])
 
     def _always_stepped(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Return the state after one step, as `step` does, but compute the step also for members that have ended."""
+        """Return the result of `step`; the step is also computed for members that have ended, and then discarded."""
         before, system = now.motion, self.problem.system(values)
         moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)
         for x in (*moved.q, *moved.v):
             size = size + abs(x)
-        finite = size <= HUGE  # the comparison is false for nan
+        finite = size <= HUGE  # false for nan, because comparisons with nan are false
         after = where(solved, where(finite, RUNNING, NON_FINITE), NOT_CONVERGED)
         running = now.status == RUNNING
         good = running & (after == RUNNING)
@@ -106,7 +106,7 @@ class MemberProgram:
     def run_samples(
         self, values: Values, dt: Number, now: MemberState, count: int | Count
     ) -> tuple[MemberState, Leaves]:
-        """Run from the state `now` for `count` samples; return the last state and the recorded series.
+        """Return the last state and the recorded series of a run from the state `now` for `count` samples.
 
         For each sample, the program makes `every` steps of dt [s] and evaluates every series. `values` are the member's
         parameters and gains.
@@ -161,7 +161,7 @@ class MemberProgram:
     # --- sampled controllers, and switches by controllers and schedules ---
 
     def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
-        """Return the state `now` after a call of the sampled controller, if one is due or `always` is true.
+        """Return the state `now` after a call of the sampled controller, if a call is due or `always` is true.
 
         `values` are the member's parameters and gains.
         """
@@ -179,9 +179,9 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """Return the state `now` after a controller switched the parameters to `wanted` (m,), with events in the log.
+        """Return the state after the controller has switched the parameters to `wanted` (m,), with events in the log.
 
-        `values` are the member's parameters and gains.
+        `now` is the state before, and `values` are the member's parameters and gains.
         """
         problem, system = self.problem, self.problem.system(values)
         after, found, carried = self.switched(values, dt, now, wanted)
@@ -196,11 +196,12 @@ class MemberProgram:
         return select(any_of(fired), after.moved(log=log), now)
 
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
-        """Switch the parameters to `modes` (m,); return the new state, the impact, and constraint forces (n,).
+        """Return the state after the parameters are switched to `modes` (m,), the impact, and the constraint forces
+        (n,).
 
-        `now` is the state before, and `values` are the member's parameters and gains. A member that cannot satisfy the
-        constraints ends. The constraint forces [N or N m] are those after the impact; for released constraints, those
-        before it.
+        `now` is the state before, and `values` are the member's parameters and gains. If the constraints cannot be
+        satisfied, the run of the member ends. The constraint forces [N or N m] are those after the impact; for released
+        constraints, those before it.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         motion, held = now.motion, system.clipped(now.control)
@@ -236,10 +237,11 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """Effects of switched parameters, such as `engaged` of a clutch, by batch member and constraint, each (*batch, n).
+    """Effects of switched parameters, such as `engaged` of a clutch, by batch member and constraint: arrays (*batch,
+    n).
 
-    `energies` [J] gained, `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors
-    `gaps` [m or rad] that were removed.
+    `energies` [J] are the energies gained, `impulses` [N s or N m s] the constraint impulses, `carried` [N or N m] the
+    constraint forces, and `gaps` [m or rad] the loop closure errors that were removed.
     """
 
     energies: Array
@@ -252,14 +254,13 @@ RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "
 
 
 class NotCompiled(Exception):
-    """Raised by a trial run, which compiles no kernels, if it needs a kernel that the first run did not compile."""
+    """Raised by a trial run that needs a kernel that the first run did not compile; trial runs compile no kernels."""
 
 
 class BatchProgram:
     """Program of a run for all members of a batch, compiled or in plain Python.
 
-    If `kernels` is given, the program uses these kernels, of another program of the same problem, and compiles no
-    others.
+    If `kernels`, another program of the same problem, is given, the program uses its kernels and compiles none.
     """
 
     def __init__(
@@ -277,8 +278,8 @@ class BatchProgram:
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
         """Return the state (*batch, ...) after `count` samples from the state `now`; write the samples to `places`.
 
-        `places` has for each series a view that begins at its first sample, in an array (*batch, capacity, ...) in C
-        order.
+        `places` has, for each series, a view into an array (*batch, capacity, ...) in C order that begins at the first
+        sample to write.
         """
         return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
@@ -297,7 +298,7 @@ class BatchProgram:
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Switch the parameters in the state `now` to `modes` (*batch, m); return the new state and the effects.
+        """Return the state after the parameters in `now` are switched to `modes` (*batch, m), and the effects.
 
         The effects are the energies gained, impulses, constraint forces and removed closure errors.
         """
@@ -333,6 +334,11 @@ class BatchProgram:
         places: Mapping[str, Array] | None = None,
         modes: Array | None = None,
     ) -> list[Array]:
+        """Return the state and the results of the program named `what`, for all members from the state `now`.
+
+        `counts` are the numbers of samples or steps and the capacity of the arrays `places`, to which samples are
+        written. `modes` are the new values of switched parameters.
+        """
         problem, batch, leaves = self.program.problem, self.program.problem.batch, flatten(now)
         shapes = [np.shape(x)[len(batch) :] for x in leaves]
         cores = [*shapes, (), *map(problem.core, problem.values)]
@@ -379,7 +385,7 @@ class BatchProgram:
 
 
 def series_name(program: MemberProgram) -> str:
-    """Return a text that identifies the series that `program` records.
+    """Return a text that identifies the series that `program` records, for the name of its kernel.
 
     The text has the names of the series, and a hash of user-defined formulas.
     """
@@ -395,7 +401,8 @@ def _in_plain_python(
     batch: Shape,
     counts: tuple[int, ...],
 ) -> list[Array]:
-    """Return the results of a compiled program's function on floats, one batch member after the other, as a reference.
+    """Return the results of the function `program` of a run on floats, one batch member after the other, as a
+    reference.
 
     `arrays` are the inputs: each has the shape of one member in `cores`, with the axes of `batch` in front or without
     them. `counts` are the loop counts, passed after the arrays. The results have the batch axes in front.

@@ -16,9 +16,10 @@ from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING,
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import OutOfTime, time_limit
 
-DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
+DIAGNOSED = 3  # for each kind of outcome, number of failed members that are diagnosed
 AGAIN_SECONDS = 1.0  # longest time for the repetition of a step of one member in plain Python
-LOST = 1e-2  # smallest eigenvalue of the scaled mass matrix below which inertia is lost, relative to the start
+# if the smallest eigenvalue of the scaled mass matrix is below this fraction of its start value, inertia is lost
+LOST = 1e-2
 SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are diagnosed"
 
 
@@ -50,7 +51,10 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _jam(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return why friction has no unique solution in the last state of the batch member at `index`; empty if it has."""
+    """Return the reason why friction has no unique solution in the last state of a batch member; empty if it has one.
+
+    `index` is the batch index of the member.
+    """
     _, values = runner.problem.member(index)
     now = member(runner.now, index)
     system, t = runner.problem.system(values).in_modes(now.motion.modes), float(now.step) * runner.dt
@@ -65,7 +69,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
     problem = runner.problem
     _, values = problem.member(index)
     now = member(runner.now, index)
-    for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods call a controller
+    for part in (0.0, 0.5, 1.0):  # fractions of the step at which methods call a controller
         t = (float(now.step) + part) * runner.dt
         system = problem.system(values)
         forces = system.loads(t, now.q, now.v, system.clipped(now.control)).control
@@ -95,7 +99,8 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
 
 
 def _lost_inertia(runner: Runner, index: tuple[int, ...]) -> str:
-    """Return a text that names joints whose common motion has almost no inertia in the last state; empty if none.
+    """Return a text that names joints whose common motion has almost no inertia in the last state; empty if there are
+    none.
 
     The state belongs to the batch member at `index` of the `runner`. An example is gimbal lock: three revolute joints
     with massless links between them, two of which become parallel.

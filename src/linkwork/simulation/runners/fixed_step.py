@@ -1,5 +1,6 @@
-"""Runner for methods with fixed steps. Runs are divided into pieces, to show progress, stop on Ctrl-C, and call Python
-code.
+"""Runner for methods with fixed steps.
+
+Runs are divided into pieces, to show progress, to stop on Ctrl-C, and to call Python code between pieces.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-FIRST_LOCATED = 100  # largest number of steps of the first piece if contact events may fill the log
-GROWTH, GROWTH_LOGGED = 8.0, 2.0  # largest growth from piece to piece; the second after a log overflowed
-MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
+FIRST_LOCATED = 100  # largest number of steps of the first piece, if contact events may fill the log
+# largest growth of the size from piece to piece; largest growth after a log overflowed
+GROWTH, GROWTH_LOGGED = 8.0, 2.0
+MOST_BYTES = 64 << 20  # largest size of the samples of a piece [bytes]
 
 
 class Pieces(NamedTuple):
