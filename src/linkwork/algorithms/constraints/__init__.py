@@ -1,3 +1,1 @@
-"""Constraints of loops, clutches, brakes and contacts: rows of the Jacobian, multipliers, and projection of states onto
-the constraints.
-"""
+"""Constraints of loops, clutches, brakes and contacts: constraint rows, multipliers, and projection of states."""

@@ -25,10 +25,9 @@ def length(x: Array) -> Number:
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """Return the fraction (size - radius) / size of a vector's length that is outside a ball about zero; 0 if none is.
+    """Return the fraction (size - radius) / size of a vector's length that exceeds `radius`; 0 if none does.
 
-    `size` is the length of the vector, `radius` the radius of the ball. A vector reduced by this fraction ends on the
-    surface of the ball.
+    `size` is the length of the vector. A vector reduced by this fraction has the length `radius`.
     """
     return maximum(size - radius, 0.0) / maximum(size, TINY_SIZE)
 
@@ -40,9 +39,7 @@ def into_ball(x: Array, radius: Number) -> Array:
 
 
 def into_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse (3,) in the friction cone |p_t| <= friction p_n that is nearest to the impulse p (3,), normal
-    first.
-    """
+    """Return the impulse (3,) nearest to p (3,) in the friction cone |p_t| <= friction p_n, normal component first."""
     along = length(p[1:])
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)

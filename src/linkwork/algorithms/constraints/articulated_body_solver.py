@@ -1,7 +1,9 @@
 """Articulated-body algorithm for closed loops, in linear time.
 
 This is Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further
-unknowns. The wrench on body k, and the part of the constraint rows' rates due to the joints outboard of k, are
+unknowns. P_k is the articulated inertia of body k, A_k its acceleration, and E_k has the unit wrenches of the
+constraint rows on the body. The wrench F_k on body k, and the part y_k of the constraint rows' rates due to the joints
+outboard of k, are
 
     F_k = P_k A_k + z_k + E_k lambda        y_k = -E_k^T A_k + W_k lambda + w_k
 
@@ -28,8 +30,9 @@ from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 from linkwork.tolerances import TINY_SIZE
 
-# W is singular if loops are redundant or in a singular position. A fraction of its mean diagonal is added, and
-# iterations correct the resulting error. The result has the smallest constraint forces that satisfy the rows.
+# W is singular if loops are redundant or in a singular position. The fraction DAMPING of its mean diagonal entry is
+# added to the diagonal, and iterative refinement removes the resulting error. The result has the smallest constraint
+# forces that satisfy the rows.
 DAMPING, ITERATIONS = 1e-7, 3
 
 RowNumbers = tuple[int, ...]
@@ -110,10 +113,10 @@ class Factored(NamedTuple):
 
 
 def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Factor the equations of motion of a tree with the constraint rows J (nh, nv), for later solution with any forces.
+    """Return the factors of the equations of motion of a tree with the constraint rows J (nh, nv).
 
-    J may have no rows. The rotors of drives that turn with several joints are included. `motion` has the kinematics of
-    the tree.
+    The factors serve to solve the equations for any forces. J may have no rows. The rotors of drives that turn with
+    several joints are included. `motion` has the kinematics of the tree.
     """
     rigid_count = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
@@ -161,7 +164,7 @@ def _eliminate(
     W = both.W[:count, count:]
     rigid = [row < rigid_count for row in rows]
     joint_part = [m for m, holds in zip(both.joint_part, rigid, strict=False) if holds]
-    # TINY_SIZE is for loops between bodies that cannot move
+    # TINY_SIZE avoids a division by zero for loops between bodies that cannot move
     damping = sum(joint_part, 0.0) * (DAMPING / max(len(joint_part), 1)) + TINY_SIZE
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
     moved = [part > 0.0 for part in both.joint_part[:count]]
@@ -171,21 +174,19 @@ def _eliminate(
 
 
 def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the constraint and rotor rows that act on each joint, and of the rows eliminated at each
-    body.
+    """Return, by body number, the rows that act on the inboard joint, and the rows that are eliminated at the body.
 
-    Both results are lists by body number; the joint of a body is its inboard joint. The rows of loops, clutches and
-    brakes are numbered first, then those of rotors. `rigid_count` is the number of rows of loops, clutches and brakes,
-    or 0 to omit these rows.
+    Rows are given by their numbers. The rows of loops, clutches and brakes are numbered first, then those of rotors.
+    `rigid_count` is the number of rows of loops, clutches and brakes, or 0 to omit these rows.
     """
     return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the numbers of the rows that act on each joint, and of the rows that are eliminated at each body.
+    """Return, by body number, the rows that act on the inboard joint, and the rows that are eliminated at the body.
 
-    Both results are lists as in `rows_by_joint_and_body`. Each path in `along` has the joints on which one constraint
-    acts; the rows are numbered in the order of the paths.
+    Rows are given by their numbers. Each path in `along` has the joints on which one constraint acts; the rows are
+    numbered in the order of the paths.
     """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
@@ -221,9 +222,10 @@ def solve_damped(
 ) -> Constrained:
     """Return the accelerations a (nv,) and multipliers (nc,) with J a = target (nc,), except for a small damping error.
 
-    `closed` are the factors of the tree, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration,
-    `bias` the velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows J are
-    damped so that redundant rows can be solved; `refine_solution` removes the error. `motion` has the kinematics.
+    `closed` are the factors of the tree with the rows J, tau (nv,) joint forces, z the wrenches that the bodies require
+    at zero acceleration, `bias` the velocity-dependent accelerations of the bodies, and `base` the acceleration of the
+    world. The rows are damped so that redundant rows can be solved; `refine_solution` removes the resulting error.
+    `motion` has the kinematics.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
@@ -298,11 +300,10 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """Return accelerations and multipliers after iterative refinement, which removes the error of the damping of the
-    rows.
+    """Return accelerations and multipliers without the error that the damping of the constraint rows causes.
 
-    The iterations start from `first`, the accelerations a (nv,) and multipliers of `solve_damped`; the residual of each
-    iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` the factors of the tree.
+    The iterative refinement starts from `first`, the accelerations a (nv,) and multipliers of `solve_damped`. The
+    residual of each iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` its factors.
     """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):

@@ -1,5 +1,7 @@
-"""Constraint rows with bounded impulses: `Box` for clutches, brakes and ratchets, `Ball` for rolling and spinning
-friction.
+"""Constraint rows with bounded impulses.
+
+The impulses of clutches, brakes and ratchets are in intervals (`Box`). The impulses of rolling and spinning friction
+are bounded in length (`Ball`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from linkwork.algorithms.constraints.admissible_sets import clipped, excess, int
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.tolerances import TINY_SIZE
 
-EASY = 1e-9  # fraction of a block's inverse effective mass added for rows that are immobile or redundant
-STEPS = 4  # projected gradient iterations in one visit to a block at its bound
+EASY = 1e-9  # regularization of immobile or redundant rows, relative to the inverse effective mass of a block
+STEPS = 4  # projected-gradient iterations in one visit to a block whose impulse is at its bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +180,7 @@ class Ball:
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible length of the impulse of this block: `coefficient` times the contact's normal
-        impulse.
+        """Return the largest admissible length of the impulse: `coefficient` times the contact's normal impulse.
 
         p are the impulses of all blocks.
         """
@@ -196,10 +197,10 @@ class Ball:
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return improved impulses (d,): the impulses of sticking if they are admissible, else those after one
-        projected-gradient step.
+        """Return improved impulses (d,) of rolling or spinning friction.
 
-        p and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
+        They are the impulses of sticking if these are admissible, else those after STEPS projected-gradient steps. p
+        and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
         `limit` the largest admissible length of the impulse. `caution` is not used.
         """
         stuck = p - factors.solve(u)
@@ -211,10 +212,9 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return the inverse effective mass G (k, k), in which the rows and columns that are not marked 1 in `rows` (k,)
-    are those of the identity.
+    """Return G (k, k) with the rows and columns that are not marked 1 in `rows` (k,) replaced by those of the identity.
 
-    Solving with this matrix leaves the entries of unmarked rows unchanged.
+    Solving with this matrix leaves the entries of unmarked rows unchanged. G is the inverse effective mass.
     """
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):

@@ -38,9 +38,9 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
-SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows
-ROUNDED = 1e-14  # as SETTLED, relative to the largest terms of the sums that give these speeds
-HOPS = 3  # length of the chains of blocks through which impulses, and their round-off, are propagated
+SETTLED = 1e-12  # tolerance of the violation of a block's condition, relative to the speeds along its rows
+ROUNDED = 1e-14  # tolerance for round-off, relative to the largest terms of the sums that give these speeds
+HOPS = 3  # number of blocks through which the effect of an impulse is followed to estimate speeds
 
 
 class Block(Protocol):
@@ -68,9 +68,7 @@ class Block(Protocol):
 
     @property
     def drift(self) -> Value:
-        """Constant part (d,) of the row speeds K v + drift in the complementarity condition; 0 if the speeds are K
-        v.
-        """
+        """Constant part (d,) that is added to the row speeds K v in the complementarity condition; usually 0."""
         ...
 
     @property
@@ -106,17 +104,14 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Return the magnitude (d,) of the impulse of each row that would stop its speed, u (d,), if only this row
-        acted.
+        """Return the magnitude (d,) of the impulse of each row that would stop its speed if only this row acted.
 
-        G (d, d) is the inverse effective mass of the block.
+        u (d,) are the speeds of the rows, and G (d, d) is the inverse effective mass of the block.
         """
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """Return the bound that the impulses p of all blocks set on the impulse of this block; 0 if there is no such
-        bound.
-        """
+        """Return the bound on this block's impulse that depends on the impulses p of all blocks; 0 if there is none."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
@@ -141,8 +136,8 @@ class ImpulseSolution(NamedTuple):
     """Result of `solve_impulses`: the impulses p, and the velocities v (nv,) after them.
 
     p has the shape of the first guess. `iterations` is the number of iterations. `left` [m/s or rad/s] is the largest
-    violation of a block's condition in the last iteration. `agreed` is 1 if this violation is within round-off
-    (converged), else 0.
+    violation of a block's condition in the last iteration. `agreed` is 1 if the solver converged: this violation is
+    within the tolerance.
     """
 
     v: Array
@@ -165,8 +160,9 @@ def row_speeds(block: Block, v: Array) -> Array:
 class FactoredBlock(NamedTuple):
     """A block of constraint rows with its inverse effective mass G (d, d), the factors of G, and W (nv, d).
 
-    W are the velocity changes per unit impulse. `also` (k, d), if given, is the change of the impulses of the
-    eliminated sticking rows per impulse of this block; W includes it.
+    W are the velocity changes per unit impulse. If sticking clutches and brakes are eliminated, `also` (k, d) is the
+    change of their k impulses per unit impulse of this block, and W includes the effect of this change; else `also` is
+    None.
     """
 
     block: Block
@@ -187,10 +183,10 @@ class Tolerance(NamedTuple):
 
 
 def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tolerance:
-    """Return the convergence tolerance of the impulse solver at velocities v (nv,): a fraction of the row speeds.
+    """Return the convergence tolerance of the impulse solver at velocities v (nv,), relative to the row speeds.
 
-    The fraction is `settled`. The speeds of a block are the speeds along its rows, plus the speeds that impulses of
-    other blocks may cause along these rows. `known` are all blocks with their factors.
+    `settled` is the relative tolerance. The row speeds of a block are the speeds along its rows, plus the speeds that
+    impulses of other blocks may cause along these rows. `known` are all blocks with their factors.
     """
     blocks = [one.block for one in known]
     seen = [largest(row_speeds(one, v)) for one in blocks]
@@ -227,17 +223,17 @@ def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
 
 
 class StickingElimination:
-    """Inverse effective masses of blocks of constraint rows that treat sticking clutches and brakes as rigid
-    connections.
+    """Elimination of sticking clutches and brakes from the inverse effective masses of all other blocks.
 
-    When the impulse of a block changes, the impulses of the sticking rows then change too, so that these rows continue
-    to stick. Without this elimination, clutches between heavy bodies that rest on contacts need very many iterations.
+    The elimination treats sticking rows as rigid connections: when the impulse of a block changes, the impulses of the
+    sticking rows change so that they continue to stick. Without it, clutches between heavy bodies that rest on contacts
+    need very many iterations.
     """
 
     def __init__(self, known: Sequence[FactoredBlock]):
         self.known, self.box = known, known[0].block
-        self.seen = [self.box.K @ one.W for one in known[1:]]  # effect of the other blocks on the rows (k, d)
-        self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
+        self.seen = [self.box.K @ one.W for one in known[1:]]  # (k, d): speeds of the box per impulse of a block
+        self.done = [one.block.K @ known[0].W for one in known[1:]]  # (d, k): speeds of a block per impulse of the box
 
     def eliminated(self, p: Array, caution: Number) -> list[FactoredBlock]:
         """Return all blocks with factorized inverse effective masses in which sticking clutches and brakes are rigid.
@@ -261,9 +257,9 @@ def solve_impulses(
 ) -> ImpulseSolution:
     """Return the impulses that satisfy the complementarity conditions of all blocks, and the velocities after them.
 
-    v (nv,) are the velocities before the impulses, `first` (n,) [N s] is a first guess of the impulses. The guess is
-    used only if its residual is smaller than that of zero impulses. If the solution is not `needed`, the solver stops
-    after one iteration. A box, if there is one, must be the first block. `settled` is the convergence tolerance,
+    v (nv,) are the velocities before the impulses, and `first` (n,) [N s] is a first guess of the impulses, which is
+    used only if its residual is smaller than that of zero impulses. If the condition `needed` is false, the solver
+    stops after one iteration. If there is a box, it must be the first block. `settled` is the convergence tolerance,
     relative to the row speeds.
     """
     known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
@@ -312,10 +308,10 @@ def solve_impulses(
 
 
 def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
-    """Return the first guess (n,) of the impulses of all blocks: the impulses of the last step if they are stored.
+    """Return the first guess (n,) of the impulses of all blocks.
 
-    Blocks without stored impulses are solved one after the other. `pushed` returns the velocities (nv,) for given
-    impulses. `known` are all blocks with their factors, and p are the impulses of each block from the last step.
+    The guess has the impulses of the last step, p, for blocks that store them. The other blocks are solved one after
+    the other. `pushed` returns the velocities (nv,) for given impulses. `known` are all blocks with their factors.
     """
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
@@ -325,8 +321,7 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
 
 
 def improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
-    """Improve the impulses of block k in the list p, with the other blocks fixed; return the velocities (nv,)
-    afterwards.
+    """Improve the impulses of block k in the list p, with the other blocks fixed; return the new velocities (nv,).
 
     The impulses of the eliminated sticking rows, p[0], change too. `one` is block k with its factors, `speeds` (nv,)
     are the velocities before the improvement, and `caution` is the argument of `Block.improved`.
@@ -342,7 +337,7 @@ def improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, cau
 
 
 def _as_numpy_condition(condition: Any) -> Any:
-    """Return a condition to which the operator ~ (not) applies: a Python bool becomes a NumPy bool."""
+    """Return a condition to which the operator ~ (not) can be applied: a Python bool becomes a NumPy bool."""
     return np.bool_(condition) if isinstance(condition, bool) else condition
 
 
@@ -358,7 +353,7 @@ def work(blocks: Sequence[Block], p: Array, before: Array, after: Array) -> Numb
 
 
 def product(a: Array, b: Array) -> Number:
-    """Return the scalar product of two vectors (d,)."""
+    """Return the scalar product of two vectors a and b (d,)."""
     total = a[0] * b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y

@@ -40,8 +40,9 @@ from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import TINY_SIZE
 
 PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
-# A row is round-off if its squared size is below this fraction of the squared size of its terms (1e-10 of the terms).
-# Round-off is about 1e-15 of the terms, times distance from the origin over size; this leaves a factor of 1e5.
+# A row is only round-off if its squared size is below this fraction of the squared size of its terms (its size is then
+# below 1e-10 of the terms). Round-off is about 1e-15 of the terms, multiplied by the distance from the origin over the
+# size of the mechanism, which may be up to 1e5.
 ROUNDED = 1e-20
 
 
@@ -96,7 +97,10 @@ def errors(loops: list[LoopState]) -> Array:
 
 
 def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
-    """Return the constraint Jacobian J (nc, nv) of all loops: J v is the rate of `constraint`."""
+    """Return the constraint Jacobian J (nc, nv) of all loops: J v is the rate of `constraint`.
+
+    q (nq,) are the coordinates.
+    """
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     return rows(mechanism, motion, loop_states(mechanism, motion.X))
 
@@ -114,8 +118,9 @@ def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) 
 def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> tuple[Array, Array]:
     """Return the constraint Jacobian J (nc, nv) of the loops, and the squared size (nc, nv) of the terms in J.
 
-    Each entry of J is a sum of terms, forces times lever arms. If they cancel, the entry is not zero but round-off of
-    this size. `motion` has the joint poses and motion subspaces of the tree.
+    Each entry of J is a sum of terms, which are forces times lever arms. If the terms cancel, the entry should be zero,
+    but is round-off in proportion to the size of its terms. `motion` has the joint poses and motion subspaces of the
+    tree.
     """
     J: list[list[Number]] = []
     squares: list[list[Number]] = []
@@ -130,14 +135,14 @@ def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[Lo
             arms = moment + force * _squares(end.pose.p)
             for j in joints:
                 S = motion.S[j.o]
-                power = S.pair(wrenches)  # (dofs of j, rows)
+                power = S.pair(wrenches)  # (velocities of j, rows)
                 for d, column, line, turn in zip(
                     range(j.v.start, j.v.stop), power, _squares(S.linear), _squares(S.angular), strict=True
                 ):
                     for k, value in enumerate(column):
                         block[k][d], terms[k][d] = value, force[k] * line + arms[k] * turn
                 wrenches = motion.X[j.o].up(wrenches)
-                arms = arms + force * _squares(motion.X[j.o].p)  # sizes of terms, which cannot cancel as in the moment
+                arms = arms + force * _squares(motion.X[j.o].p)  # bounds of moments, which cannot cancel
         J += block
         squares += terms
     return tuple(np.array(part).reshape(len(part), mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
@@ -152,14 +157,12 @@ def all_rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopStat
 
 
 def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
-    """Return an array (nh,) for all constraint rows: the given `values` (nc,) of loops, then zeros for clutches and
-    brakes.
-    """
+    """Return an array (nh,) for all constraint rows: `values` (nc,) for loops, then zeros for clutches and brakes."""
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
 def _squares(vectors: Array) -> Array:
-    """Return the squared length of a vector (3,), or of each column of a matrix (3, k)."""
+    """Return the squared length of `vectors`: of one vector (3,), or of each column of a matrix (3, k)."""
     return (vectors * vectors).sum(axis=0)
 
 
@@ -174,9 +177,9 @@ def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
 
 
 def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
-    """Return the wrenches of the rows of a loop on its two bodies: for each body, its number and the wrenches (6, k).
+    """Return the wrenches of the rows of a loop on its two bodies, each as (number of the body, wrenches (6, k)).
 
-    The wrenches are in the frame of the body. `one` is the state of the loop.
+    The wrenches are in the frame of the body. `one` is the state of the loop, with k rows.
     """
     at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
@@ -208,7 +211,7 @@ def _powers_along(V: Motion, wrenches: Force) -> list[Number]:
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return J (nh, nv) and gamma (nh,) of all constraints in one state: accelerations satisfy J a + gamma = 0.
 
-    The rows belong to loops, then to clutches and brakes.
+    The rows belong to loops, then to clutches and brakes. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)
@@ -237,7 +240,7 @@ def forward_dynamics(
     """Return the accelerations (nv,) and constraint multipliers (nh,) of a tree with loops, clutches and brakes.
 
     tau (nv,) are joint forces; gravity and wrenches (nbodies, 6) act too. With a rate `baumgarte` [1/s], closure errors
-    decay like critically damped springs.
+    decay like critically damped springs. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)
@@ -331,11 +334,12 @@ def project_state(
     constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
     iterations: int = PROJECTION_ITERATIONS,
 ) -> Projection:
-    """Project coordinates (nq,) and velocities (nv,) onto the constraints, in the metric of kinetic energy.
+    """Return coordinates and velocities projected onto the constraints, in the metric of kinetic energy.
 
-    The errors must be small, such as those of one integration step, because the number of Newton iterations is fixed:
-    `iterations`. Impulses along the rows first correct the positions, then remove the velocities that violate the
-    constraints. `constraints_at` returns the constraints of a mechanism at a position.
+    q (nq,) and v (nv,) are the coordinates and velocities before. Their constraint errors must be small, such as those
+    of one integration step, because the number of Newton iterations is fixed: `iterations`. Impulses along the rows
+    first correct the positions, then remove the velocities that violate the constraints. `constraints_at` returns the
+    constraints of a mechanism at a position.
     """
     q, moved = project_positions(mechanism, q, constraints_at, iterations)
     loops = constraints_at(mechanism, q)
@@ -348,10 +352,10 @@ def project_positions(
     constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
     iterations: int = PROJECTION_ITERATIONS,
 ) -> tuple[Array, Array]:
-    """Project coordinates (nq,) onto the loops; return the projected coordinates and the joint displacements (nv,).
+    """Return coordinates (nq,) projected onto the loops, and the joint displacements (nv,) of the projection.
 
-    `constraints_at` returns the constraints of a mechanism at a position; `iterations` is the number of Newton
-    iterations.
+    q (nq,) are the coordinates before. `constraints_at` returns the constraints of a mechanism at a position;
+    `iterations` is the number of Newton iterations.
     """
     moved = np.zeros(mechanism.nv)
     for _ in range(iterations if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
@@ -372,13 +376,14 @@ def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
 def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
     """Return the smallest x (nc,) with N x = r (nc,), if a solution exists, for a matrix N (nc, nc) of any rank.
 
-    N must be symmetric and positive semidefinite. Pass symmetric=False if N is not symmetric, because of friction or
-    because its rows belong to two positions; the result is then the damped least-squares solution.
+    N must be symmetric and positive semidefinite. Pass symmetric=False for other matrices; N is not symmetric if it
+    includes friction, or if its rows and columns belong to two positions. The result is then the damped least-squares
+    solution.
     """
     if not symmetric:
         return least_squares_factors(N).solve(r)
     count = len(r)
-    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves need no force
+    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves get no force
     damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY_SIZE
     factors = ldlt(N + np.diag([damping] * count))
     x = factors.solve(r)

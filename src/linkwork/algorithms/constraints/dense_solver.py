@@ -32,8 +32,7 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Return the constraints with rows J (k, nv); `solve` is a function that maps impulses (nv, k) to velocity
-        changes (nv, k).
+        """Return the constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
 
         `symmetric` is true if the matrix that `solve` inverts is symmetric.
         """
