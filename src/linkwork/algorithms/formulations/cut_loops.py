@@ -23,12 +23,13 @@ from linkwork.spatial.scalar import Array
 
 
 class CutLoop(NamedTuple):
-    """A cut loop with k constraint rows: frames `at` and `to` on its two bodies, and the pose X of `to` in `at`.
+    """A loop with k constraint rows, cut at its loop joint: frames `at` and `to` on its two bodies.
 
-    Multipliers (k,) give the wrench `wrenches` (6, k) times multipliers plus `constant` (6,) [N, N m] on the second
-    body at `to`, with friction. `friction_part` (6, k) is the part of `wrenches` that is friction; `constant` is
-    friction. `twist` (6,) [m/s, rad/s] is the velocity of `to` relative to `at`, in the axes of `to`. The accelerations
-    a (nv,) of closed loops satisfy J a + bias = 0 with J (k, nv) and bias (k,).
+    X is the pose of `to` in `at`, and `twist` (6,) [m/s, rad/s] the velocity of `to` relative to `at`, in the axes of
+    `to`. The wrench of the first body on the second, at `to` and with friction, is `wrenches` (6, k) times the
+    multipliers (k,), plus `constant` (6,) [N, N m]. `friction_part` (6, k) is the part of `wrenches` due to friction
+    that depends on the load; `constant` is the friction that does not. The accelerations a (nv,) of closed loops
+    satisfy J a + bias = 0 with J (k, nv) and bias (k,).
     """
 
     name: str
@@ -44,7 +45,10 @@ class CutLoop(NamedTuple):
 
 
 def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: LinearFriction) -> list[CutLoop]:
-    """Return all loops of a tree, cut in their joints."""
+    """Return all loops of a tree, cut at their loop joints.
+
+    `motions` are the motions of all bodies, and `friction` is the friction of joints and loops.
+    """
     none, found = np.zeros(6), []
     for one in mechanism.frame_constraints:
         A, B = motions[one.at.body].moved(one.at.pose, none), motions[one.to.body].moved(one.to.pose, none)
@@ -59,10 +63,9 @@ def cut_loops(mechanism: Mechanism, motions: Sequence[FrameMotion], friction: Li
 
 
 def cut_sources(loops: Sequence[CutLoop], columns: Columns) -> Iterator[Source]:
-    """Yield the wrenches at the cuts of loops: the wrench on the second body, and the opposite wrench on the first
-    body.
+    """Yield the wrenches at the cuts of loops: on the second body, and the opposite wrench on the first body.
 
-    No wrench on the world is yielded, because each chain that touches the ground has its own unknown ground force.
+    No wrench on the world is yielded, because each chain that touches the ground has a separate unknown ground force.
     `columns` are the column numbers of the unknowns.
     """
     start = columns.loops.start

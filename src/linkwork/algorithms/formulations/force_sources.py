@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
     @staticmethod
     def of(nv: int, trees: int, nc: int) -> Columns:
-        """Return the column numbers for nv velocities, one ground force for each tree, and nc loop rows."""
+        """Return the column numbers for nv velocities, one ground force for each of `trees` trees, and nc loop rows."""
         ends = np.cumsum([nv, nv, 6 * trees, nc]).tolist()
         return Columns(slice(0, nv), slice(nv, ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3]), ends[3])
 
@@ -70,7 +70,10 @@ class Source(NamedTuple):
 
 
 def inertial_and_gravity(mechanism: Mechanism, motions: Sequence[FrameMotion], columns: Columns) -> Iterator[Source]:
-    """Yield the inertial force and the weight of every body, at its centre of mass."""
+    """Yield the inertial force and the weight of every body, at its centre of mass.
+
+    `motions` are the motions of all bodies, and `columns` the column numbers of the unknowns.
+    """
     for body, motion in zip(mechanism.bodies[1:], motions[1:], strict=True):
         frame, principal = principal_frame(body)
         at = motion.moved(frame, np.zeros(6))
@@ -99,7 +102,8 @@ def joint_sources(
 ) -> Iterator[Source]:
     """Yield the forces of actuators and rotors: at every joint, a force on the outboard body and its reaction.
 
-    `constants` (nv,) [N m, N] are constant joint forces, such as friction that does not depend on the load.
+    `joints` has the matrices of each joint by the number of its outboard body, and `columns` the column numbers of the
+    unknowns. `constants` (nv,) [N m, N] are constant joint forces, such as friction that does not depend on the load.
     """
     nv = mechanism.nv
     for kind, by_a, by_tau, constant in (
@@ -119,8 +123,7 @@ def joint_sources(
 def environment(mechanism: Mechanism, wrenches: Array, columns: Columns) -> Iterator[Source]:
     """Yield the external wrench on every body, and the unknown force on the ground at each root joint.
 
-    `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames. `motions` are the motions of the bodies' frames, and
-    `columns` the column numbers of the unknowns.
+    `wrenches` (nbodies, 6) [N, N m] are in the bodies' frames. `columns` are the column numbers of the unknowns.
     """
     for body, wrench in zip(mechanism.bodies[1:], wrenches, strict=True):
         yield Source("environment", body.index, Transform.identity(), columns.affine({}, wrench))

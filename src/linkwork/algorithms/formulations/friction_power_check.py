@@ -1,5 +1,6 @@
-"""Power of dry friction in a solution: a positive power shows that a coupling does not fit the slip direction or
-load.
+"""Check that dry friction dissipates power in a solution.
+
+A positive friction power shows that a friction coupling does not fit the direction of slip or the load.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from linkwork.algorithms.formulations.propagation_equations import Propagation
 from linkwork.errors import LinkworkError, listed
 from linkwork.spatial.scalar import Array
 
-ROUND_OFF = 1e-9  # positive friction power that counts as zero, relative to largest load times coupling times speed
+ROUND_OFF = 1e-9  # positive friction power, relative to its scale, below which it counts as zero
 
 
 class FrictionPower(NamedTuple):
-    """Power [W] of the friction in one joint or loop, and its scale [W], the product of the largest load, coupling and
-    speed.
+    """Power [W] of the friction in one joint or loop, and the scale [W] of its round-off.
 
-    `place` is "joint" or "loop" with the name.
+    The scale is the product of the largest load, coupling and speed. `place` is "joint" or "loop" with the name.
     """
 
     place: str
@@ -31,8 +31,9 @@ class FrictionPower(NamedTuple):
 def friction_powers(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> list[FrictionPower]:
     """Return the power of the friction in all joints, then in all loops, of a tree.
 
-    `forces` (tree.nv,) [N m, N] are the friction forces, `reactions` (njoints, 6) the wrenches through the joints,
-    and `multipliers` (nc,) those of all loop rows. The power of dry friction is negative, or zero without slip.
+    `equations` are the equations of motion that were solved. `forces` (tree.nv,) [N m, N] are the friction forces,
+    `reactions` (njoints, 6) the wrenches through the joints, and `multipliers` (nc,) those of all loop rows. The power
+    of dry friction is negative, or zero without slip.
     """
     joints = _joint_powers(equations, forces, reactions)
     return [*joints, *_loop_powers(equations, multipliers)]
@@ -62,9 +63,9 @@ def _loop_powers(equations: Propagation, multipliers: Array) -> Iterator[Frictio
 def require_dissipation(equations: Propagation, forces: Array, reactions: Array, multipliers: Array) -> None:
     """Raise a LinkworkError that names all joints and loops whose friction has a positive power.
 
-    See `friction_powers` for the arguments. A positive power has one of two reasons: the coupling was given for another
-    direction of slip or of the load, or the friction is above the limit at which the joint jams, so that no solution
-    with this slip exists.
+    The arguments are those of `friction_powers`. A positive power has one of two reasons: the coupling was given for
+    another direction of slip or of the load, or the friction is above the limit at which the joint jams, so that no
+    solution with this slip exists.
     """
     found = friction_powers(equations, forces, reactions, multipliers)
     creating = [one for one in found if one.power > ROUND_OFF * one.scale]

@@ -50,9 +50,10 @@ def system_equations(
 
 
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """Return one limb of a mechanism, the chain of bodies `path`, at given world poses of the bodies.
+    """Return one limb of a limb system: the chain of bodies `path`, at given world poses of the bodies.
 
-    If several limbs contain a body, the limb gets a fraction of the body's mass; equations (39) and (41).
+    If several limbs contain a body, the limb gets a fraction of the body's mass; equations (39) and (41). `system` are
+    the limbs of the mechanism, and `poses` the world poses of all bodies.
     """
     m, S, I = [], [], []
     for number in path:
@@ -70,35 +71,45 @@ def accelerations(
 ) -> Array:
     """Return the accelerations alpha'' (k,) of a limb system under joint forces tau (nv,) [N m, N].
 
-    The velocities alpha' are `rate` (k,).
+    The velocities alpha' are `rate` (k,). q (nq,) are the coordinates, and `wrenches` (nbodies, 6) [N, N m] act on the
+    bodies.
     """
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.velocity_map.T @ tau - h)
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint accelerations (nv,) [rad/s^2, m/s^2], without constraints, from the equations of all limbs."""
+    """Return the joint accelerations (nv,) [rad/s^2, m/s^2], without constraints, from the equations of all limbs.
+
+    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
+    N m] act on the bodies.
+    """
     return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
 
 
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
-    """Return the joint forces (nv,) [N m, N] for accelerations a (nv,), without constraints, by summing over limbs."""
+    """Return the joint forces (nv,) [N m, N] for accelerations a (nv,), without constraints, by summing over limbs.
+
+    q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    """
     M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
     return M @ a + h
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix M (nv, nv) of a mechanism, without constraints, as the sum over its limbs."""
+    """Return the mass matrix M (nv, nv) of a mechanism, without constraints, as the sum over its limbs.
+
+    q (nq,) are the coordinates.
+    """
     return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """Return the matrix T (k, k) and the drift (k,) that convert base velocities from the axes of the base to inertial
-    axes.
+    """Return the matrix T (k, k) and the drift (k,) that convert base velocities from base axes to inertial axes.
 
-    `rate` (k,) has the linear velocity v of each free base in the base frame. The converted velocities alpha' = T rate
-    have R' = C v in place of v, with the rotation C of the base, taken from `poses`. The time derivative alpha'' is T
-    rate' + drift, because R'' = C (v' + omega x v).
+    `rate` (k,) has the linear velocity v of each free base of `system` in the base frame. The converted velocities
+    alpha' = T rate have R' = C v in place of v, with the rotation C of the base, taken from `poses`. The time
+    derivative alpha'' is T rate' + drift, because R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

@@ -57,7 +57,7 @@ class LimbSystem:
 
 
 def why_not(mechanism: Mechanism) -> str:
-    """Return the reason why the limb formulation does not apply to a mechanism; an empty text if it does."""
+    """Return a text that says why the limb formulation does not apply to a mechanism; empty if it applies."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
             needed = "limbs are serial chains of revolute joints from the world or from a base on a free joint"
@@ -141,10 +141,9 @@ def _reference_frames(base: int, joints: Sequence[Joint], inboard: Mapping[str, 
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """Return the row (nv,) whose product with v is the rate [rad/s] at which the parent of `joint` rotates relative to
-    `body`.
+    """Return the row (nv,) that maps v to the angular velocity [rad/s] of the parent of `joint` relative to `body`.
 
-    The rotation is about the axis of `joint`.
+    Only the component about the axis of `joint` counts.
     """
     row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
     between = list(to_root(mechanism, joint.i))
@@ -172,8 +171,7 @@ def _axis(joint: Joint) -> Array:
 
 
 def _limb_matrix(joints: Sequence[Joint]) -> Array:
-    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies with the given revolute joints, equations (14),
-    (17).
+    """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies with the given revolute joints; (14) and (17).
 
     The matrix maps the velocities R' and omega of the freely moving base and the rates of the n - 1 revolute joints to
     R' and the relative angular velocities Omega of all bodies.

@@ -43,7 +43,7 @@ class LinearFriction:
     loops: Mapping[str, LoopFriction] = field(default_factory=dict)
 
     def of(self, name: str, freedoms: int) -> tuple[Array, Array]:
-        """Return the coupling (d, 6) and the constant (d,) [N m, N] of the named joint, which has d freedoms."""
+        """Return the coupling (d, 6) and the constant (d,) [N m, N] of the joint `name`, which has d freedoms."""
         coupling = self.coupling.get(name, np.zeros((freedoms, 6)))
         constant = self.constant.get(name, np.zeros(freedoms))
         return (
@@ -52,7 +52,7 @@ class LinearFriction:
         )
 
     def of_loop(self, name: str) -> LoopFriction:
-        """Return the friction of the named loop joint."""
+        """Return the friction of the loop joint called `name`."""
         coupling, constant = self.loops.get(name, FRICTIONLESS)
         return LoopFriction(
             _checked(f"friction coupling of loop {name!r}", coupling, (6, 6)),

@@ -74,7 +74,11 @@ class NewtonEuler(NamedTuple):
 
 
 def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
-    """Return the Newton-Euler equations of all bodies in one state, before the reactions are eliminated."""
+    """Return the Newton-Euler equations of all bodies in one state, before the reactions are eliminated.
+
+    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
+    N m] act on the bodies.
+    """
     motion = kinematics(mechanism, q, v)
     X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)
     p, f = mechanism.nbodies, mechanism.nv
@@ -107,7 +111,7 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return the equations of motion M y'' + k = q of f joint coordinates y: M (f, f), k (f,), q (f,) of equation (8).
 
-    The reactions are eliminated by J_bar^T Q_bar = 0.
+    The reactions of the Newton-Euler equations `system` are eliminated by J_bar^T Q_bar = 0. q are applied forces.
     """
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
@@ -116,7 +120,7 @@ def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return N (r, r), q (r,) and k (r,) of equation (9), N g + q = k, for the r reactions g.
 
-    The accelerations are eliminated.
+    The accelerations of the Newton-Euler equations `system` are eliminated.
     """
     Q = system.Q_bar
     inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
@@ -148,8 +152,9 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def response(system: NewtonEuler, forces: Array) -> Array:
-    """Return the change (f, k) of the joint accelerations y'' due to additional joint forces `forces` (f, k), by
-    columns.
+    """Return the changes (f, k) of the joint accelerations y'' due to k sets of additional joint forces.
+
+    The columns of `forces` (f, k) are the sets.
     """
     a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
     return system.T.T @ system.E_C @ a
@@ -169,6 +174,9 @@ def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) ->
 
 
 def joint_wrenches(system: NewtonEuler) -> Array:
-    """Return the wrench (p, 6) of the parent on the child through each joint: reaction, joint force and rotor."""
+    """Return the wrench (p, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
+
+    The wrench is the sum of reaction, joint force and the force of the rotor.
+    """
     acceleration, g = solve(system)
     return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

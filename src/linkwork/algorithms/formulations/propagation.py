@@ -23,19 +23,19 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
-UNBALANCED = 1e-8  # residual force, relative to the largest force, above which the actuated joints are insufficient
-SINGULAR = 1e-13  # smallest singular value of equations with unit rows and columns that counts as zero
+UNBALANCED = 1e-8  # residual force, relative to the largest force, above which equations count as not satisfied
+SINGULAR = 1e-13  # singular value of equations with rows and columns scaled to unit size that counts as zero
 
 
 class Solution(NamedTuple):
-    """A solution of the equations of motion: accelerations `a` (nv,) and joint forces `tau` (nv,) of the independent
-    joints.
+    """A solution of the equations of motion.
 
-    `ground` (ntrees, 6) [N, N m] are the forces on the ground, at the place of each root joint. `reactions` (njoints +
-    nloops, 6) are the wrenches through joints and loops: of the parent on the child in the child's frame, of a loop on
-    its second body, in the frame of this body or welded part. `multipliers` (n,) are those of the constraint rows of
-    mimic joints, then of loops, then of clutches, brakes and other velocity constraints. `friction` (tree.nv,) [N m, N]
-    are the friction forces along the freedoms of all joints of the tree.
+    `a` (nv,) and `tau` (nv,) are the accelerations and joint forces of the independent joints. `friction` (tree.nv,) [N
+    m, N] are the friction forces along the freedoms of all joints of the tree. `ground` (ntrees, 6) [N, N m] are the
+    forces on the ground at each root joint. `reactions` (njoints + nloops, 6) are the wrenches through joints and
+    loops. The wrench of a joint is that of the parent on the child in the child's frame; the wrench of a loop is that
+    on its second body, in the frame of this body or welded part. `multipliers` (n,) are those of the constraint rows of
+    mimic joints, then of loops, then of clutches, brakes and other velocity constraints.
     """
 
     a: Array
@@ -57,8 +57,9 @@ def forward_dynamics(
 ) -> Solution:
     """Return accelerations and reactions for joint forces tau (nv,) [N m, N] and wrenches (nbodies, 6) on the bodies.
 
-    `main` has the names of main bodies of trees. If constraint rows are redundant, the multipliers of least norm are
-    chosen; with friction, the accelerations depend on this choice.
+    q (nq,) and v (nv,) are the coordinates and velocities, and `friction` is the dry friction of joints. `main` has the
+    names of the main bodies of trees. If constraint rows are redundant, the multipliers of least norm are chosen; with
+    friction, the accelerations depend on this choice.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, rows, nv = equations.balances, equations.columns, equations.rows, equations.mechanism.nv
@@ -93,7 +94,8 @@ def inverse_dynamics(
 ) -> Solution:
     """Return joint forces and reactions for accelerations a (nv,) [rad/s^2, m/s^2], with all loops cut open.
 
-    `wrenches` (nbodies, 6) act on the bodies; `main` has the names of main bodies of trees. For closed loops, use
+    q (nq,) and v (nv,) are the coordinates and velocities, `wrenches` (nbodies, 6) act on the bodies, and `friction` is
+    the dry friction of joints. `main` has the names of the main bodies of trees. For closed loops, use
     `actuator_forces`.
     """
     equations = propagation(mechanism, q, v, wrenches, friction, main)
@@ -118,7 +120,7 @@ def actuator_forces(
     more joints are actuated than the motion needs, the joint forces of least norm are chosen; then the multipliers of
     least norm, if constraint rows are redundant. `wrenches` (nbodies, 6) act on the bodies. The function raises a
     LinkworkError if these joints cannot produce the motion. With friction and redundant rows, `forward_dynamics` may
-    choose other multipliers and accelerations.
+    choose other multipliers and accelerations. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     names = list(actuated)
     equations = propagation(mechanism, q, v, wrenches, friction)
@@ -128,12 +130,12 @@ def actuator_forces(
     chosen = sorted({k for name in names for k in range(mechanism.nv)[mechanism.joints[name].v]})
     driven = independent_velocities(mechanism)[chosen]
     by_rows, mimics = row_forces(equations), len(mechanism.mimics)
-    always = np.column_stack([B[:, columns.ground], by_rows[:, :mimics]])  # independent columns
+    always = np.column_stack([B[:, columns.ground], by_rows[:, :mimics]])  # columns of linearly independent unknowns
     others = _without(always)
     constraints = others.T @ by_rows[:, mimics:]
     scale = float(np.abs(constraints).max(initial=0.0))
     left, sizes, _ = np.linalg.svd(constraints)
-    free = others @ left[:, int((sizes > RANK_OF_UNIT_ROWS * scale).sum()) :]  # balances without constraint forces
+    free = others @ left[:, int((sizes > RANK_OF_UNIT_ROWS * scale).sum()) :]  # balances free of constraint forces
     tau = np.zeros(nv)
     tau[driven] = least_squares(free.T @ B[:, driven + columns.tau.start], free.T @ needed, 1.0)
     left_over = needed - B[:, columns.tau] @ tau
@@ -146,15 +148,19 @@ def actuator_forces(
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix (nv, nv) of the independent joints: the joint forces per unit of acceleration."""
+    """Return the mass matrix (nv, nv) of the independent joints: the joint forces per unit of acceleration.
+
+    q (nq,) are the coordinates.
+    """
     equations, G = propagation(mechanism, q, np.zeros(mechanism.nv)), mechanism.spread
     by_a = equations.balances[:, equations.columns.a] @ G
     return G.T @ _solved(equations, equations.columns.tau, by_a)[: len(G)]
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a
-    tree.
+    """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a tree.
+
+    q (nq,) are the coordinates.
     """
     equations = propagation(mechanism, q, np.zeros(mechanism.nv))
     by_forces = equations.balances[:, equations.columns.tau] @ forces
@@ -179,9 +185,9 @@ def row_forces(equations: Propagation) -> Array:
 
 
 def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
-    """Return the solution of the balance equations: the unknowns of the columns `unknown`, then the ground forces.
+    """Return the solution of the balance equations: the unknowns with the columns `unknown`, then the ground forces.
 
-    `known` (k,) or (k, n) is the part of the equations that does not depend on these unknowns.
+    `known` (k,) or (k, n) is the sum of all other terms of the k equations.
     """
     B, ground = equations.balances, equations.columns.ground
     A = np.column_stack([B[:, unknown], B[:, ground]])
@@ -191,8 +197,9 @@ def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
 
 
 def _smallest_singular_value(A: Array) -> float:
-    """Return the smallest singular value of the matrix A (k, k), whose rows and columns are first scaled to the largest
-    entry 1.
+    """Return the smallest singular value of A (k, k), scaled so that the largest entry of each column is 1.
+
+    The rows are scaled in the same manner before the columns.
     """
     rows = np.abs(A).max(axis=1, keepdims=True)
     by_rows = A / np.where(rows > 0.0, rows, 1.0)
@@ -208,11 +215,10 @@ def _no_unique_solution() -> LinkworkError:
 
 
 def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multipliers: Array) -> None:
-    """Raise a LinkworkError if the loops do not stay closed: with friction, there may be no multipliers that keep them
-    so.
+    """Raise a LinkworkError if the loops do not stay closed: with friction, suitable multipliers may not exist.
 
-    `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) the accelerations due to unit multipliers,
-    and `multipliers` (n,) those of the solution.
+    `rows` are the constraint rows. `free` (nv,) are the accelerations without multipliers, `by_rows` (nv, n) the
+    accelerations due to unit multipliers, and `multipliers` (n,) those of the solution.
     """
     parts = np.column_stack([rows.bias, rows.J * free, (rows.J @ by_rows) * multipliers])
     if (np.abs(parts.sum(axis=1)) > UNBALANCED * np.abs(parts).max()).any():
@@ -227,7 +233,7 @@ def _without(columns: Array) -> Array:
 def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
     """Return the sums of squares (n, tree.nv) of the terms in the entries of all n constraint rows.
 
-    They decide ranks, see `constraint_ranks`. q (nq,) are the coordinates of the mechanism.
+    `constraint_ranks` uses these sums to decide ranks. q (nq,) are the coordinates of the mechanism.
     """
     (position,) = to_tree(mechanism, ("q",), (q,))
     mimics = equations.rows.J[: len(mechanism.mimics)]
@@ -237,11 +243,10 @@ def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
 def _solution(
     mechanism: Mechanism, equations: Propagation, a: Array, tau: Array, ground: Array, multipliers: Array
 ) -> Solution:
-    """Return the solution for given unknowns: accelerations a and joint forces tau (tree.nv,) of all joints of the
-    tree.
+    """Return the `Solution` for accelerations a and joint forces tau (tree.nv,) of all joints of the tree.
 
     tau does not include the forces of the constraint rows. `ground` are the ground forces, and `multipliers` (n,) those
-    of all constraint rows.
+    of all constraint rows. `equations` are the equations that were solved.
     """
     rows, own = equations.rows, independent_velocities(mechanism)
     acting = np.array(multipliers)

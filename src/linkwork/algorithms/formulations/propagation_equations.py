@@ -69,8 +69,9 @@ class Propagation:
 
     @cached_property
     def matrices(self) -> list[dict[tuple[int, int], Array]]:
-        """The propagation matrices of each tree, by pairs of body numbers (Z, Y): from the frame of body Y to that of
-        Z.
+        """The propagation matrices (6, 6) of each tree, as a dict by pairs of body numbers (Z, Y).
+
+        The matrix for (Z, Y) propagates forces from the frame of body Y to that of body Z.
         """
         return [propagation_matrices(one, self.joints) for one in self.chains]
 
@@ -85,10 +86,9 @@ class Propagation:
 
     @cached_property
     def collected(self) -> dict[int, Array]:
-        """The sum (6, n) of the forces on each body and on all bodies beyond it, seen from the main body, by body
-        number.
+        """The sum (6, n) of the forces on each body and on all bodies beyond it, seen from the main body.
 
-        The sum is in the frame of the body.
+        The result is a dict by body number. The sum is in the frame of the body.
         """
         total: dict[int, Array] = {}
         for chains, P in zip(self.chains, self.matrices, strict=True):
@@ -119,7 +119,7 @@ class Propagation:
 
     @property
     def _far_bodies(self) -> list[tuple[Joint, int]]:
-        """Each joint that is not at the ground, with the number of the body on its side away from the main body."""
+        """Pairs of each joint that is not at the ground, and the number of its body away from the main body."""
         return [(chains.joint[far], far) for chains in self.chains for far in chains.order[1:]]
 
     def secondary(self, body: int) -> Array:
@@ -132,8 +132,7 @@ class Propagation:
 
     @cached_property
     def balances(self) -> Array:
-        """All independent equations (k, n): the primary equations of all trees, then the secondary equations of all
-        joints.
+        """All independent equations (k, n): the primary equations of all trees, then the secondary equations of joints.
 
         Each joint has one secondary equation for each of its freedoms.
         """
@@ -185,7 +184,7 @@ def propagation(
     """Return the equations of a mechanism at the state q (nq,), v (nv,), with wrenches (nbodies, 6) on the bodies.
 
     `friction` is the dry friction of joints. `main` has the names of the main bodies of trees; the solution does not
-    depend on these.
+    depend on their choice.
     """
     friction.require_names(mechanism)
     tree, (q, v) = mechanism.tree, to_tree(mechanism, ("q", "v"), (q, v))

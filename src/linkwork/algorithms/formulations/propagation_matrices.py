@@ -30,7 +30,8 @@ def link_jacobian(X: Transform) -> Array:
 def actuator_directions(S: Motion) -> Array:
     """Return the unit forces T (6, d) of a joint's actuators, with S^T T = 1, for its motion subspace S of d columns.
 
-    If all velocities of a joint are rotations, its actuators are pure torques; this includes screw joints.
+    If each velocity of the joint has an independent rotation, as for revolute, ball and screw joints, the actuators are
+    pure torques.
     """
     turn = S.angular
     if np.linalg.matrix_rank(turn) == turn.shape[1]:
@@ -88,9 +89,7 @@ def all_chains(mechanism: Mechanism, main: Iterable[str] = ()) -> list[Chains]:
 
 
 def _chains(mechanism: Mechanism, root: Joint, named: set[int]) -> Chains:
-    """Return the chains of the tree on the joint `root`; `named` has the numbers of the main bodies that the user
-    chose.
-    """
+    """Return the chains of the tree on the joint `root`; `named` has the numbers of main bodies chosen by the user."""
     joints = [j for j in outward(mechanism) if any(k is root for k in to_root(mechanism, j.o))]
     ends = [(inboard_number(j), j.o, j) for j in joints]
     meeting = [body for a, b, _ in ends for body in (a, b)]
@@ -142,8 +141,8 @@ class JointMatrices(NamedTuple):
 def propagation_matrices(chains: Chains, joints: Mapping[int, JointMatrices]) -> dict[tuple[int, int], Array]:
     """Return the propagation matrices P (6, 6) by (Z, Y), which map forces on body Y, in its frame, to body Z.
 
-    Z is any body between Y and the main body, both included. `joints` has the matrices of the joints by the number of
-    their outboard body.
+    `chains` are the chains of one tree. Z is any body between Y and the main body, both included. `joints` has the
+    matrices of the joints by the number of their outboard body.
     """
     P: dict[tuple[int, int], Array] = {}
     for far in chains.order:

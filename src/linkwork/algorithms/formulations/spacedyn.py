@@ -52,7 +52,10 @@ class EquationsOfMotion(NamedTuple):
 
 
 def links(mechanism: Mechanism, q: Array) -> Links:
-    """Return the positions and inertias of all links in inertial axes (step 1 of section 3.6)."""
+    """Return the positions and inertias of all links in inertial axes (step 1 of section 3.6).
+
+    q (nq,) are the coordinates.
+    """
     poses = world_poses(mechanism, joint_poses(mechanism, q))
     roots = [j for j in outward(mechanism) if j.i == WORLD]
     base = roots[0].o if len(roots) == 1 and isinstance(roots[0].kind, Free) else WORLD
@@ -124,7 +127,8 @@ class Motions(NamedTuple):
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
     """Return the velocities and accelerations of all links by outward recursion, equations (3.8) to (3.15).
 
-    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations.
+    `link` has the positions of all links; v and a (nv,) are joint velocities and accelerations. q (nq,) are the
+    coordinates.
     """
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
@@ -154,12 +158,13 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Return the joint forces (nv,) [N m, N], and the force and moment (6,) [N, N m] that must act on the base.
 
-    See equations (3.30) to (3.39). The moment is about the base's centroid.
+    See equations (3.30) to (3.39). The moment is about the base's centroid. q (nq,), v (nv,) and a (nv,) are the
+    coordinates, velocities and accelerations, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
     """
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
     external = external_forces(mechanism, wrenches)
-    f, n = [np.zeros(3) for _ in link.m], [np.zeros(3) for _ in link.m]  # on each link, about its joint
+    f, n = [np.zeros(3) for _ in link.m], [np.zeros(3) for _ in link.m]  # force, moment on each link about its joint
     for i, (m, I) in enumerate(zip(link.m, link.I, strict=True)):
         F = m * (motion.ddr[i] - mechanism.gravity)  # (3.30), with gravity as an acceleration
         N = I @ motion.dw[i] + np.cross(motion.w[i], I @ motion.w[i])  # (3.31)
@@ -184,7 +189,8 @@ def equations_of_motion(
     """Return SpaceDyn's equations of motion H x'' + c = force, equation (3.18), in one state.
 
     The rows of the base come first; a fixed base has none. `c` has the velocity terms, gravity and the external
-    wrenches, all from one inverse dynamics (step 3 of section 3.6).
+    wrenches, all from one inverse dynamics (step 3 of section 3.6). q (nq,) and v (nv,) are the coordinates and
+    velocities, and tau (nv,) are joint forces.
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
@@ -201,7 +207,7 @@ def equations_of_motion(
     drift = np.concatenate([free_run.ddr[link.base], free_run.dw[link.base], np.zeros(mechanism.nv - 6)])
     at_rest = -np.linalg.solve(to_x, drift)  # the acceleration with x'' = 0
     c_m, c_b = inverse_dynamics(mechanism, q, v, at_rest, wrenches)
-    felt = np.linalg.solve(to_x.T, rotors)  # rotor matrix in the coordinates x, whose joint rows equal those of v
+    felt = np.linalg.solve(to_x.T, rotors)  # rotor matrix for x; its joint rows equal those for v
     c_b = c_b + felt[:6] @ at_rest
     return EquationsOfMotion(
         np.block([[H_b, H_bm[:, 6:]], [H_bm[:, 6:].T, H_m[6:, 6:]]]) + np.linalg.solve(to_x.T, felt.T),
@@ -215,14 +221,18 @@ def equations_of_motion(
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint accelerations (nv,) by SpaceDyn's equation (3.29).
 
-    The accelerations of the base are converted to the rate of its body twist.
+    The accelerations of the base are converted to the rate of its body twist. q (nq,) and v (nv,) are the coordinates
+    and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
     """
     eom = equations_of_motion(mechanism, q, v, tau, wrenches)
     return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix (nv, nv) for the velocities v, from SpaceDyn's inertia matrix H: to_x^T H to_x."""
+    """Return the mass matrix (nv, nv) for the velocities v, from SpaceDyn's inertia matrix H: to_x^T H to_x.
+
+    q (nq,) are the coordinates.
+    """
     rest = np.zeros(mechanism.nv)
     eom = equations_of_motion(mechanism, q, rest, rest)
     return eom.to_x.T @ eom.H @ eom.to_x
