@@ -21,7 +21,9 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, min
 from linkwork.tolerances import TINY
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
-AT_LIMIT = 1e-9  # relative difference of an anchor force from the friction limit that located events ignore
+# Relative difference of an anchor force from the friction limit below which it counts as being at the limit. Event
+# location ends within this difference.
+AT_LIMIT = 1e-9
 
 
 class ContactLaw(Protocol):
@@ -141,7 +143,8 @@ class Memory(NamedTuple):
 def lasting_state(number: Number) -> Number:
     """Return the contact state in which the next step begins, if this step ended in state `number`.
 
-    The result is 1 (apart), 2 (sliding) or 4 (sticking); see `contact.state` in docs/contact.md for all states.
+    The result is 1 (apart), 2 (sliding) or 4 (sticking). The states 3, 5 and 6 occur only at the end of a step; see the
+    module's docstring.
     """
     return where(number == STOPPING, STICKING, where(number >= SLIPPING, SLIDING, number))
 
@@ -208,7 +211,7 @@ def contact_force(
     fast = speed > contact.rest_speed if mode is None else mode.fast
     slow = where(fast, speed, contact.rest_speed)
     mirror = np.eye(3) if mode is None else _mirror(mode.along, slip, mode.fast)
-    direction = mirror @ slip / slow  # its length is below 1 below the rest speed
+    direction = mirror @ slip / slow  # shorter than 1 if slower than the rest speed
 
     hold = _anchor_force(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
@@ -256,8 +259,9 @@ class Measures(NamedTuple):
 
 
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the quantities that select the branches of a contact's force law, for an anchor (3,) [m] and kinematics
-    `at`.
+    """Return the quantities that select the branches of a contact's force law (see `Measures`).
+
+    `anchor` (3,) [m] is the anchor of the contact, and `at` its kinematics.
     """
     speed = dot(at.normal, at.velocity)
     slip, normal = at.velocity - at.normal * speed, normal_force(contact, at.distance, speed, 1.0)[0]
@@ -270,7 +274,10 @@ def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Meas
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
-    """Return which branches of a contact's force law apply, for an anchor (3,) [m] and the contact kinematics `at`."""
+    """Return the branches of a contact's force law that apply in one state.
+
+    `anchor` (3,) [m] is the anchor of the contact, and `at` its kinematics.
+    """
     normal, slip, hold, limit, loading = _measures(contact, anchor, at)
     slips = maximum(np.sqrt(dot(hold, hold)) - limit, loading) > 0.0
     return Mode(at.distance < 0.0, normal >= 0.0, _speed(slip) > contact.rest_speed, slips, slip, hold)
@@ -286,23 +293,22 @@ def _ahead(along: Array, vector: Array) -> Number:
 
 
 def _mirror(along: Array, vector: Array, acts: Any) -> Array:
-    """Return the matrix (3, 3) that mirrors `vector` (3,) to the side of `along` (3,); the unit matrix if none is
-    needed.
+    """Return a matrix (3, 3) that mirrors vectors at the plane normal to `along`; the unit matrix if not needed.
 
-    The matrix mirrors only if the condition `acts` is true and the angle between both vectors is above 90 degrees. In a
-    trial step that is too long, slip may reverse while the branch of the force law is fixed. The mirrored friction
-    force is continuous at the reversal, so that the equations of the trial step have a solution; the step is then
-    rejected because of an event.
+    The matrix mirrors only if the condition `acts` is true and the angle between `vector` (3,) and `along` (3,) is
+    above 90 degrees. In a trial step that is too long, slip may reverse while the branch of the force law is fixed. The
+    mirrored friction force is continuous at the reversal, so that the equations of the trial step have a solution; the
+    step is then rejected because of an event.
     """
     back = where(_ahead(along, vector) < 0.0, where(acts, 2.0, 0.0), 0.0)
     return np.eye(3) - np.outer(along, along) * (back / (dot(along, along) + TINY))
 
 
 def _forward(along: Array, vector: Array) -> Number:
-    """Return the length of a vector (3,) if its angle to `along` (3,) is below 90 degrees.
+    """Return a signed length of a vector (3,), which is continuous and decreases as the vector turns away from `along`.
 
-    If it points backward, return the length of its part perpendicular to `along` minus that of its part opposite to
-    `along`. The result is continuous.
+    If the angle between `vector` and `along` (3,) is below 90 degrees, the result is the length of the vector.
+    Otherwise it is the length of its part perpendicular to `along` minus the length of its part opposite to `along`.
     """
     ahead = _ahead(along, vector)
     across = dot(vector, vector) - ahead * ahead
@@ -333,13 +339,12 @@ def mode_event_functions(
 
 
 def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
-    """Return minus the derivative of a contact's impulse over a step with respect to its displacement at the step's
-    end.
+    """Return minus the derivative of a contact's impulse over a step by its displacement at the end of the step.
 
     The result is (3, 3) [N s/m], or (6, 6) with rotations and torques. `h` [s] is the length of the step, and `found`
     the contact's force at mid-step, from which the impulse is computed. The displacement is that of the contact's
     material point in the body's last pose. The rotation of a sphere brings other material to the surface, and moves the
-    contact point on a curved surface. These terms matter because the friction law is steep.
+    contact point on a curved surface. The derivative includes these effects because the friction law is steep.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
@@ -384,7 +389,7 @@ def _with_torques(
     roll = turning - n * spin
     rate = np.sqrt(dot(roll, roll) + TINY)
     over, about = maximum(rate, rest), maximum(abs(spin), rest)
-    arm = roll * (contact.rolling / over) + n * (contact.spinning * spin / about)  # minus the torque per normal force
+    arm = roll * (contact.rolling / over) + n * (contact.spinning * spin / about)  # minus torque / normal force
     N, direction = np.outer(n, n), roll / over
     P = np.eye(3) - N
     rolling, spinning = contact.rolling * normal / over, contact.spinning * normal / about
@@ -400,8 +405,7 @@ def _with_torques(
 
 
 def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
-    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before its length
-    is limited.
+    """Return the force (3,) [N] of the spring and damper between a contact and its anchor, without the friction limit.
 
     `anchor` (3,) [m] is the anchor, `at` the kinematics of the contact, and `slip` (3,) [m/s] its slip velocity.
     """
@@ -419,7 +423,8 @@ def contact_forces(
 ) -> list[ContactForce]:
     """Return the state and force of each of the contact pairs `pairs` at time t [s].
 
-    `memory` has the states of the contacts at the beginning of the step, `there` the kinematics of each pair.
+    `memory` has the states of the contacts at the beginning of the step, and `there` the present kinematics of each
+    pair.
     """
     found = []
     for k, (pair, at) in enumerate(zip(pairs, there, strict=True)):
@@ -433,7 +438,7 @@ def contact_forces(
 def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses: list[Transform]) -> Array:
     """Return the sum of all contact wrenches on each body (nbodies, 6) [N, N m], about its origin in its frame.
 
-    `found` has the force of each contact pair, `poses` the poses of all bodies in the world.
+    `found` has the force of each of the contact pairs `pairs`, and `poses` are the poses of all bodies in the world.
     """
     total = [Force.zero() for _ in poses]
     for pair, one in zip(pairs, found, strict=True):

@@ -35,10 +35,10 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
 
 
 def row_scales(mechanism: Mechanism, q: Array) -> Array:
-    """Return the scale (nh,) of each constraint row at q (nq,): the root of the sum of squares of the terms of its
-    entries.
+    """Return the scale (nh,) of each constraint row at q (nq,).
 
-    The scale of a row without terms is 1.
+    The scale of a row is the root of the sum of squares of the terms of its entries; a row without terms has the scale
+    1.
     """
     return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
 
@@ -82,5 +82,5 @@ def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
     count = int((sizes > rank).sum())
     x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales
-    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # multipliers without effect
+    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # combinations of multipliers without effect
     return x - idle @ (idle.T @ x)

@@ -26,10 +26,10 @@ from linkwork.tolerances import TINY
 
 
 def state_after(contact: ContactLaw, found: ContactForce) -> Number:
-    """Return the state of a contact at the end of a step, from the state and force computed there.
+    """Return the state of a contact at the end of a step; `found` has the state and force computed there.
 
-    If the anchor force of a sticking contact exceeds the friction limit, the contact drags its anchor along; its state
-    remains sticking, unless it slips faster than its rest speed.
+    If the anchor force of a sticking contact exceeds the friction limit, the contact drags its anchor along. Its state
+    then remains sticking, unless it slips faster than its rest speed.
     """
     slip = tangential(found.at.normal, found.at.velocity)
     slow = dot(slip, slip) <= contact.rest_speed * contact.rest_speed
@@ -44,15 +44,16 @@ def anchor_after(
     first: ContactKinematics,
     last: ContactKinematics,
 ) -> Array:
-    """Return the anchor (3,) [m] of a contact at the end of a step; `numbers` are its states before and after the step.
+    """Return the anchor (3,) [m] of a contact at the end of a step.
 
-    `anchor` (3,) [m] is the anchor at the start of the step. If a ball rolls, its anchor moves by `rolled` (3,) [m].
-    `first` and `last` are the kinematics of the contact at the start and the end.
+    `numbers` are the states of the contact before and after the step, and `anchor` (3,) [m] is its anchor at the start
+    of the step. If a ball rolls, its anchor moves by `rolled` (3,) [m]. `first` and `last` are the kinematics of the
+    contact at the start and the end of the step.
     """
     before, after = numbers
     n = last.normal
     normal = maximum(normal_force(contact, last.distance, dot(n, last.velocity), 1.0)[0], 0.0)
-    reach = normal / contact.tangential_stiffness  # times a friction coefficient: stretch [m] at the friction limit
+    reach = normal / contact.tangential_stiffness  # times the friction coefficient: stretch at the limit
     stays, had = tangential(n, last.point - anchor - rolled), tangential(first.normal, first.point - anchor)
     slip = tangential(n, where(after == STOPPING, first.velocity, last.velocity))
     stuck = _shortened(stays, np.sqrt(dot(stays, stays) + TINY), contact.friction[0] * reach)

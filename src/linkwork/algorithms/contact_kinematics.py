@@ -58,7 +58,7 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
     V = _in_frame(pose, poses[on], twists[on]) - _in_frame(pose, poses[under], twists[under])
     point = centre - normal * contact.radius
     velocity = V.linear + cross(V.angular, point)
-    drift = V.linear + cross(V.angular, centre)  # velocity of the centre
+    drift = V.linear + cross(V.angular, centre)  # velocity of the sphere's centre
     rolling = (cross(V.angular, normal) - bend @ drift) * contact.radius
     return ContactKinematics(distance - contact.radius, normal, point, velocity, V.angular, rolling, bend, pose)
 
@@ -75,11 +75,10 @@ class ContactRates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array, v: Array, a: Array, axes: Sequence[Array]) -> list[ContactRates]:
-    """Return the speeds of all contact pairs of a tree along their contact axes, and the time derivatives of these
-    speeds.
+    """Return the speeds of all contact pairs of a tree along their contact axes, and the rates of these speeds.
 
-    The tree is at q, with velocities v (nv,) and accelerations a (nv,). `axes` are the contact axes of each pair at q:
-    columns (3, 3) in the surface's axes, normal first. The axes turn with the normal, but not about the normal.
+    The tree is at q (nq,), with velocities v (nv,) and accelerations a (nv,). `axes` are the contact axes of each pair
+    at q: columns (3, 3) in the surface's axes, normal first. The axes turn with the normal, but not about the normal.
     """
     motion = kinematics(mechanism, q, v)
     acc, poses = accelerations(mechanism, motion, a), world_poses(mechanism, motion.X)
@@ -90,11 +89,14 @@ def contact_rates(mechanism: Mechanism, q: Array, v: Array, a: Array, axes: Sequ
 def _pair_rates(
     pair: Pair, axes: Array, poses: list[Transform], twists: list[Motion], acc: list[Motion]
 ) -> ContactRates:
-    """Return speeds and rates of one contact pair, from the world poses, twists and accelerations of all bodies."""
+    """Return the speeds of one contact pair along its contact `axes` (3, 3), and their time derivatives.
+
+    `poses` are the world poses, `twists` the twists and `acc` the accelerations of all bodies.
+    """
     at, on, under = _pair_kinematics(pair, poses, twists), pair.contact.at.body, pair.surface.place.body
     base, u, w = _in_frame(at.pose, poses[under], twists[under]), at.velocity, at.turning
     V = _in_frame(at.pose, poses[on], twists[on]) - base
-    # The axes in which the relative twist V has its components move with the surface
+    # V is in axes that move with the surface, hence the last term
     A = _in_frame(at.pose, poses[on], acc[on]) - _in_frame(at.pose, poses[under], acc[under]) - base.cross(V)
     u_rate = A.linear + cross(A.angular, at.point) + cross(w, u + at.rolling)
     n_rate = at.curvature @ (u + cross(w, at.normal) * pair.contact.radius)

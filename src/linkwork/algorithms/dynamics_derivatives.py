@@ -30,11 +30,10 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class BodyChange(NamedTuple):
-    """Derivatives of the velocity and acceleration of all bodies outboard of a joint with respect to the joint's
-    motion.
+    """Derivatives of the motion of all bodies outboard of a joint with respect to the motion of the joint.
 
-    u and w are (6, d) for a joint with d velocities. Column k of u is the derivative of the velocity, column k of w
-    that of the acceleration, with respect to the joint's k-th coordinate or velocity.
+    u and w are (6, d) for a joint with d velocities. Column k of u is the derivative of the bodies' velocity, and
+    column k of w that of their acceleration, with respect to the joint's k-th coordinate or velocity.
     """
 
     u: Motion
@@ -49,18 +48,19 @@ class Composite(NamedTuple):
     N: Array
 
     def change(self, moved: BodyChange) -> Force:
-        """Return the change of the wrench on the composite body for each column of the derivatives `moved` of its
-        motion.
+        """Return the changes of the wrench on the composite body, one column (6,) for each column of `moved`.
+
+        `moved` has the derivatives of the motion of the composite body.
         """
         turn = moved.u.angular
         return self.inertia @ moved.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the joint forces tau with respect to q (tangent space), v and a, in this
-    order.
+    """Return the derivatives (3, nv, nv) of the joint forces tau by q (tangent space), v and a, in this order.
 
-    Entry [k, i, j] is the derivative of tau_i with respect to component j of q (k = 0), v (k = 1) or a (k = 2).
+    Entry [k, i, j] is the derivative of tau_i with respect to component j of q (k = 0), v (k = 1) or a (k = 2). q is
+    (nq,), v and a are (nv,).
     """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
@@ -73,10 +73,10 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
     for j in inward(mechanism):
         S, whole = motion.S[j.o], body[j.o]
         change_q, change_v = whole.change(by_q[j.o]), whole.change(by_v[j.o])
-        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S may depend on q_j
+        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # nonzero if S depends on q_j
         _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
         _put(dv, j.v, j.v, S.pair(change_v))
-        # At the inner joints i: effect of joint j on their forces (the changed wrench), and their effect on joint j
+        # Joints i inboard of j: effect of j on the force of i (by the changed wrench), and of i on the force of j
         change_q = change_q + S.cross(force[j.o])
         z = whole.inertia @ S
         z_turn = cross(whole.p, S.linear) * 2.0 + whole.N.T @ S.angular
@@ -93,10 +93,9 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the acceleration with respect to q (tangent space), v and tau, in this
-    order.
+    """Return the derivatives (3, nv, nv) of the acceleration a by q (tangent space), v and tau, in this order.
 
-    With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
+    With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1. q is (nq,), v and tau are (nv,).
     """
     M = mass_matrix(mechanism, q)
     inverse = matrix_factors(mechanism, M).inverse()
@@ -131,8 +130,7 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
 def body_changes(
     j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array
 ) -> tuple[BodyChange, BodyChange]:
-    """Return the derivatives of the motion of the bodies outboard of joint j: with respect to its coordinates and
-    velocities.
+    """Return the derivatives of the motion of the bodies outboard of joint j by its coordinates, and by its velocities.
 
     The first result has one column per coordinate (in the tangent space), the second one per velocity. `acc` has the
     accelerations of all bodies; q, v and a belong to joint j. `motion` has the kinematics of the tree.

@@ -57,7 +57,10 @@ class TreeMotion:
 
 
 def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of all force elements of a tree."""
+    """Return the joint forces (nv,) [N m or N] of all force elements of a tree.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     motion = TreeMotion(tree, q, v)
     applied = [element.force(motion) for element in tree.forces]
     if not applied:
@@ -80,12 +83,18 @@ def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
 
 
 def element_energy(tree: Mechanism, q: Array) -> Number:
-    """Return the energy [J] stored in all force elements of a tree."""
+    """Return the energy [J] stored in all force elements of a tree.
+
+    q (nq,) are the coordinates.
+    """
     motion = TreeMotion(tree, q, np.zeros(tree.nv))
     return sum((element.energy(motion) for element in tree.forces), 0.0)
 
 
 def element_power(tree: Mechanism, q: Array, v: Array) -> Number:
-    """Return the power [W] that all force elements add to the total energy of a tree."""
+    """Return the power [W] that all force elements add to the total energy of a tree.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     motion = TreeMotion(tree, q, v)
     return sum((element.power(motion, element.force(motion)) for element in tree.forces), 0.0)

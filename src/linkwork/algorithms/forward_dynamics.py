@@ -16,7 +16,7 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
     """Return the joint accelerations (nv,) of a tree under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6).
 
     The wrenches [N, N m] act on the bodies at their frames' origins, in their frames. Springs, damping and friction are
-    not included; see `passive_joint_forces.passive`.
+    not included; see `passive_joint_forces.passive`. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)
@@ -39,9 +39,9 @@ def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
     """Return the joint accelerations (nv,) [rad/s^2, m/s^2] of a tree by the articulated-body recursion.
 
-    Rotors that couple several joints are not supported here. tau (nv,) are joint forces, z the wrenches on the bodies
-    at zero acceleration. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the articulated inertia of k
-    with all bodies outboard of it, z_k the wrench at zero acceleration. `motion` has the kinematics of the tree.
+    tau (nv,) are joint forces, z the wrenches that the bodies require at zero acceleration, and `motion` the kinematics
+    of the tree. The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36), where P_k is the articulated inertia of body k.
+    Rotors that couple several joints are not supported here.
     """
     P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}
@@ -51,9 +51,9 @@ def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Forc
         D[j.o] = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         GT = D[j.o].solve(U.array.T)
         G[j.o] = Force.of(GT.T)  # (3.47): P S D^-1
-        free[j.o] = tau[j.v] - S.pair(z[j.o])  # the part of the joint force that accelerates
+        free[j.o] = tau[j.v] - S.pair(z[j.o])  # joint force that is left to accelerate
         if j.i != WORLD:
-            through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): the part that acts through the joint
+            through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): inertia felt through the joint
             P[j.i] = P[j.i] + motion.X[j.o].up(through)  # (3.51)
             # (3.52), with the terms in tau and z collected: one product with G instead of three
             z[j.i] = z[j.i] + motion.X[j.o].up(through @ bias[j.o] + z[j.o] + G[j.o] @ free[j.o])

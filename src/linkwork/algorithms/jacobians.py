@@ -24,7 +24,7 @@ def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body"
     """Return the Jacobian J (6, nv) of a named frame: J v is its twist, linear part first.
 
     The twist is in the axes of the frame (`expressed` "body"), in the world frame ("world"), or about the frame's
-    origin in world axes ("mixed").
+    origin in world axes ("mixed"). q (nq,) are the coordinates.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     J, X_0f = _columns(mechanism, X, frame, lambda j, X_jf: X_jf.down(S[j.o]))
@@ -34,7 +34,7 @@ def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body"
 def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expressed: str = "body") -> Array:
     """Return the time derivative dJ/dt (6, nv) of a named frame's Jacobian: the rate of its twist J v is J a + dJ/dt v.
 
-    `expressed` names the axes of the twist, as in `jacobian`.
+    q (nq,) and v (nv,) are the coordinates and velocities. `expressed` is the choice of axes, as in `jacobian`.
     """
     motion = kinematics(mechanism, q, v)
     f = mechanism.frames[frame]

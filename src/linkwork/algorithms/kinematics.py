@@ -32,7 +32,7 @@ class Kinematics(NamedTuple):
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
     """Return the pose X_ik of every body k in its inboard body i: the joint's fixed pose, then its motion.
 
-    See equation (3.7).
+    q (nq,) are the coordinates. See equation (3.7).
     """
     return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
 
@@ -45,7 +45,7 @@ def joint_pose(joint: Joint, q: Array) -> Transform:
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
     """Return the motion subspace S of every body's joint, in the body's frame; zero for the world.
 
-    S is H_k of equation (3.8).
+    S is H_k of equation (3.8). q (nq,) are the coordinates.
     """
     return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
 
@@ -59,7 +59,10 @@ def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
 
 
 def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
-    """Return the relative poses, subspaces, twists and velocity-dependent accelerations of all bodies."""
+    """Return the relative poses, subspaces, twists and velocity-dependent accelerations of all bodies.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     twist, bias = [Motion.zero()], [Motion.zero()]
     for j in outward(mechanism):

@@ -32,7 +32,10 @@ def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidIn
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the mass matrix M (nv, nv) [kg m^2, kg m, kg], with armature: the kinetic energy is v^T M v / 2."""
+    """Return the mass matrix M (nv, nv) [kg m^2, kg m, kg], with armature: the kinetic energy is v^T M v / 2.
+
+    q (nq,) are the coordinates.
+    """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     composite = composite_inertias(mechanism, X)
     M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
@@ -47,7 +50,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Write a block into rows and columns of the symmetric matrix M, and its transpose into the mirrored entries.
+    """Write a block into the given rows and columns of the symmetric matrix M, and its transpose at the mirrored place.
 
     Of a diagonal block, the lower half is copied to the upper half.
     """
@@ -128,12 +131,9 @@ class InverseLTL(NamedTuple):
 
 
 def dof_parents(mechanism: Mechanism) -> list[int]:
-    """Return, for each velocity (nv,), the index of the next velocity inboard of it; -1 if there is none.
-
-    This is the parent array of the tree.
-    """
+    """Return, for each velocity (nv,), the index of the next velocity inboard of it; -1 if there is none."""
     parent: list[int] = []
-    last = {0: -1}  # the outermost velocity on each body
+    last = {0: -1}  # last velocity of each body's inboard joint
     for j in outward(mechanism):
         for d in range(j.v.start, j.v.stop):
             parent.append(last[j.i] if d == j.v.start else d - 1)
@@ -142,7 +142,7 @@ def dof_parents(mechanism: Mechanism) -> list[int]:
 
 
 def _to_world(parent: list[int], i: int) -> Iterator[int]:
-    """Yield velocity i and all velocities inboard of it, in this order; `parent` is the parent array of the tree."""
+    """Yield velocity i, then all velocities inboard of it; `parent` is the result of `dof_parents`."""
     while i >= 0:
         yield i
         i = parent[i]

@@ -38,29 +38,39 @@ def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) 
 
 
 def _reduced_forces(G: Array, tau: Array) -> Array:
-    """Return joint forces (nv,) of the independent joints, from joint forces tau (tree.nv,) and the mimic matrix G."""
+    """Return the joint forces G^T tau (nv,) of the independent joints.
+
+    tau (tree.nv,) are the forces of all joints, and G (tree.nv, nv) is the mimic matrix.
+    """
     return G.T @ tau
 
 
 def _reduced_columns(G: Array, J: Array) -> Array:
-    """Return the Jacobian J G (k, nv) for the independent velocities, from the Jacobian J (k, tree.nv) of all
-    joints.
+    """Return the Jacobian J G (k, nv) for the independent velocities.
+
+    J (k, tree.nv) is the Jacobian for all joints, and G (tree.nv, nv) the mimic matrix.
     """
     return J @ G
 
 
 def _reduced_rows(G: Array, J: Array) -> Array:
-    """Return the loop Jacobian J G (nc, nv) for the independent velocities; rows that are only round-off are zero."""
+    """Return the loop Jacobian J G (nc, nv) for the independent velocities; rows that are only round-off are zero.
+
+    J (nc, tree.nv) is the Jacobian for all joints, and G (tree.nv, nv) the mimic matrix.
+    """
     return constrained_dynamics.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
 def _unchanged(G: Array, found: Array) -> Array:
-    """Return `found`, a result that mimic joints do not change, such as an energy; the mimic matrix G is not used."""
+    """Return `found`, a result that mimic joints do not change, such as an energy; G is not used."""
     return found
 
 
 def _reduced_both(G: Array, M: Array) -> Array:
-    """Return the matrix G^T M G (..., nv, nv) of the independent joints, from M (..., tree.nv, tree.nv) of the tree."""
+    """Return the matrix G^T M G (..., nv, nv) of the independent joints, from M (..., tree.nv, tree.nv) of all joints.
+
+    G (tree.nv, nv) is the mimic matrix.
+    """
     return G.T @ M @ G
 
 
@@ -74,8 +84,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """Return a result for the independent joints, such as joint forces (nv,), computed from the result `found` for all
-    joints.
+    """Return a result for the independent joints, such as joint forces (nv,), computed from that for all joints.
 
     `quantity` names the result, such as "mass_matrix". `found` is the result for the tree in which mimic joints are
     independent.
@@ -84,9 +93,7 @@ def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """Return the loop Jacobian (nc, nv) for the independent velocities, from the loop Jacobian J (nc, tree.nv) for the
-    velocities of all joints.
-    """
+    """Return the loop Jacobian (nc, nv) for the independent velocities; J (nc, tree.nv) is that for all joints."""
     return reduced("constraint_jacobian", mechanism, J)
 
 
@@ -123,7 +130,10 @@ def _factored(mechanism: Mechanism, q: Array) -> LDLT:
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the accelerations (nv,) [rad/s^2, m/s^2] of the independent joints: M^-1 (tau - G^T bias)."""
+    """Return the accelerations (nv,) [rad/s^2, m/s^2] of the independent joints: M^-1 (tau - G^T bias).
+
+    q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    """
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     bias = inverse_dynamics(mechanism.tree, positions, velocities, np.zeros(mechanism.tree.nv), wrenches).tau
     return _factored(mechanism, q).solve(tau - mechanism.spread.T @ bias)
@@ -139,7 +149,11 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 
 
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
+    """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
+
+    q (nq,) and v (nv,) are the coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N,
+    N m] act on the bodies.
+    """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, accelerations = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
     force = inverse_dynamics(mechanism.tree, positions, velocities, accelerations, wrenches).force
@@ -163,7 +177,8 @@ def constrained_forward_dynamics(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and constraint multipliers (nh,), for mechanisms with and without mimic joints.
 
-    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs.
+    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs. q (nq,) and v (nv,) are the
+    coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
     """
     solve = _by_mimic_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
     return solve(mechanism, q, v, tau, wrenches, baumgarte)
@@ -174,14 +189,18 @@ def _reduced_constrained_dynamics(
 ) -> constrained_dynamics.Constrained:
     """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints.
 
-    With a rate `baumgarte` [1/s] above 0, closure errors decay at this rate.
+    With a rate `baumgarte` [1/s] above 0, closure errors decay at this rate. q (nq,) and v (nv,) are the coordinates
+    and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
     """
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
 
 
 def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
-    """Return a function whose first argument is a mechanism; it calls `reduced` for mimic joints, else `of_tree`."""
+    """Return a function that calls `reduced` for a mechanism with mimic joints, else `of_tree`, with all its arguments.
+
+    The first argument of the function is the mechanism.
+    """
     return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
 
@@ -191,7 +210,7 @@ def constrained_accelerations(
     """Return accelerations (nv,) and multipliers (nh,) with constraints, from accelerations `free` (nv,) without them.
 
     `solve` solves M x = b with the mass matrix. With a rate `baumgarte` [1/s], closure errors decay like critically
-    damped springs.
+    damped springs. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = constrained_dynamics.rows_and_bias(mechanism.tree, positions, velocities)
@@ -207,17 +226,17 @@ def constrained_accelerations(
 def project_state(
     mechanism: Mechanism, q: Array, v: Array, iterations: int = constrained_dynamics.PROJECTION_ITERATIONS
 ) -> constrained_dynamics.Projection:
-    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `constrained_dynamics.project_state`.
+    """Return coordinates and velocities projected onto the constraints; see `constrained_dynamics.project_state`.
 
-    `iterations` is the number of Newton iterations.
+    q (nq,) and v (nv,) are the coordinates and velocities before. `iterations` is the number of Newton iterations.
     """
     return constrained_dynamics.project_state(mechanism, q, v, active_constraints, iterations)
 
 
 def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
-    """Project coordinates (nq,) onto the loops; return the result and its largest closure error [m or rad].
+    """Return coordinates (nq,) projected onto the loops, and the largest remaining closure error [m or rad].
 
-    `iterations` is the number of Newton iterations.
+    q (nq,) are the coordinates before. `iterations` is the number of Newton iterations.
     """
     q, _ = constrained_dynamics.project_positions(mechanism, q, active_constraints, iterations)
     return q, largest(active_constraints(mechanism, q).errors)
@@ -237,9 +256,7 @@ def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-    """Return the closure errors (nc,) [m or rad] of the loops, and the constraint rows (nh, nv) of all constraints, at
-    q.
-    """
+    """Return the closure errors (nc,) [m or rad] of the loops, and the rows (nh, nv) of all constraints, at q (nq,)."""
     tree, (position,) = mechanism.tree, to_tree(mechanism, ("q",), (q,))
     motion = kinematics(tree, position, np.zeros(tree.nv))
     loops = constrained_dynamics.loop_states(tree, motion.X)
@@ -286,8 +303,9 @@ def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics
 def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints, then through all loops.
 
-    The wrench of a joint acts from the parent on the child, in the child's frame; that of a loop from a on b, in b's
-    frame.
+    The wrench of a joint is that of the parent on the child, in the child's frame. The wrench of a loop is that of its
+    body a on its body b, in b's frame. q (nq,) and v (nv,) are the coordinates and velocities, and tau (nv,) are joint
+    forces.
     """
     found = constrained_forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
@@ -301,7 +319,7 @@ def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Arra
     """Return the force (k,) [N m or N] in each of the k rows of clutches, brakes and other velocity constraints.
 
     The force of a released element is 0. The force of a clutch is the force on its joint b. tau (nv,) are joint forces,
-    and `wrenches` (nbodies, 6) act on the bodies.
+    and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]

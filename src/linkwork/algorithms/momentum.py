@@ -14,19 +14,28 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def center_of_mass(mechanism: Mechanism, q: Array) -> Array:
-    """Return the centre of mass (3,) [m] of all bodies in the world."""
+    """Return the centre of mass (3,) [m] of all bodies in the world.
+
+    q (nq,) are the coordinates.
+    """
     return _center(composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD])
 
 
 def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes."""
+    """Return the linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
     return _about_center(mechanism, motion.X, sum_in_world(mechanism, motion.X, bodies)).array
 
 
 def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the time derivative (6,) of `momentum`: external force [N] and torque about the centre of mass [N m]."""
+    """Return the time derivative (6,) of `momentum`: external force [N] and torque about the centre of mass [N m].
+
+    q (nq,), v (nv,) and a (nv,) are the coordinates, velocities and accelerations.
+    """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a)
     bodies = [
@@ -38,7 +47,10 @@ def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
 
 
 def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Return the momentum matrix A (6, nv) with A v = `momentum`; its columns are momenta of composite bodies."""
+    """Return the momentum matrix A (6, nv) with A v = `momentum`; its columns are momenta of composite bodies.
+
+    q (nq,) are the coordinates.
+    """
     center = Transform(np.eye(3), center_of_mass(mechanism, q))
     return center.down(Force.of(momentum_about_origin(mechanism, q))).array
 
@@ -46,7 +58,8 @@ def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
     """Return the matrix (6, nv) that maps v to the momentum about the world's origin.
 
-    Each row is M xi, with the mass matrix M and the joint velocities xi (nv,) of a rigid motion of the mechanism.
+    Each row is M xi, with the mass matrix M and the joint velocities xi (nv,) of a rigid motion of the mechanism. q
+    (nq,) are the coordinates.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
@@ -55,19 +68,28 @@ def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
 
 
 def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
-    """Return the kinetic energy [J] of all bodies and rotors."""
+    """Return the kinetic energy [J] of all bodies and rotors.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     twists = kinematics(mechanism, q, v).twist
     bodies = sum(V.pair(body.inertia @ V) for body, V in zip(mechanism.bodies, twists, strict=True))
     return 0.5 * (bodies + sum(rotor_momenta(mechanism, v) * v))
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the gravitational energy [J], which is zero if the centre of mass is at the world's origin."""
+    """Return the gravitational energy [J], which is zero if the centre of mass is at the world's origin.
+
+    q (nq,) are the coordinates.
+    """
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
 
 def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the kinetic and potential energy (2,) [J]."""
+    """Return the kinetic and potential energy (2,) [J].
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     return np.array([kinetic_energy(mechanism, q, v), potential_energy(mechanism, q)])
 
 

@@ -24,11 +24,11 @@ NOTHING = np.zeros(0)
 
 
 def passive(mechanism: Mechanism, q: Array, v: Array, dry: bool = True) -> Array:
-    """Return the passive joint forces (nv,) [N m or N]: springs, dampers and dry friction of joints, and force
-    elements.
+    """Return the passive joint forces (nv,) [N m or N]: of springs, dampers, dry friction and force elements.
 
-    The forces of joints are -stiffness (q - rest) - resistance v. Force elements are springs and dampers between points
-    of bodies, and elements with a force function. If `dry` is false, dry friction is left out.
+    The forces of joint springs, dampers and friction are -stiffness (q - rest) - resistance v. Force elements are
+    springs and dampers between points of bodies, and elements with a force function. If `dry` is false, dry friction is
+    left out.
     """
     own = springs(mechanism, q) - (resistance(mechanism, v) if dry else dampers(mechanism)) * v
     return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)
@@ -63,8 +63,9 @@ def dampers(mechanism: Mechanism) -> Array:
 
 
 def dry_friction_limits(mechanism: Mechanism) -> Array:
-    """Return the largest dry friction force (nv,) [N m or N] of each velocity, including the friction of its mimic
-    joints.
+    """Return the largest dry friction force (nv,) [N m or N] along each velocity.
+
+    It includes the friction of the mimic joints that move with this velocity.
     """
     own = np.concatenate([NOTHING, *(j.friction for j in outward(mechanism.tree))])
     return np.abs(mechanism.spread).T @ own
@@ -83,7 +84,7 @@ class Stops(NamedTuple):
 def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of the stops at joint limits; zero for joints within their limits.
 
-    The forces are continuous and never attractive.
+    The forces are continuous and never attractive. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     forces: list[Array] = [NOTHING]
     for j in outward(mechanism):

@@ -18,8 +18,7 @@ COINCIDENT = 1e-12  # distance [m] below which the direction between two points 
 
 
 class SpringLength(NamedTuple):
-    """Length L [m] of a spring in one state, and its derivative `row` (nv,) [m/rad or 1]: dL/dt is the product of row
-    and v.
+    """Length L [m] of a spring in one state, and its derivative `row` (nv,) [m/rad or 1], so that dL/dt = row . v.
 
     A tension f [N] pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
     zero.
@@ -30,14 +29,17 @@ class SpringLength(NamedTuple):
 
 
 def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
-    """Return, for every spring between points of a tree, its length [m] and the derivative row (nv,) of the length."""
+    """Return, for every spring between points of a tree, its length [m] and the derivative row (nv,) of the length.
+
+    q (nq,) are the coordinates.
+    """
     return [_spring_length(mechanism, spring, q) for spring in mechanism.line_forces]
 
 
 def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
     """Return the length [m] of one spring and the derivative row (nv,) of the length, see `SpringLength`.
 
-    Both are computed in the frame of the outermost common ancestor of the two bodies.
+    Both are computed in the frame of the outermost common ancestor of the two bodies. q (nq,) are the coordinates.
     """
     near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
@@ -47,7 +49,7 @@ def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringL
     apart = squared > COINCIDENT**2
     distance = np.sqrt(where(apart, squared, 1.0))
     along = line / distance
-    # A unit force along the line lengthens the spring at the far end; reversed, also at the near end
+    # A unit force along the line on the far end, and its reaction on the near end, both lengthen the spring
     unit, row = Force(along, cross(start, along)), [0.0] * mechanism.nv
     for joints, sign in ((near, -1.0), (far, 1.0)):
         F = unit
@@ -71,7 +73,7 @@ def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Return the joint forces (nv,) [N m or N] of all springs between points.
 
     Each spring adds -(stiffness (L - length) + damping dL/dt) row, with its length L and derivative `row` (see
-    `SpringLength`), and its rest length `length`.
+    `SpringLength`), and its rest length `length`. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     total = np.zeros(mechanism.nv)
     for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):
@@ -80,7 +82,10 @@ def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2."""
+    """Return the energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2.
+
+    q (nq,) are the coordinates.
+    """
     energies = [
         0.5 * spring.stiffness * (found.length - spring.length) * (found.length - spring.length)
         for spring, found in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True)
@@ -89,7 +94,10 @@ def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
 
 
 def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
-    """Return the power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2."""
+    """Return the power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2.
+
+    q (nq,) and v (nv,) are the coordinates and velocities.
+    """
     rates = [found.row @ v for found in spring_lengths(mechanism, q)]
     return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.line_forces, rates, strict=True)), 0.0)
 
@@ -98,7 +106,7 @@ def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number
     """Return the sum (nv, nv) of weight row row^T over all springs between points.
 
     `weights` has one number for each spring; `row` (nv,) is the derivative of the length of a spring, see
-    `SpringLength`.
+    `SpringLength`. q (nq,) are the coordinates.
     """
     rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]

@@ -39,16 +39,15 @@ class Increment(NamedTuple):
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """Return the displacement (3,) [m] of the point r (3,) [m] that is fixed in the frame, due to the rotation
-        alone.
-        """
+        """Return the displacement (3,) [m] of a point r (3,) [m] fixed in the frame, due to the rotation alone."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
 
     def seen_after(self, u: Array) -> Array:
-        """Return the components of a vector in the frame's axes at the end of the step, from those at its beginning, u
-        (3,).
+        """Return a vector's components (3,) in the frame's axes at the end of the step.
+
+        u (3,) are its components in the axes at the beginning of the step.
         """
         w, v = self.f[0], self.f[1:]
         first = cross(v, u)
@@ -65,8 +64,9 @@ class Increment(NamedTuple):
         return np.outer(scaled, v) + hat(scaled * w) + np.eye(3) * (1.0 - dot(scaled, v))
 
     def then(self, other: Increment) -> Increment:
-        """Return the motion by this increment followed by `other`, which is given in the axes of the frame at the end
-        of this increment.
+        """Return the increment of this motion followed by the motion `other`.
+
+        `other` is given in the axes of the frame at the end of this increment.
         """
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
@@ -160,8 +160,7 @@ class RotationRule(ABC):
 
     @abstractmethod
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
-        step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the body's pose after the step.
 
         The change of the pose is a small rotation u (3,) [rad] in the axes of the body after the step. It changes v by
         (w + v^) u / 2 and w by -v . u / 2. I (3, 3) is the inertia, and f (4,) the rotation of the step.
@@ -189,8 +188,7 @@ class Exponential(RotationRule):
         return straight + bent, straight - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
-        step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the body's pose after the step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """
@@ -223,8 +221,7 @@ class MeanVelocity(RotationRule):
         return spin + bent, spin - bent
 
     def derivative(self, I: Array, f: Array, h: Number) -> Array:
-        """Return the derivative (3, 3) of the angular momentum before a step h [s] with respect to the pose after the
-        step.
+        """Return the derivative (3, 3) of the angular momentum before a step h [s] by the body's pose after the step.
 
         I (3, 3) is the inertia, and f (4,) the rotation of the step.
         """

@@ -16,7 +16,8 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
     """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
     The wrench F contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau -
-    armature a.
+    armature a. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the
+    bodies.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force
@@ -27,7 +28,7 @@ def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) 
     """Return reaction wrenches (njoints + nloops, 6) [N, N m] of joints and loops, in the axes of a named frame.
 
     The wrenches are about the origin of that frame. The wrenches `through` (njoints + nloops, 6) are given in the
-    frames of the children; those of loops in the frame of body b.
+    frames of the children; those of loops in the frame of body b. q (nq,) are the coordinates.
     """
     X_0 = world_poses(mechanism, joint_poses(mechanism, q))
 

@@ -38,9 +38,9 @@ from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, maximum
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
-FREED = 1e-9  # remaining fraction of the penetration after `separating_displacement`
+FREED = 1e-9  # fraction of the penetration that may remain after `separating_displacement`
 PUSHES = 200  # largest number of iterations of `separating_displacement`
-AT_ALL = 1e-15  # depth [m] that counts as zero
+AT_ALL = 1e-15  # penetration [m] below which it counts as zero
 
 
 class RigidContact(NamedTuple):
@@ -88,8 +88,7 @@ class RigidContact(NamedTuple):
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Return, for each axis of the contact, the magnitude [N s] of the impulse that would stop the velocity along
-        it alone.
+        """Return the magnitude (3,) [N s] of the impulse along each axis that alone would stop the velocity along it.
 
         G (3, 3) is the inverse effective mass of the contact, and u (3,) [m/s] its velocity.
         """
@@ -105,7 +104,7 @@ class RigidContact(NamedTuple):
         G (3, 3) is the inverse effective mass of the contact.
         """
         ease = trace_of(G)
-        pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0]: exact also if p[0] is large
+        pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0], which is exact even if p[0] is large
         along = p[1:] - u[1:] / ease
         beyond = excess(length(along), self.friction * (p[0] + pushes))
         return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
@@ -209,7 +208,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
     """
     count, size = len(contacts), len(contacts[0].W)
     inverse_mass = [one.inverse_mass[0, 0] for one in contacts]
-    weight = np.array([np.sqrt(x) for x in inverse_mass])  # some entries may be constants
+    weight = np.array([np.sqrt(x) for x in inverse_mass])  # entry by entry, because some may be constants in a trace
     enough = maximum(_most(depth), 0.0) * FREED + AT_ALL
 
     def moved(x: Array) -> Array:

@@ -13,7 +13,7 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def turns_with_rotor(mechanism: Mechanism, joint: Joint) -> bool:
-    """Return whether the rotor of any drive turns with the named joint."""
+    """Return whether the rotor of any drive turns with the given joint."""
     return any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators)
 
 
@@ -45,10 +45,10 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """Return the momenta (nv,) at velocities v (nv,) of all rotors that turn with several joints: the product of
-    `coupling_matrix` and v.
+    """Return the momenta (nv,) at velocities v (nv,) of all rotors that turn with several joints.
 
-    For accelerations instead of velocities, the result is the inertial forces.
+    The result is the product of `coupling_matrix` and v. For accelerations instead of velocities, the result is the
+    inertial forces.
     """
     p: list[Number] = [0.0] * mechanism.nv
     for rotor in mechanism.rotors:

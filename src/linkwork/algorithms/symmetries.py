@@ -24,9 +24,9 @@ from linkwork.spatial.scalar import Array, cross, hat, ldlt
 from linkwork.spatial.transform import exp_transform
 from linkwork.tolerances import RANK
 
-TRIED = 12  # random positions of a joint or loop in which it must be able to follow a symmetry; more than six
-CLOSING, CLOSED = 200, 1e-12  # largest number of iterations to close a loop, and its largest error [m, rad]
-ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
+TRIED = 12  # number of random positions of a joint or loop in which a symmetry is tested; must be above six
+CLOSING, CLOSED = 200, 1e-12  # largest number of iterations that close a loop, and tolerance [m, rad] of its error
+ROUNDED = 1e-12  # entries of twists of unit size below this are round-off
 
 
 def symmetries(mechanism: Mechanism) -> Array:
@@ -40,8 +40,8 @@ def symmetries(mechanism: Mechanism) -> Array:
         return np.zeros((0, 6))
     loops = [one for one in mechanism.frame_constraints if WORLD in (one.at.body, one.to.body)]
     anchors = [place.pose.p for one in mechanism.line_forces for place in _at_world(one)]
-    # Twists are about the centre of all connections and scaled by their distances. About a far point they would be
-    # similar
+    # Twists are about the centre of all connections and scaled by their distances; about a far point they would hardly
+    # differ
     points = [*(joint.place.p for joint in roots), *(p for one in loops for p in [_at_world(one)[0].pose.p]), *anchors]
     centre = np.mean(points, axis=0)
     far = float(np.linalg.norm(centre))
@@ -69,7 +69,7 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
-    """Return the end of a loop or spring `one` that is fixed to the world, as a list; empty if there is none.
+    """Return the ends of a loop or spring `one` that are fixed to the world: a list with one end, or an empty list.
 
     The list is empty if both ends are fixed to the world, or none is.
     """
@@ -134,7 +134,7 @@ def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator, fri
     """
     X = _closed_pose(one, rng)
     at_world = _at_world(one)[0].pose
-    frame = at_world @ X if one.at.body == WORLD else at_world  # the frame of the wrenches in the world
+    frame = at_world @ X if one.at.body == WORLD else at_world  # pose in the world of the frame of the wrenches
     frame = Transform(frame.R, frame.p - centre)
     own = [row.wrench(X) for row in one.rows]
     own += [] if friction is None else [Force.of(column) for column in friction.T]
@@ -142,9 +142,9 @@ def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator, fri
 
 
 def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
-    """Return a random pose of the frame `to` of a loop `one` in its frame `at` that closes the loop.
+    """Return a random pose of the frame `to` of a loop `one` in its frame `at`, at which the loop is closed.
 
-    Newton's method finds it from a pose that `rng` draws.
+    Newton's method finds the pose, starting from a pose that `rng` draws.
     """
     X = Transform(matrix_from_quaternion(rng.normal(size=4)), rng.uniform(-1.0, 1.0, 3))
     for _ in range(CLOSING):
@@ -187,7 +187,7 @@ def _common_twists(a: Array, b: Array) -> Array:
         return np.zeros((6, 0))
     A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
     A, B = (u[:, s > RANK * s.max()] for u, s, _ in (A, B))
-    _, sines, right = np.linalg.svd(A - B @ (B.T @ A))  # sines: cosines cannot distinguish small angles from zero
+    _, sines, right = np.linalg.svd(A - B @ (B.T @ A))  # sines of angles; cosines cannot resolve small angles
     return A @ right[sines < RANK].T
 
 
@@ -245,7 +245,7 @@ def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Ar
     """Return the momenta (k,) of a mechanism along symmetry twists (k, 6) in the world, including momenta of rotors.
 
     The momenta have the unit kg m^2/s for rotations and kg m/s for translations. They are conserved if the twists are
-    symmetries.
+    symmetries. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]

@@ -16,18 +16,18 @@ def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
 def free_flight(mechanism: Mechanism, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
     """Return coordinates (nq,) and velocities (nv,) after a time h [s] in which every joint moves without forces.
 
-    Each joint moves its child as if the parent were at rest and nothing else were attached to the child.
+    q (nq,) and v (nv,) are those before. Each joint moves its child as if the parent were at rest and nothing else were
+    attached to the child.
     """
     moved = {j.name: j.kind.free_flight(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], h) for j in mechanism.leaders}
     return mechanism.by_joint(lambda j: moved[j.name][0]), mechanism.by_joint(lambda j: moved[j.name][1])
 
 
 def displaced(mechanism: Mechanism, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-    """Return the coordinates integrate(q, dv), and the velocities (nv,) with which all bodies have the same motion as
-    at q (nq,).
+    """Return the coordinates integrate(q, dv), and velocities (nv,) there that give all bodies the same motion.
 
     The angular velocities in body axes, and the velocities of the centres of mass of free bodies, are the same as with
-    the velocities v (nv,) at q.
+    the velocities v (nv,) at q (nq,). dv (nv,) is the displacement.
     """
     moved = {
         j.name: j.kind.displaced(mechanism.bodies[j.o].inertia, q[j.q], v[j.v], dv[j.v]) for j in mechanism.leaders

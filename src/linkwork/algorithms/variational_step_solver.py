@@ -41,8 +41,7 @@ class Position(NamedTuple):
 
 
 class CompliantRow(NamedTuple):
-    """A compliant constraint row between joints, such as a rotor's: it adds the matrix left right^T to Newton's matrix
-    K.
+    """A compliant constraint row between joints, such as that of a rotor, which adds left right^T to Newton's matrix K.
 
     `left` and `right` are (nv,); `path` has the joints that the row acts on.
     """
@@ -53,8 +52,7 @@ class CompliantRow(NamedTuple):
 
 
 def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantRow:
-    """Return the compliant row with the joint forces `left` (nv,) per unit multiplier and the rate right @ v, `right`
-    (nv,).
+    """Return the compliant row with joint forces left (nv,) per unit multiplier, and the rate right . v, right (nv,).
 
     Its path contains the joints whose entries of `left` or `right` are possibly nonzero.
     """
@@ -139,7 +137,7 @@ class VariationalFactors:
                 raised = np.concatenate([first.X[k].up(Force.of(passed[:6])).array, passed[6:]])
                 bodies = second.X[k].up(Force.of(raised[:, :6].T)).array.T
                 open_rows[j.i] = open_rows[j.i] + _OpenRows(passing, np.hstack([bodies, raised[:, 6:]]))
-            elif passing:  # the world does not move: only the rates of rows by forces of rows remain
+            elif passing:  # the world does not move: only the matrix from forces to rates of rows remains
                 passed = P[6:, 6:] - U[6:] @ D.solve(V[:, 6:])
                 padded = np.pad(passed, ((6, 0), (6, 0)), constant_values=0.0)
                 open_rows[WORLD] = open_rows[WORLD] + _OpenRows(passing, padded)

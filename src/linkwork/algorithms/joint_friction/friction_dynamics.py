@@ -34,6 +34,7 @@ def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array 
 
     tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. In the result, `limits` are the dynamic
     limits, also for joints that stick. If there is no unique solution, `converged` is 0 and all other numbers are NaN.
+    q (nq,) and v (nv,) are the coordinates and velocities.
     """
     speeds = slip_velocities(mechanism, q, v)
     count = len(speeds)
@@ -71,7 +72,8 @@ def _or_nan(found: FrictionSolution) -> FrictionSolution:
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the accelerations (nv,) [rad/s^2, m/s^2] of a mechanism with the friction of all joints.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates
+    and velocities.
     """
     return solve(mechanism, q, v, tau, wrenches).a
 
@@ -79,7 +81,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def friction(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Return the joint forces (nv,) [N m, N] that the friction of all joints and loops exerts.
 
-    tau (nv,) are the other joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    tau (nv,) are the other joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the
+    coordinates and velocities.
     """
     return slip_rows(mechanism, q).T @ solve(mechanism, q, v, tau, wrenches).friction
 
@@ -88,7 +91,7 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
     """Return the wrenches (njoints + nloops, 6) [N, N m] through all joints and loops, with friction.
 
     The wrench of a joint acts from the parent on the child, in the child's frame; the wrench of a loop acts from body a
-    on body b, in b's frame.
+    on body b, in b's frame. q (nq,) and v (nv,) are the coordinates and velocities, and tau (nv,) are joint forces.
     """
     found = solve(mechanism, q, v, tau, wrenches)
     return reactions_of(mechanism, q, v, found.a, found.multipliers, found.friction, wrenches)
@@ -99,7 +102,8 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
 
     The friction of a joint at rest that begins to move is opposite to its acceleration. If a joint stays at rest, its
     static friction carries as much of the required force as possible, and the joint force is the rest. The mechanism
-    must not have loops.
+    must not have loops. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m]
+    act on the bodies.
     """
     tree = mechanism.tree
     position, speed, acceleration = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
@@ -179,7 +183,8 @@ class NoSolution(NamedTuple):
 def unsolved_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NoSolution:
     """Return the names of the joints whose friction has no unique solution; both lists are empty if there is one.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. q (nq,) and v (nv,) are the coordinates
+    and velocities.
     """
     found = stick_and_slip(mechanism, q, v, tau, wrenches)
     if found.valid > 0.5:
@@ -196,7 +201,7 @@ def jammed_joints(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches
     """Return the names of the joints that jam; if none jams, of those that change between stick and slip without end.
 
     The list is empty if there is a unique solution. tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the
-    bodies.
+    bodies. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     found = unsolved_joints(mechanism, q, v, tau, wrenches)
     return found.jammed or found.undecided

@@ -87,7 +87,8 @@ def load_response(
 ) -> Response:
     """Return the response of a mechanism to friction forces, under joint forces tau (nv,) and wrenches (nbodies, 6).
 
-    Velocities with moves[n] = 0 are held by friction; `moves` is (nf,).
+    Velocities with moves[n] = 0 are held by friction; `moves` is (nf,). q (nq,) and v (nv,) are the coordinates and
+    velocities.
     """
     of = _of_loose_tree if is_loose(mechanism) else _of_constrained_mechanism
     return of(mechanism, q, v, tau, wrenches, moves)
@@ -204,7 +205,8 @@ def _tree_solver(
     """Return accelerations and multipliers of a tree with constraints, and a function for their change.
 
     tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
-    further joint forces (nv,). `motion` has the kinematics of the tree, and `loops` the states of its loops.
+    further joint forces (nv,). `motion` has the kinematics of the tree, and `loops` the states of its loops. q (nq,)
+    and v (nv,) are the coordinates and velocities.
     """
     J = all_rows(m, motion, loops)
     joined = factorize(m, motion, J)
@@ -226,7 +228,7 @@ def _dense_solver(
 
     tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies. The function returns the change due to
     further joint forces (nv,). `motion` has the kinematics of the tree in which all joints are independent, and `loops`
-    the states of its loops.
+    the states of its loops. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     J = reduced_rows(m, all_rows(m.tree, motion, loops))
     target = -_padded(constrained_dynamics.bias(m.tree, motion, loops), len(J))
@@ -336,7 +338,8 @@ def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
 def _transmitted(tree: Mechanism, q: Array, v: Array, a: Array, wrenches: Array, at_rest: bool) -> list[Array]:
     """Return the wrench (6,) through the joint of each body, by body number, for accelerations a (tree.nv,).
 
-    If `at_rest` is true, gravity and the velocities v are replaced by zero.
+    q (tree.nq,) and v (tree.nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) act on the bodies. If
+    `at_rest` is true, gravity and v are replaced by zero.
     """
     if at_rest:
         tree, v = replace(tree, gravity=np.zeros(3)), np.zeros(tree.nv)
@@ -350,7 +353,7 @@ def reactions_of(
 
     a (nv,) are the accelerations, `multipliers` (nh,) those of the constraint rows, `friction` (nf,) the friction
     forces and `wrenches` (nbodies, 6) the external wrenches. The wrench of a joint is in the child's frame, that of a
-    loop in the frame of its second body b.
+    loop in the frame of its second body b. q (nq,) and v (nv,) are the coordinates and velocities.
     """
     tree = mechanism.tree
     position, speed = mechanism.tree_position(q), mechanism.tree_velocity(v)
