@@ -5,8 +5,8 @@ call:
 
     register(Series("tip.height", "height of the tip", "m", sample=lambda now: 2.0 * np.sin(now.q[0])))
 
-The argument `record=("q", "v", "tip.height")` of `simulate` then records this series. A series with `derive` in place
-of `sample` is computed after the run.
+The argument `record=("q", "v", "tip.height")` of `simulate` then records this series. If a series has the function
+`derive` instead of `sample`, it is computed after the run.
 """
 
 from __future__ import annotations
@@ -31,16 +31,20 @@ __all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "l
 
 RECORDED = (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *LEDGER_SERIES, *FRICTION_SERIES)
 OWN = {one.name: one for one in (*RECORDED, *DERIVED_SERIES)}
-SERIES: dict[str, Series | Family] = dict(OWN)  # in the order of runs; user-defined series follow linkwork's own
+SERIES: dict[str, Series | Family] = dict(OWN)  # in the order in which runs list them; user-defined series are last
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_. ]*")
 IN_FILES = re.compile(r"time|member|about|mechanism|outcome.*|(final|parameter|event|batch)[_.].*")
-OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # names of linkwork's families
+# names of the series of linkwork's families
+OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")
 
 Formula = Callable[[Sample], Array]
 
 
 def register(series: Series | Family) -> Series | Family:
-    """Add a user-defined series, or replace one, and return it. linkwork's own series cannot be replaced."""
+    """Add a user-defined series to the registry, or replace one, and return it.
+
+    Raise a LinkworkError if the name is invalid, or if it is the name of a built-in series.
+    """
     name = series.name
     if not NAME.fullmatch(name) or IN_FILES.fullmatch(name):
         raise LinkworkError(
@@ -54,7 +58,7 @@ def register(series: Series | Family) -> Series | Family:
 
 
 def unregister(name: str) -> None:
-    """Remove a user-defined series from the registry."""
+    """Remove a user-defined series from the registry; raise a LinkworkError if there is no such user-defined series."""
     if name in OWN or name not in SERIES:
         raise unknown_name("user-defined series", name, SERIES.keys() - OWN.keys())
     del SERIES[name]
@@ -95,7 +99,8 @@ def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
 
 
 def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
-    """Return the names of unrecorded series that the derived `series` needs, directly or through other series.
+    """Return the names of the unrecorded series that the derived `series` needs, directly or through other derived
+    series.
 
     `recorded` are the names of the recorded series.
     """
@@ -112,7 +117,7 @@ def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[
 def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
     """Return the label (title, axes, units) of the series called `name`.
 
-    Entries of an unregistered series are numbered; `shape` is the shape of one sample of such a series.
+    If the series is not registered, its entries are numbered; `shape` is then the shape of one sample.
     """
     series = find(facts, name)
     if series is not None:
@@ -145,8 +150,8 @@ def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
 
 
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
-    """Return the names of user-defined series among `names`; the formulas of such series are not identified by the
-    names.
+    """Return the names of user-defined series among `names`; names alone do not identify the formulas of these
+    series.
     """
     families = [one for one in OWN.values() if isinstance(one, Family)]
     others = (name for name in names if name not in OWN)
@@ -154,10 +159,12 @@ def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
 
 
 def _of_user(series: Series, shape: Shape, now: Sample) -> Array:
+    """Return a sample of a user-defined series in the sample `now`; raise a ShapeError if its shape is not `shape`."""
     formula = series.sample
     assert formula is not None
     if np.asarray(now.q).dtype == object:  # traced
-        from linkwork.compiler.traced_array import lift, lifted  # imported here: runs on floats need no compiler
+        # imported only here, because runs on floats need no compiler
+        from linkwork.compiler.traced_array import lift, lifted
 
         formula, now = lifted(formula), now.mapped(lambda x: lift(own_copy(x)))
     found = formula(now)

@@ -1,4 +1,5 @@
-"""Definition of one series of a run: `Series` has name, label, shape and formula; `Sample` is the formula's argument.
+"""Definition of a series of a run: `Series` has name, label, shape and formula; `Sample` is the argument of the
+formula.
 
 The module `series` is the registry of all series.
 """
@@ -47,7 +48,7 @@ class Label(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The different units of the series, in order, as one text."""
+        """The units of the series as one text; each different unit appears once."""
         return ", ".join(dict.fromkeys(self.units))
 
     @property
@@ -57,17 +58,17 @@ class Label(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """Properties of a run that decide which series it has and their shapes; known before and after the run."""
+    """Properties that decide which series a run has, and which shapes they have; known before and after the run."""
 
     mechanism: Mechanism
     controlled: bool = False  # whether there is a controller
     motors: bool = False  # whether the controller commands the motors of drives
-    memory: int = 0  # size of the controller's memory
+    memory: int = 0  # size of the memory of the controller
     stops: bool = False  # whether springs act at joint limits
     wrenches: bool = False  # whether wrenches act on bodies
     rigid: bool = False  # whether contacts are rigid
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
-    ledger_entries: tuple[str, ...] = ()  # passive elements whose work is summed, see `work_ledger`
+    ledger_entries: tuple[str, ...] = ()  # passive elements whose work the run adds up, see `work_ledger`
     clipped: bool = False  # whether forces of controllers are clipped to the effort limits of joints
 
 
@@ -190,7 +191,9 @@ class Series:
         return self.sample is not None
 
     def included(self, facts: RunFacts) -> bool:
-        """Return whether a run with the given facts records the series if `record` is left out."""
+        """Return whether a run described by `facts` records the series if the argument `record` of `simulate` is
+        omitted.
+        """
         return self.by_default(facts) if callable(self.by_default) else self.by_default
 
     def _axes(self, facts: RunFacts) -> tuple[Axis, ...]:
@@ -210,7 +213,7 @@ class Series:
         return Label(self.title, axes, (units,) * size if isinstance(units, str) else units)
 
     def needed(self, facts: RunFacts) -> tuple[str, ...]:
-        """Return the names of the series from which this series is derived, for a run described by `facts`."""
+        """Return the names of the series from which this derived series is computed, for a run described by `facts`."""
         return self.needs(facts) if callable(self.needs) else self.needs
 
 

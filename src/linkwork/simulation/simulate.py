@@ -1,4 +1,4 @@
-"""`simulate`: builds the Problem, chooses a method, runs it, and returns a Run."""
+"""The function `simulate`: it builds a `Problem`, chooses the method, runs it, and returns a `Run`."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
-TRIALS = 20  # states of a trial run from which the fastest rate is estimated
-TRIAL_STEPS = 1_000_000  # most steps of a trial run, about a second
+TRIALS = 20  # number of states of a trial run from which the fastest rate is estimated
+TRIAL_STEPS = 1_000_000  # largest number of steps of a trial run, which take about a second
 TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison run
 
 
 class Integration(NamedTuple):
     """Arguments of `simulate` that decide how a problem is integrated, under the same names.
 
-    `required` is true if the user gave no method and `method` was set because rigid contacts require it.
+    `required` is true if the user gave no method, and rigid contacts require the method that `method` has.
     """
 
     method: str
@@ -62,7 +62,7 @@ class Integration(NamedTuple):
     required: bool = False
 
     def checked(self, baumgarte: float | None) -> Integration:
-        """Return a copy with numbers as floats; raise an error that names an invalid argument.
+        """Return a copy with numbers as floats; raise a LinkworkError that names an invalid argument.
 
         `baumgarte` is the argument of `simulate`.
         """
@@ -244,7 +244,7 @@ def simulate(
         None if isinstance(q0, Run) else q0,
         v0,
         controller,
-        entries_of(schedule),  # a list: it is iterated more than once
+        entries_of(schedule),  # as a list, because it is iterated more than once
         wrenches,
         parameters,
         gains,
@@ -268,7 +268,7 @@ def _continuation(run: Run) -> Continuation:
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """Build the problem from the arguments of `simulate`, run it, and return the run.
+    """Return the run that the arguments of `simulate` describe: build the problem, choose the method, and run it.
 
     `setup`, `how` and `recording` have the arguments on the problem, on integration and on recording; `progress` is the
     argument of this name.
@@ -311,12 +311,14 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
 def _adaptive(
     problem: Problem, choice: Choice, storage: Storage, derivative: StateDerivative, how: Integration
 ) -> Runner:
-    from linkwork.simulation.runners.adaptive import Adaptive  # imported here: few runs need SciPy
+    """Return a runner with an adaptive method."""
+    from linkwork.simulation.runners.adaptive import Adaptive  # imported only here, because few runs need SciPy
 
     return Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
 
 
 def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, every: int) -> Settings:
+    """Return the settings of a run, which the result contains."""
     adaptive = choice.method in ADAPTIVE
     return Settings(
         choice.method,
@@ -339,8 +341,8 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
     """Return states along a trial run of the first batch member, from which method and step are chosen.
 
-    The list is empty if the controller runs in Python, because a trial would call it twice. `how` has the arguments of
-    `simulate` on integration, and `choice` the method and step to try.
+    The list is empty if the controller runs in Python, because a trial run would call it in addition to the run itself.
+    `how` has the arguments of `simulate` on integration, and `choice` the method and step to try.
     """
     if problem.in_python:
         return []
@@ -355,7 +357,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """Execute a runner and return the resulting run; after Ctrl-C, the run up to the interruption.
+    """Run the `runner` to its end and return the resulting run; after Ctrl-C, the run up to the interruption.
 
     `settings` are the settings of the run, and `progress` is the argument of `simulate`.
     """
@@ -376,6 +378,7 @@ def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> R
 
 
 def _run(runner: Runner, settings: Settings, wall: float) -> Run:
+    """Return the `Run` with the samples, outcomes and events of a runner; `wall` [s] is the computing time."""
     storage, now, problem = runner.storage, runner.now, runner.problem
     found, events = outcomes(runner)
     return Run(
@@ -394,14 +397,15 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
     """Return a repetition of a run with half the step, or 1/100 of the tolerances, at the same sample times.
 
-    Its samples include the times of the first run. `made` are the settings of the first run. `setup` and `how` have the
-    arguments of the first run.
+    `made` are the settings of the first run. `setup` and `how` have the arguments of the first run.
     """
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt
     how, every = how._replace(duration=whole, dt=0.5 * made.dt), 2 * made.every
-    if made.rtol is not None and made.atol is not None:  # dt is the time between samples, the longest step
+    # adaptive methods: dt is the time between samples, the longest step
+    if made.rtol is not None and made.atol is not None:
         how, every = how._replace(rtol=TIGHTER * made.rtol, atol=TIGHTER * made.atol), made.every
-    if problem.sampling is not None and problem.sampling.rate is None:  # keep one call per step of the first run
+    # call the controller as often as in the first run, which called it once per step
+    if problem.sampling is not None and problem.sampling.rate is None:
         setup = setup._replace(controller=replace(problem.sampling, rate=1.0 / made.dt))
     return _simulated(setup._replace(dt=how.dt), how, Recording(("q", "v"), every), progress=False)

@@ -56,13 +56,13 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
 ForceLaw = Callable[[Number, Array, Array], Array]  # forces as a function of time [s], q (nq,) and v (nv,)
-PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `passive`
+PASSIVE = "passive"  # the joint forces of the tree are mapped to independent joints as those of `passive`
 
 
 class ContactLoads(NamedTuple):
-    """Loads of compliant contacts in one state: state and force of each contact, wrenches (nbodies, 6), body poses.
+    """Loads of compliant contacts in one state: state and force of each contact, wrenches on bodies, and body poses.
 
-    The wrenches are in [N, N m].
+    The wrenches (nbodies, 6) [N, N m] are the sums over all contacts of a body. The poses are those in the world.
     """
 
     contacts: list[ContactForce]
@@ -112,25 +112,25 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism with the forces on it: controller, wrenches (nbodies, 6) on bodies, joint stops, contacts."""
+    """A mechanism with the forces on it: forces of controllers, wrenches on bodies, joint stops, contacts."""
 
     mechanism: Mechanism
     control: ForceLaw | None = None
     wrenches: ForceLaw | None = None
     stops: Stops | None = None
     baumgarte: float | None = None  # rate [1/s] of Baumgarte stabilization; None: steps project onto the constraints
-    memory: Memory | None = None  # of compliant contacts at the start of a step; with None they exert no forces
+    # contact memory of compliant contacts at the start of a step; without memory they exert no forces
+    memory: Memory | None = None
     modes: tuple[str, ...] = ()  # parameters that can be switched during the run
-    guards: tuple[Guard, ...] = ()  # guards that switch them
-    rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
+    guards: tuple[Guard, ...] = ()  # guards that switch parameters
+    rigid: bool = False  # whether contacts are rigid: their contact memory then has forces instead of anchors
     solids: SolidMemory | None = None  # contact memory of compliant solids at the start of a step
-    effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
+    # (nv,) [N m or N] effort limits to which the forces of controllers are clipped; None: no clipping
+    effort: Array | None = None
     slip_directions: Array | None = (
         None  # slip directions -1, 0, 1 of velocities in `Mechanism.friction_velocities`; None: no joint friction
     )
-    unlocked: Mechanism | None = (
-        None  # the mechanism without the locks of joints that hold by friction; see `with_slip_directions`
-    )
+    unlocked: Mechanism | None = None  # the mechanism in which no joints are locked; see `with_slip_directions`
 
     def in_modes(self, modes: Array) -> System:
         """Return the system with its mode parameters (see `System.modes`) set to the values `modes` (m,)."""
@@ -150,14 +150,14 @@ class System:
         return self.with_friction(q, v, self.external_loads(t, q, v, held))[0]
 
     def external_loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """Return the external loads as `loads`, without the dry friction of joints."""
+        """Return the external loads like `loads`, but without the dry friction of joints."""
         control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v), self._solid_loads(t, q, v))
 
     def with_friction(self, q: Array, v: Array, loads: Loads) -> tuple[Loads, JointFrictionState | None]:
-        """Return the external loads with the dry friction of slipping joints, which may depend on all loads.
+        """Return the loads with the dry friction of slipping joints added, which may depend on all loads.
 
         The second result is the friction that depends on the load, with the accelerations that it causes, or None.
         """
@@ -175,10 +175,10 @@ class System:
         return loads._replace(control=control, friction=found.slipping, a=a), found
 
     def with_slip_directions(self, slip: Array) -> System:
-        """Return the system with its joints slipping in the directions `slip`: first those of clutches, then of joint
-        friction.
+        """Return the system in which joints with friction stick or slip in given directions.
 
-        Joints that hold by friction are locked, and the friction of slipping joints acts.
+        `slip` has the slip directions of clutches, brakes and ratchets, which are not used here, then those of joint
+        friction. Joints that stick are locked, and dynamic friction acts on slipping joints.
         """
         m = self.mechanism
         return (
@@ -197,14 +197,17 @@ class System:
     def clipped(self, forces: Array) -> Array:
         """Return a controller's joint forces (nv,) [N m or N], clipped to the effort limits if the run clips them.
 
-        The derivative of a clipped force is zero. Forces that are not finite are not changed, so that the run reports
-        them.
+        The derivative of a clipped force is zero. Forces that are not finite are returned unchanged, so that the run
+        reports them.
         """
         if self.effort is None:
             return forces
         return np.array([clipped_effort(x, limit) for x, limit in zip(forces, self.effort, strict=True)])
 
     def _clipped_control(self, t: Number, q: Array, v: Array) -> Array:
+        """Return the joint forces (nv,) [N m or N] of the controller at t [s], q (nq,), v (nv,), clipped to effort
+        limits.
+        """
         assert self.control
         return self.clipped(self.control(t, q, v))
 
@@ -226,7 +229,8 @@ class System:
 
     @property
     def element_law(self) -> ForceLaw | None:
-        """Joint forces (nv,) [N m or N] of all force elements as a function of the state; None without elements.
+        """Joint forces (nv,) [N m or N] of all force elements, as a function of t, q and v; None if there are no
+        elements.
 
         `joint_forces` includes these forces.
         """
@@ -236,9 +240,9 @@ class System:
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
         """Return the system for a step that begins at t [s], with the contact memory at that time.
 
-        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and time of entry [s] of each contact pair.
-        `solid_memory` (4n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m] instead
-        of the anchor.
+        `contact_memory` (n, 5) has the state number, anchor (3,) [m] and start time of the state [s] of each contact
+        pair. `solid_memory` (4 n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m]
+        instead of the anchor.
         """
         if self.rigid or not self.mechanism.touches:
             return self
@@ -269,7 +273,7 @@ class System:
     def contact_matrix(
         self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, ContactForce], Array]
     ) -> Array:
-        """Return the sum (nv, nv) of J^T C J over all contacts, which maps contact matrices C to joint coordinates.
+        """Return the sum (nv, nv) of J^T C J over all contacts: contact matrices C in joint coordinates.
 
         J is the Jacobian of a contact. The function `of` returns the matrix C of a contact: (3, 3) for the force, or
         (6, 6) with the torque. `touching` are the contact loads at q (nq,).
@@ -282,7 +286,7 @@ class System:
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
                 joints = to_common_ancestor(m, pair.contact.at.body, pair.surface.place.body)
                 own = [d for side in joints for j in side for d in range(j.v.start, j.v.stop)]
-                block = J[:, own].T @ C @ J[:, own]  # the other columns are zero: leaving them out shortens the trace
+                block = J[:, own].T @ C @ J[:, own]  # all other columns are zero; without them, the trace is shorter
                 for r, row in zip(own, block, strict=True):
                     for c, entry in zip(own, row, strict=True):
                         total[r][c] = total[r][c] + entry
@@ -291,11 +295,10 @@ class System:
         return for_mimic_joints("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """Return the derivative (nv, nv) of the contact impulses in a step h [s] with respect to the velocities at its
-        end.
+        """Return the derivative (nv, nv) of the contact impulses in a step h [s] by the velocities at its end.
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
-        `touching` are the contact loads at mid-step.
+        `touching` are the contact loads at mid-step, and q (nq,) are the coordinates there.
         """
         return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
@@ -311,11 +314,10 @@ class System:
     def acceleration(
         self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0, viscous: Array | None = None
     ) -> Array:
-        """Return the accelerations (nv,) under the loads and the joints' springs, dampers and friction.
+        """Return the accelerations (nv,) under the loads, and the springs, dampers and friction of joints.
 
-        If `implicit` is a step h [s], dampers act with the velocity v + h a at its end: the matrix of the
-        equations is M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix
-        of contacts.
+        If `implicit` is a step h [s], dampers act with the velocity v + h a at its end: the matrix of the equations is
+        M + h D instead of M, with the damping matrix D (nv, nv). `viscous` (nv, nv) is the damping matrix of contacts.
         """
         explicit = isinstance(implicit, float) and implicit == 0.0 and self.baumgarte is None
         if loads.a is not None and explicit:
@@ -328,8 +330,8 @@ class System:
         )
 
     def _acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number, viscous: Array | None) -> Array:
-        """Return the accelerations (nv,) as `acceleration`, except that the accelerations of locked joints are
-        round-off instead of zero.
+        """Return the same as `acceleration`, except that accelerations of locked joints are round-off, not exactly
+        zero.
         """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
@@ -337,7 +339,8 @@ class System:
         else:
             extra = dampers(m.tree) * implicit
             damped = not m.constrained and any(may_be_nonzero(spring.damping) for spring in m.line_forces)
-            if damped or loads.touching is not None:  # these couple joints, which armature cannot represent
+            # dampers between bodies and contacts couple joints, so that armature cannot represent them
+            if damped or loads.touching is not None:
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.line_forces])
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
@@ -378,7 +381,10 @@ class System:
         return self.powers(q, v, loads).total
 
     def powers(self, q: Array, v: Array, loads: Loads) -> Powers:
-        """Return the power [W] of all forces that store no energy, and its parts; `loads` are the external loads."""
+        """Return the power [W] of all forces that store no energy, in total and for groups of forces.
+
+        `loads` are the external loads in the state q, v.
+        """
         contacts = None if loads.contacts is None else loads.contacts.wrenches
         return working_powers(self.mechanism, q, v, loads.control + loads.stops, loads.wrenches, contacts)
 
@@ -393,10 +399,10 @@ class System:
         return sum(powers, -((dampers(self.mechanism.tree) * speed) @ speed)), powers
 
     def rates(self, q: Array, v: Array, loads: Loads, now: StepState) -> Array:
-        """Return the power [W], then the rates of the entries of the work ledger, if the state `now` has one.
+        """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
 
-        `loads` are the external loads in the state q, v. `StepState.with_work` adds such rates multiplied by a time
-        step.
+        The state `now` decides whether there is a ledger. `loads` are the external loads in the state q, v. The product
+        of the result and a time step is the argument of `StepState.with_work`.
         """
         powers = self.powers(q, v, loads)
         if not len(now.ledger):
@@ -440,6 +446,7 @@ def _smooth(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:
+    """Return the wrenches as a tuple of arguments, empty if they are None."""
     return () if wrenches is None else (wrenches,)
 
 
@@ -455,7 +462,7 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
     """Return the mass matrix (nv, nv) plus the stiffness and damping terms of an implicit step.
 
     `extra` (tree.nv,) is added as armature of the joints. Each spring between bodies adds its entry of `weights` times
-    row row^T, where row (nv,) is the derivative of its length.
+    row^T row, where row (1, nv) is the derivative of its length.
     """
     m = with_armature(mechanism, extra)
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)

@@ -22,7 +22,7 @@ from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Va
 from linkwork.simulation.work_ledger import ledger_entries
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
-CONSTANT = "wrenches"  # constant wrenches are a gain of this name
+CONSTANT = "wrenches"  # name of the gain by which constant wrenches are passed
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,11 @@ class Problem:
         )
 
     def without_ledger(self) -> Problem:
-        """Return the problem without a work ledger, because adaptive methods do not sum ledger entries."""
+        """Return the problem without a work ledger, for adaptive methods, which do not add up ledger entries."""
         return replace(self, start=self.start.moved(ledger=np.zeros((*self.batch, 0))))
 
     def system(self, values: Values) -> System:
-        """Return the mechanism with its forces for one batch member, which has the parameters and gains `values`."""
+        """Return the mechanism with its forces for one batch member; `values` are its parameters and gains."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -127,10 +127,10 @@ class Problem:
             yield Guard(partial(_guarded, guard, values), mode, switch.value, only, switch.what)
 
     def sample(self, values: Values, t: Number, now: MemberState) -> Answer:
-        """Call the sampled controller at time t [s] in the state `now` of one batch member.
+        """Return the answer of the sampled controller at time t [s] in the state `now` of one batch member.
 
-        Returns joint forces (nv,) [N m or N], the next memory (k,), and the modes that the controller commands.
-        `values` are the parameters and gains of the member.
+        The answer has the joint forces (nv,) [N m or N], the next memory (k,), and the modes that the controller
+        commands. `values` are the parameters and gains of the member.
         """
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
@@ -139,7 +139,10 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """Return the switchable parameters (m,) after a controller's commands in `answer`; others keep their values."""
+        """Return the switchable parameters (m,) after the commands of a controller in `answer`.
+
+        Parameters that the controller does not command have their values from `modes` (m,).
+        """
         pairs = zip(self.switched, modes, strict=True)
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
@@ -161,7 +164,8 @@ class Problem:
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """Return the controller for one batch member, which uses the member's parameters of the drives.
+        """Return the controller for one batch member: if it commands drives, it uses the member's parameters of the
+        drives.
 
         `values` are the parameters and gains of the member.
         """
@@ -221,7 +225,7 @@ class Problem:
         yield from (guard.function(*state) for guard in system.guards)
 
     def alone(self, index: tuple[int, ...] | None = None) -> Problem:
-        """Return the same problem with one batch member only: that at `index`, by default the first."""
+        """Return the same problem with a single member: the batch member at `index`, or the first one."""
         index = self.first if index is None else index
         start, values = self.member(index)
         parameters = {name: np.asarray(values[name]) for name in self.parameters}
@@ -230,7 +234,9 @@ class Problem:
         return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
 
     def doubled(self) -> Problem:
-        """Return a problem without batch as a batch of two equal members, which uses the kernels of a batch."""
+        """Return the problem, which has no batch, as a batch of two equal members, so that it uses the kernels of a
+        batch.
+        """
 
         def twice(name: str, value: Array) -> Array:
             return np.broadcast_to(value, (2, *self.core(name)))
@@ -250,4 +256,5 @@ class Problem:
 
 
 def _guarded(guard: UserFunction, values: Values, *state: Value) -> Number:
+    """Return the value of a guard of the user for one batch member; `state` has t, q and v."""
     return guard(values, *state)

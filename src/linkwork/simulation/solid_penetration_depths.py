@@ -20,14 +20,15 @@ _kernels: WeakKeyDictionary[Mechanism, Any] = WeakKeyDictionary()
 
 
 def solid_depths(mechanism: Mechanism, poses: Array) -> Array:
-    """Return the depths (s, n) [m] of the deepest contact points of all pairs of solids in s states; zero if apart.
+    """Return, for s states, the depth (s, n) [m] of the deepest contact point of each of n pairs of solids; zero if
+    apart.
 
-    `poses` (s, nbodies + 1, 4, 4) are the poses of all bodies, the world first. The first call for a mechanism compiles
-    a kernel.
+    `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies. The first call for a mechanism compiles a
+    kernel.
     """
     kernel = _kernels.get(mechanism)
     if kernel is None:
-        from linkwork.compiler import Kernel, shared  # here: few reports need contact points
+        from linkwork.compiler import Kernel, shared  # imported only here, because few reports need contact points
 
         shapes, results = [(len(mechanism.bodies), 4, 4)], [(len(mechanism.solid_pairs),)]
         title = f"depths of the solids of {mechanism.name}"

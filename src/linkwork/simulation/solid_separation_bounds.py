@@ -1,9 +1,9 @@
 """Bounds of the separation of pairs of solids, for many pairs and states at once, in NumPy.
 
-Along a unit vector n, the gap of two convex solids at p_A and p_B is n . (p_A - p_B) - h_A(-n) - h_B(n), with the
-extents h of the solids. Every gap is a lower bound of the signed distance of the solids. For most pairs, the largest
-gap along a few directions (face normals, edges, axes, ends) shows that the solids do not penetrate, without computing
-contact points.
+Along a unit vector n, the gap of two convex solids at p_A and p_B is n . (p_A - p_B) - h_A(-n) - h_B(n), where h is the
+extent of a solid from its centre along a direction. Every gap is a lower bound of the signed distance of the solids.
+For most pairs, the largest gap along a few directions (face normals, edges, axes, ends) shows that the solids do not
+penetrate, without computing contact points.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
 CONVEX, PLANE, GROUND = range(3)
-SHORT = 1e-9  # sine of the angle of two edges below which their common normal is not used
+SHORT = 1e-9  # if the sine of the angle between two edges is smaller, their common normal is not used
 
 
 class SolidTables:
-    """Numbers of all pairs of solids of a mechanism, one row per pair; the convex solid A of a pair comes first.
+    """Poses and sizes of all n pairs of solids of a mechanism, one row per pair; solid A of a pair is convex.
 
     `bodies` (n, 2) are the numbers of the bodies. `R` (n, 2, 3, 3) and `p` (n, 2, 3) [m] are the poses of the solids in
     their bodies, with the origin in the middle of a hull. The extent along n is c . (|nx|, |ny|, |nz|, hypot(nx, ny),
@@ -53,24 +53,24 @@ class SolidTables:
         self.top = np.array([_top(b) for _, b in both], dtype=float)
 
     def place(self, poses: Array, k: Any = slice(None)) -> tuple[Array, Array]:
-        """Return the rotations (..., n, 2, 3, 3) and centres (..., n, 2, 3) [m] in the world of the solids of the pairs
-        k.
+        """Return the world rotations (..., n, 2, 3, 3) and centres (..., n, 2, 3) [m] of the solids of n pairs.
 
-        `poses` (..., nbodies + 1, 4, 4) are the poses of all bodies, the world first.
+        `poses` (..., nbodies + 1, 4, 4) are the poses of the world and all bodies, and k selects the pairs.
         """
         of = poses[..., self.bodies[k], :, :]
         R, at = of[..., :3, :3], of[..., :3, 3]
         return R @ self.R[k], (R @ self.p[k][..., None])[..., 0] + at
 
     def extents(self, n: Array, R: Array) -> Array:
-        """Return the extents (..., n, 2) [m] of both solids of each pair along n (..., n, 3), for rotations R of the
-        solids.
+        """Return the extents (..., n, 2) [m] of both solids of each pair along world directions n (..., n, 3).
+
+        R (..., n, 2, 3, 3) are the rotations of the solids.
         """
         return _extent(self.c, np.einsum("...sji,...j->...si", R, n))
 
     @cached_property
     def half_widths(self) -> Array:
-        """Half of the smallest width (n, 2) [m] of each solid; infinite for planes and ground."""
+        """Half of the smallest width (n, 2) [m] of each solid; inf for planes and ground."""
         x, y, z, around, ball = np.moveaxis(self.c, -1, 0)
         found = np.where(around > 0.0, np.minimum(around, z), np.minimum(np.minimum(x, y), z)) + ball
         return np.where(self.c.any(axis=-1), found, np.inf)
@@ -82,13 +82,14 @@ class SolidTables:
 
     @cached_property
     def round(self) -> Array:
-        """Boolean array (n, 2): True for each sphere, capsule or cylinder, which are round about their z axes."""
+        """Boolean array (n, 2): True for each sphere, capsule or cylinder; all three are round about their z axes."""
         return (self.c[..., 3] > 0.0) | (self.c[..., 4] > 0.0)
 
     @cached_property
     def hulls_on_planes(self) -> dict[int, Array]:
-        """The vertices (k, 3) [m], relative to the centre, of each hull that can touch a plane, by the number of the
-        pair.
+        """The vertices (k, 3) [m], relative to the centre, of each hull that can touch a plane.
+
+        The keys are the numbers of the pairs.
         """
         found = {}
         for number, pair in enumerate(self.pairs):
@@ -99,8 +100,9 @@ class SolidTables:
 
     @cached_property
     def exact(self) -> Array:
-        """Boolean array (n,): True for pairs whose bound is the exact depth: balls and capsules, boxes, all solids on
-        planes.
+        """Boolean array (n,): True for pairs for which `depth_bounds` returns the exact depth.
+
+        These are pairs of balls and capsules, pairs of boxes, and all solids on planes.
         """
         hulls = np.array([[isinstance(one.shape, Hull) for one in (p.first, p.second)] for p in self.pairs])
         capsule = self.c[..., 4] > 0.0
@@ -113,7 +115,7 @@ _tables: WeakKeyDictionary[Mechanism, SolidTables] = WeakKeyDictionary()
 
 
 def solid_tables(mechanism: Mechanism) -> SolidTables:
-    """Return the tables of all pairs of solids of a mechanism; they are computed once."""
+    """Return the tables of all pairs of solids of a mechanism, computed at the first call and then cached."""
     found = _tables.get(mechanism)
     if found is None:
         found = _tables[mechanism] = SolidTables(mechanism)
@@ -121,11 +123,11 @@ def solid_tables(mechanism: Mechanism) -> SolidTables:
 
 
 def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array:
-    """Return upper bounds (s, n) [m] of the depths of all pairs in s states; bounds of at most `above` [m] are replaced
-    by zero.
+    """Return upper bounds (s, n) [m] of the depths of n pairs of solids in s states; zero for depths of at most `above`
+    [m].
 
-    `poses` (s, nbodies + 1, 4, 4) are the poses of all bodies, the world first. The bound is infinite for ground whose
-    largest height is unknown.
+    `poses` (s, nbodies + 1, 4, 4) are the poses of the world and all bodies. The bound is inf for ground whose largest
+    height is unknown.
     """
     R, p = tables.place(poses)
     apart = p[..., 0, :] - p[..., 1, :]
@@ -155,16 +157,19 @@ def depth_bounds(tables: SolidTables, poses: Array, above: float = 0.0) -> Array
 
 
 def _gaps(c: Array, R: Array, apart: Array, n: Array) -> Array:
-    """Return the gaps (m, d) [m] of m pairs along d directions n (m, d, 3).
+    """Return the gaps (m, d) [m] of m pairs along unit vectors n (m, d, 3).
 
-    `apart` (m, 3) [m] are the vectors between the centres of the solids.
+    `c` (m, 2, 5) are the extent coefficients and R (m, 2, 3, 3) the rotations of the solids, and `apart` (m, 3) [m] the
+    vectors between their centres.
     """
     inside = np.einsum("mdj,msji->mdsi", n, R)
     return abs(np.einsum("mdj,mj->md", n, apart)) - _extent(c[:, None], inside).sum(axis=-1)
 
 
 def _extent(c: Array, n: Array) -> Array:
-    """Return extents (...) [m] of solids of the sizes c (..., 5) along unit vectors n (..., 3) in their frames."""
+    """Return the extents (...) [m] of solids with the coefficients c (..., 5) along unit vectors n (..., 3) in their
+    axes.
+    """
     round_ = np.sqrt(n[..., 0] ** 2 + n[..., 1] ** 2)
     return (c[..., :3] * abs(n)).sum(axis=-1) + c[..., 3] * round_ + c[..., 4]
 
@@ -188,7 +193,7 @@ def _directions(c: Array, R: Array, apart: Array) -> Array:
 
 
 def _centred(solid: Solid) -> tuple[Array, Array]:
-    """Return the centre (3,) [m] of a solid in the frame of its body, and the numbers (5,) of its extent [m]."""
+    """Return the centre (3,) [m] of a solid in the frame of its body, and the coefficients (5,) [m] of its extent."""
     shape, c, centre = solid.shape, np.zeros(5), np.zeros(3)
     if isinstance(shape, Box):
         c[:3] = 0.5 * np.asarray(shape.size)
@@ -206,6 +211,7 @@ def _centred(solid: Solid) -> tuple[Array, Array]:
 
 
 def _kind(solid: Solid) -> int:
+    """Return the kind of a solid: PLANE, CONVEX or GROUND."""
     if isinstance(solid.shape, Plane):
         return PLANE
     return CONVEX if isinstance(solid.shape, Box | Sphere | Capsule | Cylinder | Hull) else GROUND
@@ -225,7 +231,9 @@ def with_world(poses: Array) -> Array:
 
 
 def stacked(poses: Sequence[Any]) -> Array:
-    """Return the poses of all bodies, the world first, as an array (1, nbodies + 1, 4, 4)."""
+    """Return the poses of the world and all bodies as an array (1, nbodies + 1, 4, 4), from a sequence of
+    transforms.
+    """
     found = np.zeros((1, len(poses), 4, 4))
     found[:, :, 3, 3] = 1.0
     for k, X in enumerate(poses):

@@ -27,10 +27,10 @@ from linkwork.spatial.scalar import Array
 def state_at_start(
     m: Mechanism, values: Mapping[str, Array], parameters: Mapping[str, Array], batch: Shape, rigid: bool
 ) -> MemberState:
-    """Return the state (*batch, ...) of a mechanism at time 0 s, from checked arrays `values` by argument name.
+    """Return the state (*batch, ...) of a mechanism at time 0 s.
 
-    `values` has q0, v0 and memory. `parameters` are the values of parameters, and `rigid` is true if contacts are
-    rigid.
+    `values` has the checked arrays q0, v0 and memory by name. `parameters` are the values of parameters, and `rigid` is
+    true if contacts are rigid.
     """
 
     def all_of(name: str) -> Array:
@@ -58,7 +58,7 @@ def state_at_start(
 def _memory_of_separated_contacts(m: Mechanism, batch: Shape, rigid: bool) -> Array:
     """Return the contact memory (*batch, n, columns) at the start of a run, with all n contact pairs apart.
 
-    `rigid` contacts have more columns if they have friction torques.
+    If contacts are `rigid` and have friction torques, there are more columns.
     """
     size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
     return _memory(batch, len(m.contact_pairs), size)

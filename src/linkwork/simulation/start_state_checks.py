@@ -17,12 +17,13 @@ ERRORS = "position error of {:.3g} m or rad", "velocity error of {:.3g} m/s or r
 def refuse_open(problem: Problem, opening: bool = True) -> None:
     """Raise a LinkworkError if the start state violates the constraints of closed loops, engaged clutches or brakes.
 
-    `opening` is false for a continued run: velocity errors of loops are then allowed, because some methods leave them.
+    `opening` is false for a continued run, in which velocity errors of loops are allowed, because some methods cause
+    them.
     """
     m, given = problem.mechanism, problem.parameters
     if m.frame_constraints:
         d = evaluation.compile(m, parameters=given)
-        q = problem.start.q[None]  # a batch: a call with a single state would build a fast entry that is not needed
+        q = problem.start.q[None]  # as a batch, because a call with a single state would also build a fast entry point
         errors = np.abs(d.constraint(q, parameters=given))
         J = d.constraint_jacobian(q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])

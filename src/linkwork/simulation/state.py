@@ -16,17 +16,19 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 # Status of a batch member: running, or the reason for its end
 RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
-LOG_COLUMNS = 7  # numbers per line of the event log, see `events.log.Line`
-CONTACT_COLUMNS = 5  # numbers in the memory of a contact pair: state, anchor or force (3,), start time of the state
+LOG_COLUMNS = 7  # number of entries per line of the event log, see `events.event_log.Line`
+# numbers in the contact memory per contact pair: state, anchor or force (3,), start time of the state
+CONTACT_COLUMNS = 5
 
-Leaves = tuple[Value, ...]  # the leaves of a record in order: the loop variables of traced loops
+Leaves = tuple[Value, ...]  # the leaves of a record in order, which are the variables of traced loops
 Record = TypeVar("Record", bound=tuple[Any, ...])  # fields are leaves or further records
 Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """Events since the log was last read: `lines` (n, 7) has one line per event; the number of events, `count`, may
-    exceed n.
+    """Events since the log was last read: `lines` (n, 7) has one line per event.
+
+    `count` is the number of events, which exceeds n if some events did not fit.
     """
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
@@ -51,11 +53,12 @@ class StepState(NamedTuple):
 
     `q` (nq,) are the coordinates, `v` (nv,) the velocities. `work` [J] is the work done so far by forces that store no
     energy. `contact_memory` (n, 5) is the memory of contact pairs, `slip` (k,) the slip direction (-1, 0, 1) of every
-    constraint with a bounded multiplier, `modes` (m,) are the parameters that can be switched during the run, and
-    `armed` (g,) is nonzero for latches and guards that can fire. `watched` contains event functions and constraint
-    forces during event location; it is empty otherwise. `ledger` (9,) has the work of passive elements and the impulse
-    of the ground so far, see `work_ledger`; it is empty if the run does not sum them. `solid_memory` (4n, 5) is the
-    contact memory of the four points of each solid pair.
+    constraint with a bounded multiplier and of every velocity with joint friction, `modes` (m,) are the parameters that
+    can be switched during the run, and `armed` (g,) are the arming states of latches and guards (see
+    `events.guards.armed_again`). During event location, `watched` contains event functions and constraint forces;
+    otherwise it is empty. `ledger` has the work of passive elements and the impulse of the ground so far, see
+    `work_ledger`; it is empty if the run does not add them up. `solid_memory` (4 n, 5) is the contact memory of the
+    four points of each solid pair.
     """
 
     q: Array
@@ -96,9 +99,9 @@ class StepState(NamedTuple):
 class MemberState(NamedTuple):
     """The complete state of one batch member, or of all members with the batch axes in front.
 
-    `step` counts steps since the start, so that the time is exactly step * dt. `status` is RUNNING or the reason for
-    the end. `control` (nv,) [N m or N] are the joint forces of a sampled controller since its last call, `memory` (k,)
-    is its memory. `most_iterations` is the largest number of iterations in a step.
+    `step` is the number of steps since the start, so that the time is exactly step * dt. `status` is RUNNING or the
+    reason for the end. `control` (nv,) [N m or N] are the joint forces from the last call of a sampled controller,
+    `memory` (k,) is its memory. `most_iterations` is the largest number of iterations in a step.
     """
 
     step: Number
@@ -152,6 +155,7 @@ def unflatten(like: Record, leaves: Sequence[Value]) -> Record:
 
 
 def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
+    """Return a nested named tuple with the structure of `like`, filled with the next of the `values`."""
     return type(like)(*(_rebuilt(part, values) if isinstance(part, tuple) else next(values) for part in like))
 
 

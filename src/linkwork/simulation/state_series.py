@@ -20,17 +20,23 @@ def six(linear: str, angular: str) -> tuple[str, ...]:
 
 
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all coordinates (nq,): the joint's name, or "joint.qw" etc. if a joint has several."""
+    """Return the names of all coordinates (nq,): the name of the joint, with a suffix such as ".qw" if it has
+    several.
+    """
     return _of_joints(mechanism, lambda j: (_full(j, name) for name, _ in j.kind.coordinates))
 
 
 def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all velocities (nv,): the joint's name, or "joint.wx" etc. if a joint has several."""
+    """Return the names of all velocities (nv,): the name of the joint, with a suffix such as ".wx" if it has
+    several.
+    """
     return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
 
 
 def friction_names(mechanism: Mechanism) -> list[str]:
-    """Return the name of each velocity with friction: its joint's name, or "joint.wx" if the joint has several."""
+    """Return the name of each velocity with friction: the name of its joint, with a suffix such as ".wx" if it has
+    several.
+    """
     names = velocity_names(mechanism)
     of_loops = [
         site.name if site.size == 1 else f"{site.name}.{d}" for site in loop_sites(mechanism) for d in range(site.size)
@@ -39,10 +45,12 @@ def friction_names(mechanism: Mechanism) -> list[str]:
 
 
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:
+    """Return the texts that `entries` returns for each independent joint, joined in one tuple."""
     return tuple(text for joint in mechanism.leaders for text in entries(joint))
 
 
 def _full(joint: Joint, name: str) -> str:
+    """Return the name of a joint, followed by a dot and `name` if `name` is not empty."""
     return f"{joint.name}.{name}" if name else joint.name
 
 
@@ -75,6 +83,7 @@ def drives(facts: RunFacts) -> tuple[Axis, ...]:
 
 
 def _coordinate_units(facts: RunFacts) -> tuple[str, ...]:
+    """Return the units of all coordinates (nq,)."""
     return _of_joints(facts.mechanism, lambda j: (unit for _, unit in j.kind.coordinates))
 
 
@@ -100,6 +109,8 @@ def _wrenches(now: Sample) -> Array:
 
 
 def _mode(name: str) -> Series:
+    """Return the recorded series of the switchable parameter `name`."""
+
     def mode(now: Sample) -> Array:
         return now.state.motion.modes[now.system.modes.index(name)]
 
@@ -138,7 +149,7 @@ STATE_SERIES: tuple[Series | Family, ...] = (
     ),
 )  # fmt: skip
 
-# Registered after the contact series: the order of series in runs stays the same
+# Registered after the contact series, so that the order of series in runs does not change
 LOAD_SERIES: tuple[Series, ...] = (
     Series(
         "wrenches", "wrenches on bodies", six("N", "N m"), bodies,

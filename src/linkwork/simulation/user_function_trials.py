@@ -15,8 +15,8 @@ from linkwork.spatial.scalar import Array
 def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     """Call every user function once with floats, in the start state of the first batch member, to find errors early.
 
-    `dt` [s] is the step of a continued run, None for a run that begins at 0 s. Returns the names of the parameters that
-    the controller switches.
+    Return the names of the parameters that the controller switches. `dt` [s] is the step of a continued run, None for a
+    run that begins at 0 s.
     """
     if 0 in problem.batch:
         return ()
@@ -25,7 +25,8 @@ def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     m, t = problem.mechanism, float(now.step) * dt
     state = (t, now.q, now.v)
     if problem.control is not None:
-        problem = replace(problem, sampler=problem.control)  # its result may also contain modes
+        # called as a sampled controller, because its result may also contain modes
+        problem = replace(problem, sampler=problem.control)
     if problem.sampler is not None:
         forces, memory, wanted = problem.sample(values, t, now)
         _refuse_non_finite_forces(problem, forces)

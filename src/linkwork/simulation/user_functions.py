@@ -20,7 +20,7 @@ Values = Mapping[str, Value]  # parameters and gains of one member, by name
 
 # User functions take (t, q, v) and gains by name. Their results are checked at each call.
 StateFunction = Callable[..., Value]  # returns wrenches (nbodies, 6), or the number of a guard
-StopCondition = Callable[..., Condition | Value]  # true or positive where the run is to stop
+StopCondition = Callable[..., Condition | Value]  # a stop condition: the run stops where it is true or positive
 Wrenches = ArrayLike | StateFunction  # (..., nbodies, 6) [N, N m], constant or a function
 # returns joint forces (nv,), or (forces, memory), or a mapping of "tau" and modes
 Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapping[str, Value | Condition]]
@@ -129,12 +129,14 @@ def host(function: Controller, rate: float) -> Sampled:
 
 
 def _callable(function: Controller) -> Controller:
+    """Return the function; raise a LinkworkError if it is not a function that can be a controller."""
     if not callable(function) or isinstance(function, Sampled):
         raise LinkworkError(f"a controller must be a function controller(t, q, v); got {function!r:.80}")
     return function
 
 
 def _positive_rate(rate: object) -> float | None:
+    """Return the rate [1/s] as a float, or None; raise a LinkworkError if it is not positive."""
     if rate is None:
         return None
     if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
@@ -142,7 +144,8 @@ def _positive_rate(rate: object) -> float | None:
     return float(rate)
 
 
-FORCES, MODES = "tau", "modes"  # key of joint forces in a returned mapping; name of the argument with all modes
+# key of the joint forces in a mapping that a controller returns; name of the argument that receives all modes
+FORCES, MODES = "tau", "modes"
 SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected"), (".closed", ".engaged")
 
 
@@ -155,7 +158,9 @@ class Answer(NamedTuple):
 
 
 class UserFunction:
-    """A user function of (t, q, v), possibly of memory, and of the gains that are named in its signature."""
+    """A function of the user, called with t, q and v, the memory if it takes one, and the gains named in its
+    signature.
+    """
 
     def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):
         self.what, self.function = what, function
@@ -198,15 +203,19 @@ class UserFunction:
                     raise self._gains_do_not_fit(named, failure) from failure
                 raise
 
-        if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
-            from linkwork.compiler import lifted  # imported here: runs with a cached kernel do not need the compiler
+        if np.asarray(state[1]).dtype == object:  # traced numbers: NumPy's functions must accept them
+            # imported only here, because runs with a cached kernel need no compiler
+            from linkwork.compiler import lifted
 
             return lifted(called)(*state, *gains)
         quiet = np.errstate(all="ignore") if np.geterr()["divide"] == "warn" else nullcontext()
-        with quiet:  # results that are not finite are reported as such
+        with quiet:  # without NumPy's warnings, because the run reports results that are not finite
             return called(*map(own_copy, (*state, *gains)))
 
     def _gains_do_not_fit(self, gains: Mapping[str, Value], failure: ValueError) -> ShapeError:
+        """Return a ShapeError that lists the shapes of the gains, for arrays that cannot be broadcast in the user
+        function.
+        """
         shapes = ", ".join(f"{name} {np.shape(gain)}" for name, gain in gains.items())
         return ShapeError(
             f"{failure}, in the {self.what} with the gains {shapes} of one member. A gain that differs between members "
@@ -214,7 +223,7 @@ class UserFunction:
         )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """Return the user function for one batch member, whose mechanism is `mechanism`.
+        """Return the user function for one batch member with the given mechanism.
 
         A controller that commands drives uses the drive parameters of this mechanism; other functions are returned
         unchanged.
@@ -233,14 +242,14 @@ class UserFunction:
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
-        """Call the user function and return its result; raise a ShapeError if it does not have the shape `shape`.
+        """Return the result of the user function as an array; raise a ShapeError if it does not have the shape `shape`.
 
         `values` are parameters and gains by name, and `state` are t, q and v.
         """
         return self.shaped(self(values, *state), shape)
 
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
-        """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes.
+        """Return the checked result of a sampled controller: joint forces, next memory and commanded modes.
 
         `values` are parameters and gains by name, `shape` is the shape of the joint forces, and `state` has t, q, v,
         and the memory if the controller takes one.
@@ -276,6 +285,7 @@ class UserFunction:
 
 
 def _as_array(value: object) -> Array | None:
+    """Return the value as an array of numbers; None if it cannot be converted."""
     try:
         array = np.array(value)
     except ValueError:
@@ -284,8 +294,10 @@ def _as_array(value: object) -> Array | None:
 
 
 def _takes_any_number(parameters: Sequence[inspect.Parameter]) -> bool:
+    """Return whether a function takes any number of positional arguments, as `*args` does."""
     return any(p.kind is p.VAR_POSITIONAL for p in parameters)
 
 
 def _listing(parameters: Sequence[inspect.Parameter]) -> str:
+    """Return a text that lists the parameters of a function, for an error message."""
     return f"({', '.join(p.name for p in parameters)})"

@@ -1,10 +1,11 @@
-"""Work ledger: an array that sums the work of passive elements and the impulse of the ground over the steps of a run.
+"""Work ledger: an array that adds up the work of passive elements and the impulse of the ground over the steps of a
+run.
 
-The ledger has nine entries (9,) and is part of the state: the work [J] of contacts, of clutches and brakes that slip or
-engage, and of dampers and dry friction of joints; then the impulse [N s] of the contacts with the world on the
-mechanism, and its moment [N m s] about the origin of the world. The ledger is empty (0,) if a mechanism has none of
-these elements. The report uses the ledger to check that no passive element adds energy, and that the momentum changes
-by the impulse of the ground.
+The ledger is part of the state. Its first nine entries are the work [J] of contacts, of clutches and brakes that slip
+or engage, and of dampers and dry friction of joints; then the impulse (3,) [N s] of the contacts with the world on the
+mechanism, and its moment (3,) [N m s] about the origin of the world. The work of the friction of single joints may
+follow. The ledger is empty (0,) if a mechanism has none of these elements. The report uses the ledger to check that no
+passive element adds energy, and that the momentum changes by the impulse of the ground.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, cross
 
-WORK_ENTRIES = ("contacts", "clutches", "joints")  # passive elements whose work is an entry of the ledger
+WORK_ENTRIES = ("contacts", "clutches", "joints")  # kinds of passive elements whose work is an entry of the ledger
 CONTACTS, CLUTCHES, JOINTS = range(len(WORK_ENTRIES))
 WORKS, IMPULSE = slice(0, 3), slice(3, 9)
 SIZE = 9
@@ -42,10 +43,10 @@ def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[
 
 
 def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
-    """Return the force [N] of the ground on the mechanism and its moment [N m] about the origin of the world, (6,).
+    """Return the force [N] of the ground on the mechanism and its moment [N m] about the origin of the world, as (6,).
 
-    `wrenches` (nbodies, 6) [N, N m] are the sums of all contact wrenches on the bodies, and `poses` the world poses of
-    the world and the bodies. Contacts between bodies cancel.
+    `wrenches` (nbodies, 6) [N, N m] are the sums of all contact wrenches on the bodies, and `poses` the poses of the
+    world and the bodies. Wrenches of contacts between bodies cancel in this sum.
     """
     force, moment = np.zeros(3), np.zeros(3)
     for pose, wrench in zip(poses[1:], wrenches, strict=True):
@@ -55,9 +56,10 @@ def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
 
 
 def ground_impulse(pairs: Sequence[Pair], there: Sequence[ContactKinematics], impulses: Array) -> Array:
-    """Return the impulse of contacts with the world and its moment (6,) from impulses (n, 3) or (n, 6) in world axes.
+    """Return the impulse [N s] of contacts with the world on the mechanism, and its moment [N m s], as (6,).
 
-    `there` is the kinematics of the contacts. In an array (n, 6), the last three columns are angular impulses.
+    `impulses` (n, 3) or (n, 6) are the impulses of n contacts in world axes; in an array (n, 6), the last three columns
+    are angular impulses. The moment is about the origin of the world. `there` is the kinematics of the contacts.
     """
     force, moment = np.zeros(3), np.zeros(3)
     for pair, at, row in zip(pairs, there, impulses, strict=True):
@@ -70,13 +72,15 @@ def ground_impulse(pairs: Sequence[Pair], there: Sequence[ContactKinematics], im
 
 
 def world_sign(pair: Pair) -> float:
-    """Return 1 if the surface of a contact pair belongs to the world, -1 if its contact point does, else 0."""
+    """Return 1 if the surface of a contact pair belongs to the world, -1 if its contact point does, 0 if neither
+    does.
+    """
     on, under = pair.contact.at.body == WORLD, pair.surface.place.body == WORLD
     return float(under) - float(on)
 
 
 def without_impulse(ledger: Array) -> Array:
-    """Return a ledger (*batch, 9) or (*batch, 0) with the impulse of the ground set to zero, at the start of a run."""
+    """Return the work ledger with the impulse of the ground set to zero, for the start of a run."""
     found = np.array(ledger)
     found[..., IMPULSE] = 0.0
     return found

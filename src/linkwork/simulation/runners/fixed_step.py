@@ -67,12 +67,13 @@ class FixedSteps:
     ):
         self.problem, self.storage, self.dt, self.choice = problem, storage, choice.dt, choice
         self.target = target
-        self.advised: tuple[int, ...] | None = None  # index of the member whose failure was diagnosed with trial runs
+        # index of the batch member whose failure was diagnosed by trial runs
+        self.advised: tuple[int, ...] | None = None
         self.now, self.done = _with_contact_log(problem, choice.locate), 0
         sampling = problem.sampling
         self.in_python = problem.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
-        # A piece must not extend beyond a call of a controller in Python
+        # A controller in Python is called between two pieces, so that a piece must not be longer than its period
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
         method = method_of_order(choice.method, choice.order, choice.locate)
         self.program = MemberProgram(problem, method, storage.series, every, self.tick)
@@ -88,13 +89,13 @@ class FixedSteps:
         some = problem.has_events and 0 not in problem.batch
         self.sources = sources(problem.system(problem.member(problem.first)[1])) if some else []
         self._stride = every  # steps between reads of the log
-        pairs = len(problem.mechanism.solid_pairs)  # a step takes longer in proportion
+        pairs = len(problem.mechanism.solid_pairs)  # the time of a step is proportional to the number of solid pairs
         self._seconds, first = pieces.seconds, pieces.first // max(1, self.now.step.size * (1 + pairs))
         self._count = max(1, (min(first, FIRST_LOCATED) if choice.locate else first) // every)  # samples of a piece
         self._growth = GROWTH
 
     def go(self, watch: Watch) -> None:
-        """Run to the end; call `watch` with the completed fraction."""
+        """Run all batch members to the end; call `watch` with the completed fraction."""
         storage = self.storage
         fresh = storage.steps[0] == 0
         if fresh and self.in_python:
@@ -122,6 +123,7 @@ class FixedSteps:
         return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
 
     def _running(self) -> bool:
+        """Return whether any batch member still runs."""
         return bool((self.now.status == RUNNING).any())
 
     @overload
@@ -151,9 +153,9 @@ class FixedSteps:
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
-        """Run one piece of `steps` steps; if its event log overflows, undo it and make later pieces shorter.
+        """Run one piece of `steps` steps by a call of `piece`; return whether it was completed.
 
-        `piece` is the function that runs it. Return whether the piece was completed.
+        If the event log overflows, the piece is undone, and later pieces are shorter.
         """
         before = self.now, self.done, self.storage.samples
         piece()
@@ -171,7 +173,9 @@ class FixedSteps:
         return False
 
     def _steps_that_fit(self, log: EventLog, steps: int) -> int:
-        """Return how many of `steps` steps fit into the event log: those before the time of its last line."""
+        """Return how many of `steps` steps have events that fit into the event log: those before the time of its last
+        line.
+        """
         full = np.asarray(log.count) > log.lines.shape[-2]
         times = log.lines[..., -1, Line._fields.index("time")]
         fits = int(np.asarray(np.floor(times / self.dt) - self.now.step)[full].min())
@@ -190,7 +194,8 @@ class FixedSteps:
     def _text(self, source: int, result: float) -> str:
         """Return the text of an event, given the numbers of its source and its result in the event log.
 
-        Sources: contact pairs (negative), then slip, latches and guards, then modes that the controller commands.
+        Contact pairs have negative source numbers. The other sources are numbered in the order slip, latches and
+        guards, modes that the controller commands.
         """
         if source < 0:
             return contact_event(self.problem.mechanism, source, result)
@@ -199,16 +204,18 @@ class FixedSteps:
         return mode_event(self.problem.commands[source - len(self.sources)], result)
 
     def _steps(self, count: int) -> None:
+        """Run `count` steps without recording; record the state after them if the run records a sample there."""
         self.now = self.batch_program.steps(self.now, count)
         self.done += count
         if self._wanted(self.done):
             self.storage.put(self.batch_program.sample(self.now)[1], 1)
 
     def _samples(self, count: int) -> None:
+        """Run the steps between `count` samples of the program, and store those samples that the run records."""
         storage, length = self.storage, self.program.every
         steps = self.done + length * (1 + np.arange(count))
         self.done = int(steps[-1])
-        if length == storage.every:  # all samples are recorded: write them directly to the storage
+        if length == storage.every:  # the run records all samples of the piece: write them directly to the storage
             self.now = self.batch_program.run_samples(self.now, count, storage.places(), len(storage.steps))
             storage.samples += count
             return
@@ -222,7 +229,7 @@ class FixedSteps:
     def _act(self) -> None:
         """Call a controller that runs in Python, and apply the schedule, between two pieces of a run.
 
-        The recorded sample of the present step is replaced.
+        If the present step has a recorded sample, the new sample replaces it.
         """
         called = self.in_python and self.done % self.tick == 0
         if called:
@@ -232,7 +239,7 @@ class FixedSteps:
             self.storage.put(self.batch_program.sample(self.now)[1], 1)
 
     def _switch(self) -> bool:
-        """Apply the schedule entries of the present step in order of time; return whether there were any."""
+        """Apply the schedule entries of the present step in order of time; return whether there were any entries."""
         left = self.switches.get(self.done, [])
         anything = bool(left)
         while left:
@@ -243,6 +250,9 @@ class FixedSteps:
         return anything
 
     def _switch_at_once(self, switches: Sequence[tuple[Switch, Array]]) -> None:
+        """Apply schedule entries with equal times: pairs of a `Switch` and the batch members (*batch,) that it
+        switches.
+        """
         modes = np.array(self.now.motion.modes)
         for switch, who in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -305,7 +315,7 @@ class FixedSteps:
     # --- failures ---
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Make one step of a failed batch member in plain Python, so that its error is raised.
+        """Make one step of a failed batch member in plain Python, so that the error raises an exception.
 
         `values` are the parameters and gains of the member, and `now` is its last state.
         """
@@ -313,8 +323,12 @@ class FixedSteps:
         self.program.method.step(system, t, now.motion, self.dt, system.clipped(now.control))
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
-        """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
-        from linkwork.simulation.runners.smaller_step_search import failed_step_text  # imported here: few runs fail
+        """Return the reason why the next step of a batch member fails from the state `now`, and a remedy.
+
+        `index` is the batch index of the member.
+        """
+        # imported only here, because few runs fail
+        from linkwork.simulation.runners.smaller_step_search import failed_step_text
 
         return failed_step_text(self, index, now)
 
@@ -337,9 +351,9 @@ class FixedSteps:
 
 
 def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state with an event log; it has lines for contact events if `locate` is true.
+    """Return the start state with an event log, with a line per contact pair more if `locate` is true.
 
-    If `locate` is true, contact events are located. The log has space for one event per contact pair.
+    If `locate` is true, contact events are located within steps, and are logged.
     """
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
@@ -350,7 +364,7 @@ def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Return a batch state that has the members of `yes` where `condition` (*batch,) is true, else those of `no`.
+    """Return a state of the batch: that of `yes` for members with `condition` (*batch,) true, else that of `no`.
 
     `axes` is the number of batch axes.
     """

@@ -115,14 +115,15 @@ class Simulator:
         self._steps = 0
         self._x = flat_state(self._problem.start.motion)
         self._zero = np.zeros(mechanism.nv)
-        self._pushes: list[tuple[int, Array, int]] = []  # step at which the push ends, wrench, body
+        # active pushes: number of the step at which the push ends, wrench, body
+        self._pushes: list[tuple[int, Array, int]] = []
         self._modes = modes_of(mechanism)
-        self._switched = False  # whether modes differ from those built
+        self._switched = False  # whether a mode differs from its value in the mechanism
         self._free = StepKernel(self, changed=False)
         self._changed = StepKernel(self, changed=True)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the data for copies and pickles, without machine code; a copy loads or builds it when it steps."""
+        """Return the data for copies and pickles, without machine code, which copies load at their first step."""
         state = {name: value for name, value in vars(self).items() if name not in ("_free", "_changed")}
         return state | {"_method": self._method.locates, "_pushes": list(self._pushes), "_modes": dict(self._modes)}
 
@@ -457,6 +458,10 @@ class Simulator:
         return stepper.map.derivatives(self._x, forces, *(self._user_wrenches_and_modes() if stepper.changed else ()))
 
     def _switch(self, *entry: str | float) -> float:
+        """Apply a schedule entry, without its time, to the present state; return the energy gained [J].
+
+        `entry` is a verb, a name, and the ratio if the verb is "shift".
+        """
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
         now, latched = state_of(held, self._x), own_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
@@ -469,7 +474,7 @@ class Simulator:
             raise NotConverged(
                 impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from the present state"
             )
-        if len(after) > len(self._modes):  # a joint without a brake was locked: it has a brake now
+        if len(after) > len(self._modes):  # a joint without a brake was locked, so that the mechanism has a new brake
             self.mechanism, self._changed = held, StepKernel(self, changed=True)
         modes = np.array([after[name] for name in latched])
         self._modes, self._x = after, flat_state(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
@@ -488,6 +493,7 @@ class Simulator:
         return wrenches, np.array(list(self._modes.values()))
 
     def _step_with_wrenches_and_modes(self, forces: ArrayLike) -> Array:
+        """Return the state array after a step with the present pushes and modes; remove pushes that end."""
         found = self._changed.step(self._x, forces, *self._user_wrenches_and_modes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found

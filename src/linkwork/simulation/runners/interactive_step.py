@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return the step state `now` as one array: q, v, contact memory, slip directions, modes and armed latches."""
+    """Return the step state `now` as one array: q, v, contact memory, slip directions, modes and arming states."""
     memories = (np.ravel(now.contact_memory), np.ravel(now.solid_memory))
     return np.concatenate([now.q, now.v, *memories, now.slip, now.modes, now.armed])
 
@@ -47,8 +47,8 @@ def state_of(m: Mechanism, x: Array) -> StepState:
 class StepKernel:
     """Compiled integration step of a simulator, as a fast function of the state and the joint forces.
 
-    Inputs that are not float64 arrays of the right shape are converted first. If `changed` is true, the step also takes
-    wrenches (nbodies, 6) [N, N m] and modes (k,).
+    Inputs that are not float64 arrays of the right shape are converted first. If `changed` is true, wrenches (nbodies,
+    6) [N, N m] and modes (k,) are further inputs.
     """
 
     def __init__(self, simulator: Simulator, changed: bool):
@@ -56,9 +56,9 @@ class StepKernel:
         self.step: Callable[..., Array] = self._build
 
     def system(self, *changes: Array) -> System:
-        """Return the mechanism with its forces that a step integrates.
+        """Return the mechanism and its forces, which a step integrates.
 
-        `changes` are wrenches (nbodies, 6) and modes (k,) if `changed`, else empty.
+        If `changed` is true, `changes` are wrenches (nbodies, 6) and modes (k,); otherwise there are none.
         """
         sim = self.simulator
         m, forces = sim.mechanism, None
@@ -71,7 +71,7 @@ class StepKernel:
 
     @cached_property
     def map(self) -> StepMap:
-        """The step as a `StepMap`, a map of states that also computes the derivatives of the step."""
+        """The step as a `StepMap`, which also computes the derivatives of the step."""
         sim = self.simulator
         name = repr(list(sim._modes)) if self.changed else ""
         return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
@@ -94,6 +94,7 @@ class StepKernel:
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
     def _build(self, *inputs: ArrayLike) -> Array:
+        """Compile the step, and return the state array after a first step with `inputs`."""
         sim = self.simulator
         name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
         self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
@@ -101,9 +102,10 @@ class StepKernel:
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Return the state after one step for arguments that the fast entry point rejects; explain a failed step.
+        """Return the state after one step, for arguments that are not float64 arrays; raise an error if the step fails.
 
-        x is the state array, tau (nv,) are joint forces, and `changes` the arguments of `system`.
+        The error explains the failure. x is the state array, tau (nv,) are joint forces, and `changes` the arguments of
+        `system`.
         """
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
@@ -118,7 +120,8 @@ class StepKernel:
         if valid and (jam := jam_text(system, sim.state.t, step.now, sim.dt, system.clipped(forces))):
             raise LinkworkError(f"the step at {sim.state.t:g} s: {jam}")
         failed = unsolved(step) if valid and np.isnan(found).all() else None
-        if failed and np.isfinite(failed.history).all():  # the complete step in Python may take many iterations
+        # report this at once, because the complete step in Python may take many iterations
+        if failed and np.isfinite(failed.history).all():
             raise self._not_converged(step, failed)
         with failures_named("the state after a step", 0):
             after = self.one(x, forces, *changes)
@@ -129,7 +132,8 @@ class StepKernel:
         raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
 
     def _not_converged(self, step: FailedStep, failed: Unsolved) -> NotConverged:
-        """Return the error of a step whose equations were not solved, with a smaller step that is solved, if found.
+        """Return the error of a step whose equations were not solved; it suggests a smaller step that is solved, if
+        found.
 
         `step` is the failed step, and `failed` its diagnosis.
         """

@@ -11,13 +11,13 @@ from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array
 
-PARTS = (0.0, 0.5, 1.0)  # instants of the failed step at which friction is examined
+PARTS = (0.0, 0.5, 1.0)  # fractions of the failed step at which friction is examined
 
 
 def jam_text(system: System, t: float, now: StepState, h: float, held: Array) -> str:
-    """Return why friction has no unique solution in a failed step; empty if it has one.
+    """Return the reason why friction has no unique solution in a failed step; empty if it has one.
 
-    The step of h [s] begins in the state `now` at t [s]. The modes of `system` are set. `held` (nv,) are the joint
+    The step of h [s] begins in the state `now` at t [s]. `system` has the present modes. `held` (nv,) are the joint
     forces of a sampled controller.
     """
     m = holding(system.mechanism, now.slip)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from linkwork.errors import visible
 
-PATIENCE = 1.0  # [s] after which the bar appears: short runs show none
+PATIENCE = 1.0  # [s] time after which the bar appears, so that short runs show no bar
 Watch = Callable[[float], None]
 
 

@@ -1,8 +1,8 @@
 """Compiled kernels of runs, and the keys under which they are cached.
 
-The data of a problem determine its program, except for the user's functions, whose source text does not show on which
-other code they depend. User functions are therefore traced, without the program around them, for every run, and their
-graphs are part of the key. The whole program is traced only if no kernel with this key exists.
+The data of a problem determine its program, except for user functions: their source text does not show on which other
+code they depend. For every run, user functions are therefore traced separately, and their graphs are part of the key.
+The whole program is traced only if no kernel with this key exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.spatial.scalar import Array, Number, Value
 
 __all__ = ["Count", "Rows", "formula_digest", "kernel_of", "packed", "unpacked"]
 
-_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # digest of the traced user functions of each problem
+_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # hash of the traced user functions of each problem
 
 
 def kernel_of(
@@ -40,8 +40,8 @@ def kernel_of(
 ) -> Kernel:
     """Return the compiled kernel of a program of a run, such as that of its steps, from the cache if possible.
 
-    `name` distinguishes the programs of a problem. `shapes` are the shapes of its inputs, `results` the shapes of its
-    outputs, and `counts` is the number of its loop counts.
+    `name` distinguishes the programs of a problem. `shapes` are the shapes of the inputs of the program, `results` the
+    shapes of its outputs, and `counts` is the number of loop counts among its arguments.
     """
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
@@ -49,21 +49,23 @@ def kernel_of(
 
 
 def packed(parts: Sequence[Value]) -> Array:
-    """Return all numbers of `parts`, several numbers and arrays, in one array (n,)."""
+    """Return all entries of the numbers and arrays `parts` in one array (n,)."""
     return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
 
 
 def unpacked(x: Array, shapes: Sequence[Shape]) -> list[Value]:
-    """Return the numbers and arrays with the shapes `shapes` that `packed` put into the array x (n,)."""
+    """Return the numbers and arrays with the shapes `shapes` from the array x (n,), into which `packed` has put
+    them.
+    """
     ends = np.cumsum([0, *map(math.prod, shapes)])
     return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]
 
 
 def _key(problem: Problem, *name: str) -> str | None:
-    """Return the cache key of a kernel, made from everything that determines its program.
+    """Return the cache key of a kernel, made from all data that determine its program.
 
     `name` are texts that distinguish the programs of a problem. The result is None if the mechanism has user-defined
-    joint kinds or elements: then only the traced graph identifies the program.
+    joint kinds or elements, because then only the traced graph identifies the program.
     """
     m = problem.mechanism
     if has_kinds_of_users(m):
@@ -78,7 +80,9 @@ def _key(problem: Problem, *name: str) -> str | None:
 
 
 def _functions_digest(problem: Problem) -> str:
-    """Return a hash of all user functions of a problem: the names of those that exist, and their traced graphs."""
+    """Return a hash of all user functions of a problem: of the names of the functions given, and of their traced
+    graphs.
+    """
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
@@ -123,13 +127,14 @@ def formula_digest(
 
 def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) -> str:
     """Return the traced graph of a function, for inputs of the given shapes, as text."""
-    from linkwork.compiler import description, trace  # imported here: runs without user functions do not trace
+    # imported only here, because runs without user functions do not trace
+    from linkwork.compiler import description, trace
 
     return description(trace(function, shapes))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """Yield texts that identify the contacts and surfaces of a mechanism, which `mechanism_digest` leaves out."""
+    """Yield texts that identify the contacts and surfaces of a mechanism, which are not part of `mechanism_digest`."""
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:
@@ -141,5 +146,5 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 
 @cache
 def _package_digest() -> str:
-    """Return a hash of the source text of the package `simulation`, part of the cache key."""
+    """Return a hash of the source text of the package `simulation`, which is part of the cache key."""
     return text_digest(Path(__file__).parents[1])

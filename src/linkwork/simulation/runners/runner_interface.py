@@ -13,8 +13,9 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """Interface of a run in progress: `now` is the state of the batch, `dt` [s] the step, or for adaptive methods the
-    time between samples.
+    """Interface of a run in progress.
+
+    `now` is the state of all batch members. `dt` [s] is the step; for adaptive methods, it is the time between samples.
     """
 
     problem: Problem
@@ -24,16 +25,19 @@ class Runner(Protocol):
     events: list[Event]
 
     def go(self, watch: Watch) -> None:
-        """Run to the end; call `watch` with the completed fraction."""
+        """Run all batch members to the end; call `watch` with the completed fraction."""
         ...
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Repeat the failed step of one batch member in plain Python, so that its error is raised.
+        """Repeat the failed step of one batch member in plain Python, so that the error raises an exception.
 
         `values` are the parameters and gains of the member, and `now` is its last state.
         """
         ...
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
-        """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
+        """Return the reason why the next step of a batch member fails from the state `now`, and a remedy.
+
+        `index` is the batch index of the member.
+        """
         ...

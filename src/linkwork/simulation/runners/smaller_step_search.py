@@ -1,4 +1,4 @@
-"""Search for a smaller step that works after a step of a fixed-step run has failed, and the cause of the failure.
+"""Search for the cause of a failed step, and for a smaller step with which the fixed-step run succeeds.
 
 Trial runs use the kernels of the failed run, so that they compile nothing. All trials together stop after a time limit.
 """
@@ -26,12 +26,12 @@ from linkwork.spatial.scalar import Array
 from linkwork.spatial.traceable_loops import OutOfTime
 
 SECONDS = 0.35  # longest time for trial runs with shorter steps
-RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without compiling
-HALVINGS = (1, 2, 3, 4, 5, 6, 8, 10)  # numbers of times that the step is halved
+RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without the time for compiling
+HALVINGS = (1, 2, 3, 4, 5, 6, 8, 10)  # the step is divided by 2 to the power of each of these numbers in turn
 MOST_STEPS = 200_000  # largest number of steps of a trial run
 DIVISIONS = (16, 128, 1024)  # numbers of steps of "rk4" in the interval of the failed step
-AGREES = 1e-3  # "rk4" works if halving its step changes coordinates by less [rad or m]
-QUICKLY_COMPILED = 8  # degrees of freedom up to which compiling the state derivative takes at most 0.3 s
+AGREES = 1e-3  # "rk4" counts as accurate if halving its step changes coordinates by less than this [rad or m]
+QUICKLY_COMPILED = 8  # up to this number of degrees of freedom, compiling the state derivative takes at most 0.3 s
 
 
 class RunnerWithTrials(Runner, Protocol):
@@ -53,9 +53,10 @@ class RunnerWithTrials(Runner, Protocol):
 
 
 def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the cause of the failed step of a batch member, and a remedy, as text.
+    """Return a text on the cause of the failed step of a batch member, and on a remedy.
 
-    `runner` is the runner of the run, `index` the index of the member, and `now` the member's state before the step.
+    `runner` is the runner of the run, `index` the batch index of the member, and `now` the member's state before the
+    step.
     """
     _, values = runner.problem.member(index)
     t, system, method = float(now.step) * runner.dt, runner.problem.system(values), runner.program.method
@@ -76,14 +77,15 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
     if system.rigid and system.mechanism.frictions:
         what = "the friction of joints and their loads in the step did not agree"
     cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
-    if runner.advised is not None:  # trials take time: one member is enough
+    if runner.advised is not None:  # trials take time, so that only one batch member gets advice
         return f"{cause}; see the remedy of member {runner.advised}"
     runner.advised = index
     return f"{cause}; {_remedy(runner, index, now)}"
 
 
 def _remedy(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> str:
-    """Return the text of a remedy that worked in a trial run, such as a smaller step, or a text that none was found.
+    """Return the text of a remedy that worked in a trial run, such as a smaller step, or a text that no remedy was
+    found.
 
     The failed step belongs to the batch member at `index` of the `runner` in the state `now`.
     """
@@ -106,7 +108,9 @@ def _remedy(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) 
 
 
 class Trial(NamedTuple):
-    """A trial run with a smaller step: step dt [s], time [s] reached, and advice to the user ("" if it failed)."""
+    """A trial run with a smaller step dt [s]: time [s] reached, and text of advice to the user ("" if the trial
+    failed).
+    """
 
     dt: float
     time: float
@@ -129,28 +133,32 @@ def _trials(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState, 
     """
     alone, t, count = runner.problem.alone(index), float(now.step) * runner.dt, runner.storage.steps[-1]
     later = [float(one.when) for one in alone.switches if not one.guarded and float(one.when) > t]
-    end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
+    # the trial ends before the next switch, whose kernel may not be compiled
+    end = min([float(count) * runner.dt, *later])
     starts = [(alone.start, "", deadline - SECONDS / 4)]
     if now.step > alone.start.step:
-        here = now.moved(log=alone.start.motion.log)  # the runner adds the log lines of contact events itself
+        # with an empty log, to which the runner adds the lines of contact events
+        here = now.moved(log=alone.start.motion.log)
         starts.append((here, "from this state, ", deadline))
     for start, whence, until in starts:
         for k in HALVINGS:
             found = _reached(runner, replace(alone, start=start), k, end, until)
             if found is None or not (found.failed or found.time > t + 0.99 * runner.dt):
-                break  # there was no time to pass the failed step: smaller steps would take longer
+                break  # time ran out before the failed step was passed; still smaller steps would take longer
             dt = runner.dt / 2**k
             advice = f"use dt={dt:.10g}: {whence}a trial run with it {_end(found.time, end)}"
             yield Trial(dt, found.time, "" if found.failed else advice)
 
 
 def _end(reached: float, end: float) -> str:
-    """Return a text for the time that a trial run `reached` [s]; `end` [s] is its planned end."""
+    """Return a text that says how far a trial run came: `reached` [s] is its last time, and `end` [s] its planned
+    end.
+    """
     return "reached the end" if reached >= end * (1.0 - 1e-9) else f"passed this time and reached {reached:.4g} s"
 
 
 def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
-    """Return the time [s] that a trial run towards `end` [s] reached with the step of `runner` divided by 2^halvings.
+    """Return how far a trial run towards `end` [s] came, with the step of `runner` divided by 2^halvings.
 
     The problem has no batch. The trial ends at the `deadline` [s], a time of `time.perf_counter`. The result is None if
     the trial is impossible, because a kernel is missing or the recording would be too large.
@@ -158,7 +166,8 @@ def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: flo
     dt, parts = runner.dt / 2**halvings, 2.0**halvings
     start = problem.start._replace(status=np.zeros(()), step=np.asarray(problem.start.step) * parts)
     problem = replace(problem, start=start)
-    problem = problem if np.size(runner.now.step) == 1 else problem.doubled()  # batches have other machine code
+    # the kernels of a batch differ from those of a single member
+    problem = problem if np.size(runner.now.step) == 1 else problem.doubled()
     steps = int(min(np.floor(end / runner.dt - float(start.step) / parts + 1e-6), MOST_STEPS / parts))
 
     def watch(_: float) -> None:
@@ -186,14 +195,14 @@ def _reached(runner: RunnerWithTrials, problem: Problem, halvings: int, end: flo
 
 
 def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: MemberState) -> float | None:
-    """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`.
+    """Return a step [s] with which "rk4" can integrate the interval of the failed step from the state `now`, or None.
 
     The failed step belongs to the batch member at `index` of the `runner`. The result is None if no step was found in
     RK4_SECONDS, or if the state derivative takes too long to compile.
     """
     alone, t = runner.problem.alone(index), float(now.step) * runner.dt
     m = alone.mechanism
-    if m.nv > QUICKLY_COMPILED or m.touches:  # the state derivative has no contacts
+    if m.nv > QUICKLY_COMPILED or m.touches:  # the state derivative does not include contacts
         return None
     _, values = alone.member(())
     modes = dict(zip(alone.switched, now.motion.modes, strict=True))
@@ -201,7 +210,7 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     slip_directions = friction_part(m, np.asarray(now.motion.slip))
     rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes}, slip_directions)
     start = np.concatenate([now.q, now.v, [0.0]])
-    rates(t, start)  # compiles the state derivative
+    rates(t, start)  # this first call compiles the state derivative
     deadline = time.perf_counter() + RK4_SECONDS
 
     def end(count: int) -> Array:
@@ -218,7 +227,7 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     try:
         with np.errstate(all="ignore"):
             for count in DIVISIONS:
-                if np.abs(end(count) - end(2 * count)).max(initial=0.0) < AGREES:  # false for nan
+                if np.abs(end(count) - end(2 * count)).max(initial=0.0) < AGREES:  # false if the difference is nan
                     return runner.dt / (2 * count)
     except OutOfTime:
         pass
