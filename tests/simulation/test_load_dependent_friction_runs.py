@@ -191,7 +191,7 @@ def test_the_chart_of_energies_adds_up_to_the_energy_at_the_start_and_the_supply
     parts, total = energy_parts(run)
     np.testing.assert_allclose(sum(part.values for part in parts), total, rtol=1e-6)
     assert [part.name for part in parts] == ["potential energy", "kinetic energy", "friction of pin"]
-    assert run.plot_energy().axes[0].get_title(loc="left") == "journal: where the energy goes"
+    assert run.plot_energy().axes[0].get_title(loc="left") == "journal: energy and heat"
     many = lw.simulate(journal, [[0.1], [0.2]], duration=0.1, dt=2e-3, method="rk4")
     with pytest.raises(lw.LinkworkError, match="without a batch"):
         many.plot_energy()

@@ -91,7 +91,7 @@ def test_rigid_run_is_saved_read_continued_and_matched_by_a_simulator(tmp_path: 
     whole = lw.simulate(BOX, duration=0.6, dt=1e-3, contact="rigid")
     assert whole.settings.why == "required by rigid contacts"
     half = lw.simulate(BOX, duration=0.3, dt=1e-3, contact="rigid", method="moreau")
-    assert half.settings.why == "as given"
+    assert half.settings.why == "method and step given by the user"
     half.save(tmp_path / "half.npz")
     read = lw.open_run(tmp_path / "half.npz")
     assert read.report()["contact residual"].value == half.report()["contact residual"].value

@@ -43,6 +43,7 @@ def compile(
     Returns
     -------
     Dynamics
+        Object with a method for each quantity, such as `forward_dynamics` and `mass_matrix`.
 
     Raises
     ------

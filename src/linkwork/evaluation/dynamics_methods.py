@@ -65,8 +65,9 @@ class DynamicsMethods(FrictionMethods):
         wrenches : array, shape (..., nbodies, 6), [N, N m], optional
             External wrench on each body, in the body's frame.
         friction : bool, default False
-            Whether the joint forces overcome the dry friction of the joints too, see `friction`. A joint at rest that
-            stays at rest needs the smallest force that its static friction leaves. Loops must be absent.
+            Whether the joint forces also overcome the dry friction of the joints, see `friction`. For a joint that
+            stays at rest, the result is the smallest force with which static friction can hold the joint. The mechanism
+            must have no loops.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -161,9 +162,9 @@ class DynamicsMethods(FrictionMethods):
         q, v : arrays, shapes (..., nq) and (..., nv), [rad, m] and [rad/s, m/s]
             Coordinates and velocities.
         friction : bool, default True
-            Whether to include dry friction that is given by numbers (the argument `friction` of `Builder.joint`). It
-            fades to zero below a speed of about 1e-3 rad/s or m/s. Friction that depends on the load is never included:
-            see `friction`. Use False together with `forward_dynamics(..., friction=True)`.
+            Whether to include dry friction that is given by numbers (the argument `friction` of `Builder.joint`). This
+            friction decreases to zero below a speed of about 1e-3 rad/s or m/s. Friction that depends on the load is
+            never included: see `friction`. Use False together with `forward_dynamics(..., friction=True)`.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -241,8 +242,8 @@ class DynamicsMethods(FrictionMethods):
         wrenches : array, shape (..., nbodies, 6), [N, N m], optional
             External wrench on each body, in the body's frame.
         friction : bool, default False
-            Whether to include the dry friction of joints and loops, see `friction`; then add
-            `passive(q, v, friction=False)` to tau for springs and damping.
+            Whether to include the dry friction of joints and loops, see `friction`. If True, add `passive(q, v,
+            friction=False)` instead of `passive(q, v)` to tau for springs and damping.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -326,8 +327,8 @@ class DynamicsMethods(FrictionMethods):
             Frame, body or "world" about whose origin and in whose axes all wrenches are expressed. By default each
             wrench is about the origin and in the axes of its child body.
         friction : bool, default False
-            Whether to include the dry friction of joints and loops, see `friction`; then add
-            `passive(q, v, friction=False)` to tau for springs and damping.
+            Whether to include the dry friction of joints and loops, see `friction`. If True, add `passive(q, v,
+            friction=False)` instead of `passive(q, v)` to tau for springs and damping.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -377,8 +378,8 @@ class DynamicsMethods(FrictionMethods):
         q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
             Coordinates, velocities and joint forces.
         friction : bool, default False
-            Whether to include the dry friction of the joints of a tree, see `friction`. Joints that stick have no
-            acceleration; the derivatives are those of the present slip.
+            Whether to include the dry friction of the joints, see `friction`; only for mechanisms without loops. Joints
+            that stick have zero acceleration. The derivatives hold as long as no joint begins or stops to slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
@@ -415,8 +416,8 @@ class DynamicsMethods(FrictionMethods):
         q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
             Coordinates, velocities and accelerations.
         friction : bool, default False
-            Whether to include the dry friction of the joints of a tree, see `friction`. Joints that stick have no
-            acceleration; the derivatives are those of the present slip.
+            Whether to include the dry friction of the joints, see `friction`; only for mechanisms without loops. Joints
+            that stick have zero acceleration. The derivatives hold as long as no joint begins or stops to slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 

@@ -44,8 +44,8 @@ def require_unique_friction(
     reason = (
         f"grows as fast as the force that moves {'them' if many else 'it'} (jamming or self-locking)"
         if jammed
-        else "agrees with the load that it causes in no direction of slip and not at rest (jamming, or static friction "
-        "above dynamic friction)"
+        else "is consistent with the load that it causes neither in any direction of slip nor at rest (jamming, or "
+        "static friction above dynamic friction)"
     )
     raise NotConverged(
         f"the motion with friction has no unique solution: the friction of joint{'s' if many else ''} "
@@ -150,6 +150,6 @@ def require_open_loops(mechanism: Mechanism) -> None:
     if mechanism.constrained:
         names = [one.label for one in mechanism.constraints]
         raise LinkworkError(
-            f"inverse dynamics and derivatives with friction need a tree; {listed(names)} would need known loads. Use "
-            "forward_dynamics(..., friction=True), or omit friction"
+            f"inverse dynamics and derivatives with friction support trees only; the loads of {listed(names)} are "
+            "unknown. Use forward_dynamics(..., friction=True), or omit friction"
         )

@@ -95,7 +95,7 @@ def claim() -> Claim:
         free = np.abs(np.linalg.solve(mass_matrix(m, q), tau)).max()
         worst = max(worst, np.abs(forward_dynamics(m, q, np.zeros(4), tau, wrenches).a).max() / free)
     return Claim(
-        "acceleration of an arm whose motors balance a force on its tip, relative to that without the force",
+        "acceleration of an arm whose motors balance a force on its tip, relative to that by the motors alone",
         float(worst),
         1e-10,
     )

@@ -139,11 +139,11 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
     worst = f"the momentum of x[{n}]" if n < len(momenta) else f"constraint {n - len(momenta)}"
     repeated = repeated_row(rows)
     if repeated is not None:
-        remedy = f"constraint {repeated} depends on the other constraints here: remove it, or avoid this position"
+        remedy = f"constraint {repeated} is a combination of the others at this position: remove it, or start elsewhere"
     elif smaller is None:
-        remedy = f"steps down to {length / 2.0**HALVINGS:.3g} s fail here too: check the forces and constraints"
+        remedy = f"shorter steps, down to {length / 2.0**HALVINGS:.3g} s, fail too: check the forces and constraints"
     else:
-        remedy = f"dt={smaller:.6g} converges here"
+        remedy = f"with dt={smaller:.6g}, this step converges"
     residuals = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
     return NotConverged(
         f"the step of {length:g} s from t = {float(start.t):.6g} s did not converge in {len(history)} Newton "

@@ -163,9 +163,9 @@ class Builder(Assembly, ElementMethods):
         limits : (lower, upper), [rad or m], optional
             Position limits; each of shape (nv,).
         velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
-            Largest speed; it does not act, the report of a run shows where it is exceeded.
+            Largest speed. Simulations do not enforce it; the report of a run shows where it is exceeded.
         effort_limit : array_like, shape (nv,), [N m or N], default inf
-            Largest force or torque of an actuator; it acts only with `clip_effort=True` of `lw.simulate`.
+            Largest force or torque of an actuator. Simulations enforce it only with `clip_effort=True`.
 
         Returns
         -------
@@ -247,8 +247,8 @@ class Builder(Assembly, ElementMethods):
     ) -> Self:
         """Add a shape to a body, for display or as collision geometry.
 
-        Shapes have no mass, and no contact is computed from them, not even from collision shapes: use `surface` and
-        `touch`.
+        Shapes have no mass. Shapes with the role "collision" can touch other solids if `collide` names them or their
+        bodies; for contacts of points and balls, use `surface` and `touch`.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Builder(Assembly, ElementMethods):
         rotation : array_like, shape (3, 3), optional
             Rotation matrix, instead of `rpy`.
         role : {"visual", "collision"}, default "visual"
-            Purpose of the shape.
+            Purpose of the shape: display, or contact with other solids.
         color : array_like, shape (4,), optional
             Red, green, blue and opacity, each from 0 to 1.
         name : str, optional

@@ -70,7 +70,7 @@ def _near_core(apart: Array, radius: Number, moves: Array) -> Near:
 
 @dataclass(frozen=True)
 class Box:
-    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid box.
+    """Shape for `Builder.geometry` (display, collision) and `Builder.surface` (contact): a solid box.
 
     The box is centred at the origin of its frame.
 
@@ -92,9 +92,9 @@ class Box:
         object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
-        """Return signed distance [m] and normal of the point p (3,) [m] relative to the box.
+        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the box.
 
-        Outside the box, both are relative to the nearest point; inside, to the nearest face.
+        Outside the box, they belong to the nearest point of the box; inside, to its nearest face.
         """
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
@@ -116,7 +116,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid sphere.
+    """Shape for `Builder.geometry` (display, collision) and `Builder.surface` (contact): a solid sphere.
 
     The sphere is centred at the origin of its frame.
 
@@ -138,13 +138,13 @@ class Sphere:
         object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
-        """Return signed distance [m] and normal of the point p (3,) [m] relative to the sphere."""
+        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the sphere."""
         return _near_core(p, self.radius, np.zeros(3))
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid cylinder.
+    """Shape for `Builder.geometry` (display, collision) and `Builder.surface` (contact): a solid cylinder.
 
     The cylinder is along the z axis of its frame and centred at the origin of its frame.
 
@@ -170,7 +170,7 @@ class Cylinder:
         object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
-        """Return signed distance [m] and normal of the point p (3,) [m] relative to the cylinder.
+        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the cylinder.
 
         The nearest point is on the lateral surface, on an end face, or on an edge.
         """
@@ -191,7 +191,7 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Capsule(Cylinder):
-    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid capsule.
+    """Shape for `Builder.geometry` (display, collision) and `Builder.surface` (contact): a solid capsule.
 
     It is a cylinder with a hemisphere at each end, along the z axis of its frame and centred at the origin of its
     frame.
@@ -211,7 +211,7 @@ class Capsule(Cylinder):
     """
 
     def near(self, p: Array) -> Near:
-        """Return signed distance [m] and normal of the point p (3,) [m] relative to the capsule."""
+        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the capsule."""
         half = 0.5 * self.length
         core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
         return _near_core(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
@@ -231,7 +231,7 @@ class Plane:
     """
 
     def near(self, p: Array) -> Near:
-        """Return signed distance [m] and normal of the point p (3,) [m] relative to the plane."""
+        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the plane."""
         return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 
@@ -278,8 +278,8 @@ class Hull:
     Parameters
     ----------
     points : array_like, shape (k, 3), [m]
-        At least four points that do not lie in one plane. Their hull has at most 256 vertices;
-        `Hull.simplified` chooses some of more points.
+        At least four points that do not lie in one plane. Their hull must have at most 256 vertices; for more vertices,
+        use `Hull.simplified`, which chooses some of the points.
 
     Examples
     --------
@@ -301,7 +301,8 @@ class Hull:
 
     @staticmethod
     def simplified(points: Any, most: int = 64) -> tuple[Hull, float]:
-        """Return a hull with a limited number of vertices, and how far the other points are outside its faces.
+        """Return the hull of some of the points, with at most `most` vertices, and the largest distance of the other
+        points from it.
 
         Parameters
         ----------
@@ -313,7 +314,8 @@ class Hull:
         Returns
         -------
         Hull
-            Hull of some of the points; each chosen point is farthest outside the hull of the points chosen before.
+            Hull of the chosen points. Each chosen point is the one that is farthest outside the hull of the points
+            chosen before it.
         float
             Largest distance [m] of a point outside the planes of the hull's faces.
 

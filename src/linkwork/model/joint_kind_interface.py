@@ -69,13 +69,13 @@ class JointKind(ClosingKind):
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
-        """Return the pose of the child's frame in the joint frame (Wendlandt's equation (3.7))."""
+        """Return the pose of the child's frame in the joint frame at the coordinates q (Wendlandt's equation (3.7))."""
 
     @abstractmethod
     def subspace(self, q: Array) -> Motion:
-        """Return the motion subspace S of the joint, with nv columns (H in Wendlandt's equation (3.8)).
+        """Return the motion subspace S (6, nv) of the joint at the coordinates q (H in Wendlandt's equation (3.8)).
 
-        The child's relative twist is S v, in the child's frame.
+        The twist of the child relative to the parent is S v, in the child's frame.
         """
 
     @cached_property
@@ -86,15 +86,17 @@ class JointKind(ClosingKind):
         return bool(np.abs(across).max(initial=0.0) < PARALLEL)
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
-        """Return the time derivative dS/dt of the motion subspace, with nv columns, in the child's frame."""
+        """Return the time derivative dS/dt (6, nv) of the motion subspace at coordinates q and velocities v."""
         return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
 
     def bias(self, q: Array, v: Array) -> Motion:
-        """Return (dS/dt) v, the velocity-dependent part of the child's acceleration relative to the parent."""
+        """Return (dS/dt) v: the acceleration of the child relative to the parent, in the child's frame, if dv/dt is
+        zero.
+        """
         return self.subspace_rate(q, v) @ v
 
     def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
-        """Return the derivatives of `bias` with respect to q (in the tangent space) and v, each with nv columns."""
+        """Return the derivatives (6, nv) of `bias` with respect to q (in the tangent space) and with respect to v."""
         nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
         return nothing, nothing
 
@@ -103,28 +105,30 @@ class JointKind(ClosingKind):
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Return the joint coordinates (nq,) reached from q with the constant velocity dv in unit time."""
+        """Return the joint coordinates (nq,) that the joint reaches from q with the constant velocity dv in unit
+        time.
+        """
         return q + dv
 
     def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
         """Return the coordinates (nq,) and velocities (nv,) after a time h [s] in which no force acts on the child.
 
-        The child has the given `inertia`, and the parent is at rest. Kinds whose velocities are components in axes that
-        rotate with the child conserve its momentum and kinetic energy; by default the velocities are constant. The
-        free flight by -h is the inverse.
+        The child has the given `inertia`, and the parent is at rest. In the base class, the velocities are constant.
+        Kinds whose velocities are components in axes that rotate with the child conserve its momentum and kinetic
+        energy instead. The free flight by -h is the inverse.
         """
         return self.integrate(q, v * h), v
 
     def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-        """Return integrate(q, dv), and the velocities (nv,) with which the child's centre of mass has the same velocity
-        as at q.
+        """Return the coordinates integrate(q, dv), and the velocities (nv,) there for which the child's centre of mass
+        has the same velocity as with v at q.
 
-        The child has the given `inertia`, and the parent is at rest. By default v does not change.
+        The child has the given `inertia`, and the parent is at rest. In the base class, the returned velocities are v.
         """
         return self.integrate(q, dv), v
 
     def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
-        """Return the rate (nv,) at which the velocities v change in `free_flight`; zero by default."""
+        """Return the time derivative dv/dt (nv,) during `free_flight`; zero in the base class."""
         return np.zeros(self.nv)
 
     def difference(self, q0: Array, q1: Array) -> Array:
@@ -141,7 +145,8 @@ class JointKind(ClosingKind):
         return exp_quaternion(twist.angular), exp_transform(twist).p
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint.
+        """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint, at the coordinates q
+        (nq,).
 
         The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,).
         """
@@ -153,7 +158,8 @@ class JointKind(ClosingKind):
         return q
 
     def tangent_rate(self, dv: Array, v: Array) -> Array:
-        """Return the rate (nv,) of dv for which integrate(q, dv) moves with the joint velocity v, for small dv.
+        """Return the time derivative (nv,) of dv for which the joint at integrate(q, dv) has the velocity v, for small
+        dv and constant q.
 
         If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
         [dv, v]] / 12. The next term is of fourth order in dv, so this sum suffices for methods of order four

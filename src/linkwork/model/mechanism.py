@@ -286,7 +286,9 @@ class Mechanism(ElementViews, ParameterViews):
         return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def by_joint(self, function: Callable[[Joint], Array]) -> Array:
-        """Call `function` for every independent joint and return the results concatenated to one array."""
+        """Return the arrays that `function` returns for the independent joints, concatenated in the order of the
+        joints.
+        """
         return np.concatenate([np.zeros(0), *(function(joint) for joint in self.leaders)])
 
     # --- mobility and symmetries ---

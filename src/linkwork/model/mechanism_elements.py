@@ -84,7 +84,7 @@ class ElementViews:
 
     @cached_property
     def line_forces(self) -> tuple[LineForce, ...]:
-        """All springs and dampers along the line between two points."""
+        """All elements whose force acts along the line between two points, such as springs and dampers."""
         return tuple(one for one in self.all_elements if isinstance(one, LineForce))
 
     @cached_property

@@ -72,16 +72,16 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
     """
     method, dt, _, duration = wanted
     if method in ADAPTIVE:
-        return Choice(method, dt or duration / SAMPLES, "as given; adaptive steps")
+        return Choice(method, dt or duration / SAMPLES, "method given by the user; adaptive steps")
     if method != "auto" and dt is not None:
-        return Choice(method, dt, "as given")
+        return Choice(method, dt, "method and step given by the user")
     if problem.mechanism.nv == 0 or 0 in problem.batch:
-        return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
+        return Choice("rk4" if method == "auto" else method, dt or LONG, "no degrees of freedom, or an empty batch")
     if problem.compliant:
         return _for_contacts(problem, wanted)
     if method == "auto" and friction_count(problem.mechanism):
         reach = LONGEST["midpoint"]
-        return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
+        return Choice("midpoint", dt or _round_step(reach, problem, duration), "joints have dry friction")
     loops, start = LoopRows(problem), problem.member(problem.first)[0]
     rate = fastest_rate(problem, derivative, start, loops)
     first = _for_rate(problem, wanted, rate, "at the start")

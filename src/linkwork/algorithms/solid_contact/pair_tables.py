@@ -170,7 +170,7 @@ def _ordered(pair: SolidPair) -> tuple[tuple[str, str], bool]:
     found = ordered(_kind(pair.first), _kind(pair.second))
     if found is None:
         one, two = (type(solid.shape).__name__ for solid in (pair.first, pair.second))
-        reason = f"there is no contact between a {one} ({pair.first.name!r}) and a {two} ({pair.second.name!r})"
+        reason = f"contact between a {one} ({pair.first.name!r}) and a {two} ({pair.second.name!r}) is not supported"
         raise LinkworkError(f"{pair.collision.label}: {reason}; exclude this pair, or use other shapes")
     return found
 

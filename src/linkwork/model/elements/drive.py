@@ -49,15 +49,15 @@ class Drive(Actuator, section="drives"):
     bias; a position servo has gain k and bias (0, -k, -d).
 
     The rotor turns at the speed l'; its kinetic energy is rotor_inertia l'^2 / 2. While the motor drives the joints,
-    they receive the fraction efficiency[0] of its power; while the joints drive the motor, it receives the fraction
-    efficiency[1] of theirs. The torque-speed line of the motor bounds its force:
+    the joints receive the fraction efficiency[0] of the power of the motor; while the joints drive the motor, the motor
+    receives the fraction efficiency[1] of the power of the joints. The torque-speed line of the motor bounds its force:
     -1 - l'/no_load_speed <= f/stall_torque <= 1 - l'/no_load_speed.
 
-    With `measured_from`, the motor is mounted on that inboard body and drives its joints by cables over all joints in
-    between. The ratios then also apply to those joints, so that l is the rotation of the outer body relative to the
-    motor's body (Nelson and Quinn, equation 29).
+    With `measured_from`, the motor is mounted on this inboard body and drives its joints by cables over all joints in
+    between. The ratios then also apply to the joints in between, so that l is the rotation of the outer body relative
+    to the motor's body (Nelson and Quinn, equation 29).
 
-    `forward_dynamics` does not include the forces of drives; `lw.feedback.drives` makes them a controller.
+    `forward_dynamics` does not include the forces of drives; the controller `lw.feedback.drives` applies these forces.
 
     Examples
     --------

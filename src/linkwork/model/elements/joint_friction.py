@@ -42,9 +42,9 @@ def _laws() -> Mapping[str, type]:
 
 
 class JointFriction(Element, section="frictions", what="friction"):
-    """Add dry friction to the joint or the loop of the same name, by a friction law.
+    """Add dry friction to a joint or a loop, by a friction law; `name` is the name of the joint or loop.
 
-    The argument `friction` of `Builder.joint` adds the same friction to joints.
+    The argument `friction` of `Builder.joint` has the same effect for a joint.
 
     Examples
     --------

@@ -438,7 +438,7 @@ class ClassKind(Kind):
 
     check: Callable[[object, str], Any]
     choices: Callable[[], Mapping[str, type]]
-    unwritable: str = "its class is not known to documents and cannot be written to a file"
+    unwritable: str = "documents do not support its class, so it cannot be written to a file"
 
     def checked(self, value: Any, key: str, element: str) -> Any:
         """Return the object; raise a ModelError if its class is not permitted for this field."""

@@ -318,8 +318,8 @@ class Ground:
     derivatives are exact: linkwork differentiates the compiled function. A derivative that is not finite counts as 0.
     The function should be smooth over the radius of the balls that touch it; a `HeightField` may have edges. A ball
     touches the ground at the nearest point, which Newton's method finds. If the ground is more curved than the ball,
-    there can be several; the ball then touches one of them. A mechanism with a Ground cannot be saved to a document,
-    and a run with it cannot be saved to a file.
+    there can be several nearest points; the ball then touches one of them. A mechanism with a Ground cannot be saved to
+    a document, and a run with it cannot be saved to a file.
 
     Parameters
     ----------

@@ -49,15 +49,15 @@ class Bearing(FrictionLaw):
     mu : float
         Coefficient of dynamic friction, >= 0.
     radius : float, [m]
-        Radius of the journal, on which radial loads rub.
+        Radius of the journal: the lever arm of the friction that radial loads cause.
     axial_radius : float, [m], default 0
-        Mean radius of the collar, on which axial loads rub; 0 for no friction from axial loads.
+        Mean radius of the collar: the lever arm of the friction that axial loads cause; 0 for no such friction.
     mu_static : float, optional
         Coefficient of static friction, >= mu; by default `mu`.
     viscous : float, [N m s/rad], default 0
         Viscous friction. `Builder.build` adds it to the damping of the joint.
     rolling : float, [m], default 0
-        Lever of rolling resistance: friction torque per unit of the whole bearing force.
+        Lever arm of rolling resistance: friction torque divided by the magnitude of the bearing force.
     preload : float, [N], default 0
         Radial load that is always present, for example that of seals.
     length : float, [m], default 0

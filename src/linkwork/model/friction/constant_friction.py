@@ -14,9 +14,9 @@ from linkwork.spatial.scalar import maximum
 
 @dataclass(frozen=True)
 class DryFriction(FrictionLaw):
-    """Friction law: a force of constant magnitude against the motion (Coulomb), larger at rest.
+    """Friction law: a force of constant magnitude against the motion (Coulomb); its limit may be larger at rest.
 
-    With one number for each velocity, use the argument `friction` of `Builder.joint` instead.
+    To give each velocity of a joint its own friction force, use the argument `friction` of `Builder.joint` instead.
 
     Parameters
     ----------

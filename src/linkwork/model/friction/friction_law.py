@@ -109,7 +109,8 @@ class FrictionLaw(ABC):
 
     @abstractmethod
     def misfit(self, kind: ClosingKind, in_tree: bool) -> str | None:
-        """Return a text with the joint kinds that the law fits, if it does not fit `kind`; else None.
+        """Return None if the law can act in a joint of this kind; else a text that names the joint kinds in which it
+        can act.
 
         `in_tree` is true for a joint of the tree, and false for a joint that closes a loop.
         """

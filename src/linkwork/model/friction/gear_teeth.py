@@ -27,11 +27,11 @@ from linkwork.spatial import Motion
 class Teeth(FrictionLaw):
     """Friction law of the teeth of a loop of kind `Gear` or `Rack`.
 
-    The normal force of the teeth is N = |F| / cos(pressure_angle) with the tangential force F, and the teeth slide at
-    the speed of the relative rotation of the gears times the distance of the contact from the pitch point. This
-    distance is replaced by its mean over the path of contact, pi module cos(pressure_angle) (1 - c + c^2 / 2) / 2 for
-    the contact ratio c. The loss of a pair with z1 and z2 teeth is about the fraction mu pi (1 / z1 + 1 / z2) (1 - c +
-    c^2 / 2) of the power, as in Niemann's handbook.
+    The normal force of the teeth is N = |F| / cos(pressure_angle) with the tangential force F. The sliding speed of the
+    teeth is the speed of the relative rotation of the gears times the distance of the contact from the pitch point. The
+    law replaces this distance by its mean over the path of contact, pi module cos(pressure_angle) (1 - c + c^2 / 2) / 2
+    for the contact ratio c. The loss of a pair with z1 and z2 teeth is about the fraction mu pi (1 / z1 + 1 / z2) (1 -
+    c + c^2 / 2) of the power, as in Niemann's handbook.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class Teeth(FrictionLaw):
     mu_static : float, optional
         Coefficient of static friction, >= mu; by default `mu`.
     stribeck : float, [rad/s], optional
-        Speed of relative rotation at which static friction has decayed to 37 %; by default it acts at rest only.
+        Speed of relative rotation at which the excess of static over dynamic friction has decayed to 37 %; by default,
+        static friction acts at rest only.
 
     Examples
     --------

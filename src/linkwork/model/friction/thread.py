@@ -30,8 +30,8 @@ from linkwork.spatial import Motion
 class Thread(FrictionLaw):
     """Friction law of a screw joint, by the normal force on the flanks of the thread.
 
-    The lead angle lambda has tan lambda = pitch / radius, with the pitch [m/rad] of the joint. The friction angle phi
-    has tan phi = mu / cos(flank angle of the normal section). The friction acts along the helix and changes the normal
+    For the lead angle lambda, tan lambda = pitch / radius, with the pitch [m/rad] of the joint. For the friction angle
+    phi, tan phi = mu / cos(flank angle of the normal section). The friction acts along the helix and changes the normal
     force. The torque that raises a load W is W radius tan(phi + lambda), the torque that lowers it W radius tan(phi -
     lambda). If phi >= lambda, the screw is self-locking: no load drives the screw. Radial forces and tilting moments
     cause no friction.
@@ -46,7 +46,8 @@ class Thread(FrictionLaw):
         Flank angle of the thread in the section through the axis: 0 for a square thread, half the thread angle for a
         V-thread.
     collar_radius : float, [m], default 0
-        Mean radius of a collar, on which the axial load rubs too, with the same coefficients.
+        Mean radius of a collar: the lever arm of the friction that the axial load also causes there, with the same
+        coefficients; 0 for no collar.
     mu_static : float, optional
         Coefficient of static friction, >= mu; by default `mu`.
     viscous : float, [N m s/rad], default 0

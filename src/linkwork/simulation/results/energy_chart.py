@@ -53,8 +53,8 @@ def draw_energies(run: RunData, path: str | os.PathLike[str] | None = None) -> F
     ends = [float(part.values[-1]) for part in parts]
     labels = [f"{part.name}: {end:.3g} J" for part, end in zip(parts, ends, strict=True)]
     axes.stackplot(run.t, *(part.values for part in parts), colors=[part.color for part in parts], labels=labels)
-    axes.plot(run.t, total, color="black", linewidth=1.2, label=f"start and supply: {total[-1]:.3g} J")
-    axes.set_title(f"{run.mechanism.name}: where the energy goes", fontsize=10, loc="left")
+    axes.plot(run.t, total, color="black", linewidth=1.2, label=f"initial plus supplied energy: {total[-1]:.3g} J")
+    axes.set_title(f"{run.mechanism.name}: energy and heat", fontsize=10, loc="left")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("[J]")
     axes.margins(x=0.0)

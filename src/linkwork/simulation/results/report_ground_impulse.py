@@ -44,7 +44,7 @@ def why_not_with_ground(run: RunData) -> str:
         return f"{may}, and the run does not accumulate the impulse of the ground"
     if run.method == IMPLICIT_DAMPERS:
         return (
-            f"{may}, and steps of {run.method!r} contain contact dampers implicitly; their impulse is not accumulated"
+            f"{may}, and with {run.method!r} the impulse of contact dampers, which act implicitly, is not accumulated"
         )
     return ""
 

@@ -63,9 +63,10 @@ def penetration(run: RunData) -> Iterator[Row]:
                 size = THROUGH * _size(pair)
                 if depth > ratio * min(limit, size):
                     ratio = depth / max(min(limit, size), TINY)
-                    why = "is documented for this step" if run.facts.rigid else "is explained by stiffness and load"
-                    why = "is its radius or half the thickness: it may pass through" if size < limit else why
-                    note = f"{member_name(run, number)}m; {pair.name!r} at {run.t[sample]:g} s; the limit {why}"
+                    why = "of rigid contacts at this step" if run.facts.rigid else "that stiffness and load explain"
+                    why = "from which it may pass through (radius or half thickness)" if size < limit else why
+                    where = f"{pair.name!r} at {run.t[sample]:g} s"
+                    note = f"{member_name(run, number)}m; {where}; the limit is the depth {why}"
                     worst = Row(name, depth, min(limit, size), verdict(ratio <= 1.0), note)
     yield worst
 

@@ -84,15 +84,17 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
         return Row(name, "passed through", None, verdict(False), note)
     if not deepest.ratio:
         return Row(name, 0.0, None, verdict(True), "no solids overlapped at the examined samples")
-    good, why = deepest.ratio <= 1.0, "is explained by stiffness and load"
-    if deepest.limit == _sizes(solid_tables(run.mechanism))[deepest.pair]:
-        why = "is their size" + ("" if good else ": they may pass through")
+    good, why = deepest.ratio <= 1.0, "the depth that stiffness and load explain"
+    tables = solid_tables(run.mechanism)
+    if deepest.limit == _sizes(tables)[deepest.pair]:
+        thin = "half the thickness of the thinner" if tables.kind[deepest.pair] == CONVEX else "the thickness of the"
+        why = f"{THROUGH:g} of {thin} solid" + ("" if good else ": they may pass through each other")
     elif run.facts.rigid:
-        why = "is the path of a step"
+        why = "the relative motion in one step"
     remedy = "use a smaller dt" if deepest.sample else "start them apart"
-    if solid_tables(run.mechanism).kind[deepest.pair] == GROUND:
+    if tables.kind[deepest.pair] == GROUND:
         remedy += ", or smaller solids if the ground rises between their contact points"
-    note = f"m; {_where(run, deepest)} the limit {why}" + ("" if good else f"; {remedy}")
+    note = f"m; {_where(run, deepest)} the limit is {why}" + ("" if good else f"; {remedy}")
     return Row(name, deepest.value, deepest.limit, verdict(good), note)
 
 

@@ -155,11 +155,11 @@ class Run(RunData):
         return plot_run(self, series, path)
 
     def plot_energy(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Return a matplotlib Figure that shows where the energy of the run goes.
+        """Return a matplotlib Figure that stacks the energies of the run and the heat of its elements over time.
 
-        It stacks the potential and kinetic energy, the heat of dry friction in each joint, and the heat of dampers,
+        The areas are the potential and kinetic energy, the heat of dry friction in each joint, and the heat of dampers,
         clutches and contacts. Their sum is the energy at the start plus the supplied energy, a black line. Adaptive
-        methods do not sum the heat.
+        methods do not compute the heat.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Run(RunData):
         >>> m = b.joint("slide", lw.Prismatic(), "world", "mass", stiffness=100.0, friction=7.0).build()
         >>> run = lw.simulate(m, [0.5], duration=2.0)
         >>> run.plot_energy().axes[0].get_title(loc="left")
-        'slider: where the energy goes'
+        'slider: energy and heat'
 
         """
         from linkwork.simulation.results.energy_chart import draw_energies

@@ -75,7 +75,7 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
     found = unsolved(step)
     what = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
     if system.rigid and system.mechanism.frictions:
-        what = "the friction of joints and their loads in the step did not agree"
+        what = "the iteration of joint friction and joint loads did not converge"
     cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
     if runner.advised is not None:  # trials take time, so that only one batch member gets advice
         return f"{cause}; see the remedy of member {runner.advised}"
