@@ -105,6 +105,82 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert not {name: length for name, length in lengths.items() if length > 500}
 
 
+def lines_of_code(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function, from `def` to its end, without its docstring."""
+    text = function.body[0] if ast.get_docstring(function) is not None else None
+    documented = (text.end_lineno or 0) - text.lineno + 1 if text else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - documented
+
+
+def test_no_function_has_more_than_60_lines_of_code() -> None:
+    functions = [
+        (f"{name_of(path)}: {node.name}", lines_of_code(node))
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert not [entry for entry in functions if entry[1] > 60]
+
+
+# Constants below 1e-3 that are no tolerances: coefficients, step sizes, defaults, data of examples and papers; or
+# tolerances of a file that imports nothing of its package.
+NO_TOLERANCES = {
+    "algorithms/passive_joint_forces.py": "distance at a stop",
+    "algorithms/solid_contact/contact_drifts.py": "step of a difference quotient",
+    "app/": "sizes and limits of the command line",
+    "compiler/targets/cpu/vector_math.py": "coefficients of polynomials",
+    "evaluation/constrained_derivatives.py": "complex step",
+    "evaluation/loop_assembly.py": "random displacements",
+    "evaluation/mobility.py": "step of a difference quotient",
+    "examples/": "data of examples",
+    "model/constraint_rows.py": "lower bound of a squared length",
+    "model/documents/": "constants of MuJoCo",
+    "model/elements/contact_force_law.py": "default of a parameter",
+    "model/parameter_value_checks.py": "default of a parameter",
+    "papers/": "data of papers, and their comparison with print",
+    "simulation/method_choice.py": "steps",
+    "simulation/results/drawing.py": "proportions of drawings",
+    "spatial/": "coefficients, and tolerances of one algorithm each",
+}
+
+
+def small_constants(path: Path) -> list[str]:
+    """The module-level constants of a file that contain a number of at most 1e-3."""
+    return [
+        f"{name_of(path)}:{node.lineno}"
+        for node in parsed(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for number in [x.value for x in ast.walk(node.value) if isinstance(x, ast.Constant)]
+        if isinstance(number, float) and 0.0 < abs(number) <= 1e-3
+    ]
+
+
+def test_tolerances_are_grouped() -> None:
+    """Each package has its tolerances in one place by concern, each with its unit and reason."""
+    files = [path for path in SOURCES if not path.name.endswith("tolerances.py")]
+    found = [
+        place
+        for path in files
+        if not str(path.relative_to(PACKAGE)).startswith(tuple(NO_TOLERANCES))
+        for place in small_constants(path)
+    ]
+    assert not found, "move to the module of the package whose name ends in `_tolerances`:\n" + "\n".join(found)
+
+
+def test_simulation_declares_its_types() -> None:
+    """Signatures of the simulation packages name types; `Any` is left to what users return or register."""
+    files = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] in ("simulation", "lagrangian")]
+    annotations = [
+        annotation
+        for path in files
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for annotation in [*(a.annotation for a in node.args.args + node.args.kwonlyargs), node.returns]
+        if annotation is not None and re.search(r"\bAny\b", ast.unparse(annotation))
+    ]
+    assert len(annotations) <= 12
+
+
 def test_file_names_are_unique() -> None:
     counts = Counter(path.name for path in SOURCES + TESTS if path.name != "__init__.py")
     assert not [name for name, count in counts.items() if count > 1]

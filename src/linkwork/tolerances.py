@@ -1,7 +1,6 @@
-"""Tolerances that several modules share, grouped by concern, each with its unit and reason.
+"""Tolerances that several packages share, grouped by concern, each with its unit and reason.
 
-A tolerance of one method or solver is defined in its module; limits of the report are in
-`simulation.results.report_tolerances`.
+Tolerances of one package are in a module of that package whose name ends in `_tolerances`.
 """
 
 # --- floating point ---

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.events.event_location import BEHIND, TRIALS, Switching, locate
+from linkwork.simulation.events.event_location import TRIALS, Switching, locate
+from linkwork.simulation.events.event_tolerances import EVENT_DELAY
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.state import StepState
 
@@ -246,7 +247,7 @@ def clock(switches: list[float], bend: float = 0.0) -> Switching:
     """
 
     def advance(begin: StepState, gone: float, h: float) -> tuple[StepState, bool]:
-        assert h >= 0.99 * BEHIND
+        assert h >= 0.99 * EVENT_DELAY
         assert begin.q[0] == pytest.approx(gone, abs=1e-15)
         return begin._replace(q=begin.q + h, work=begin.work + 1), True
 
@@ -271,7 +272,7 @@ def gone_through(switching: Switching, count: int) -> StepState:
 def test_every_event_is_located_in_order(switches: list[float], bend: float) -> None:
     moved = gone_through(clock(switches, bend), len(switches))
     assert moved.q[0] == pytest.approx(1.0, abs=2e-15)
-    assert moved.slip == pytest.approx(np.array(switches), abs=2.0 * BEHIND)
+    assert moved.slip == pytest.approx(np.array(switches), abs=2.0 * EVENT_DELAY)
     assert (moved.slip > np.array(switches) - 1e-15).all()  # never before its time
 
 
@@ -292,7 +293,7 @@ def test_event_function_that_is_almost_zero_long_before_its_event_costs_few_tria
         return np.where(begin.slip > 0, 1.0, np.array([1e-12 + t**2 * (0.6 - t)]))
 
     counting = quiet._replace(advance=lambda *a: (tried.append(a), quiet.advance(*a))[1], functions=bump)
-    assert gone_through(counting, 1).slip == pytest.approx([0.6], abs=2.0 * BEHIND)
+    assert gone_through(counting, 1).slip == pytest.approx([0.6], abs=2.0 * EVENT_DELAY)
     assert len(tried) <= 15
 
 
@@ -306,7 +307,7 @@ def test_step_without_a_solution_is_split_into_substeps() -> None:
 
     moved = gone_through(easy._replace(advance=advance), 1)
     assert moved.q[0] == pytest.approx(1.0, abs=2e-15)
-    assert moved.slip == pytest.approx([0.6], abs=2.0 * BEHIND)
+    assert moved.slip == pytest.approx([0.6], abs=2.0 * EVENT_DELAY)
     assert len(made) < 20
     never = easy._replace(advance=lambda *a: (easy.advance(*a)[0], False))
     assert not locate(never, StepState(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(1)), 1.0)[1]

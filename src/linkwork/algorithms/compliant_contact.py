@@ -15,15 +15,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from linkwork.algorithms.contact_kinematics import ContactKinematics
+from linkwork.algorithms.contact_tolerances import AT_FRICTION_LIMIT
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, minimum, where
 from linkwork.tolerances import TINY
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
-# Relative difference of an anchor force from the friction limit below which it counts as being at the limit. Event
-# location ends within this difference.
-AT_LIMIT = 1e-9
 
 
 class ContactLaw(Protocol):
@@ -268,9 +266,9 @@ def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Meas
     hold, limit = _anchor_force(contact, anchor, at, slip), contact.friction[0] * normal
     stretch = tangential(at.normal, at.point - anchor)
     length = np.sqrt(dot(stretch, stretch) + TINY)
-    full = contact.tangential_stiffness * length >= limit * (1.0 - AT_LIMIT)
+    full = contact.tangential_stiffness * length >= limit * (1.0 - AT_FRICTION_LIMIT)
     loading = where(full, dot(slip, stretch) / length * (limit / contact.rest_speed), -limit)
-    return Measures(normal, slip, hold, limit * (1.0 + AT_LIMIT), loading)
+    return Measures(normal, slip, hold, limit * (1.0 + AT_FRICTION_LIMIT), loading)
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constraint_tolerances import COINCIDENT
 from linkwork.algorithms.kinematics import joint_pose
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
-
-COINCIDENT = 1e-12  # distance [m] below which the direction between two points is undefined
 
 
 class SpringLength(NamedTuple):

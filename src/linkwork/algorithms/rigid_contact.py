@@ -24,7 +24,6 @@ from linkwork.algorithms.constraints.bounded_constraints import (
     trace_of,
 )
 from linkwork.algorithms.constraints.bounded_impulse_solver import (
-    SETTLED,
     Block,
     ImpulseSolution,
     product,
@@ -32,15 +31,15 @@ from linkwork.algorithms.constraints.bounded_impulse_solver import (
     split_by_block,
     work,
 )
+from linkwork.algorithms.constraints.constraint_tolerances import SETTLED
+from linkwork.algorithms.contact_tolerances import NO_DEPTH, REMAINING_PENETRATION
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
-FREED = 1e-9  # fraction of the penetration that may remain after `separating_displacement`
 PUSHES = 200  # largest number of iterations of `separating_displacement`
-AT_ALL = 1e-15  # penetration [m] below which it counts as zero
 
 
 class RigidContact(NamedTuple):
@@ -209,7 +208,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
     count, size = len(contacts), len(contacts[0].W)
     inverse_mass = [one.inverse_mass[0, 0] for one in contacts]
     weight = np.array([np.sqrt(x) for x in inverse_mass])  # entry by entry, because some may be constants in a trace
-    enough = maximum(_most(depth), 0.0) * FREED + AT_ALL
+    enough = maximum(_most(depth), 0.0) * REMAINING_PENETRATION + NO_DEPTH
 
     def moved(x: Array) -> Array:
         return sum((one.W[:, 0] * push for one, push in zip(contacts, x, strict=True)), np.zeros(size))

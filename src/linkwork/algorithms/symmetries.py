@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constraint_tolerances import CLOSING_ERROR, CLOSING_ITERATIONS, TWIST_ROUND_OFF
 from linkwork.algorithms.joint_friction.friction_sites import friction_directions, sites
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
@@ -25,8 +26,6 @@ from linkwork.spatial.transform import exp_transform
 from linkwork.tolerances import RANK
 
 TRIED = 12  # number of random positions of a joint or loop in which a symmetry is tested; must be above six
-CLOSING, CLOSED = 200, 1e-12  # largest number of iterations that close a loop, and tolerance [m, rad] of its error
-ROUNDED = 1e-12  # entries of twists of unit size below this are round-off
 
 
 def symmetries(mechanism: Mechanism) -> Array:
@@ -62,10 +61,10 @@ def symmetries(mechanism: Mechanism) -> Array:
             left = _common_twists(
                 left, _without_work(_wrenches(one, centre, rng, with_friction.get(one.name)) / scale.T)
             )
-    rows = _echelon(left, ROUNDED)
+    rows = _echelon(left, TWIST_ROUND_OFF)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
-    return _echelon(rows.T, ROUNDED * (1.0 + far))
+    return _echelon(rows.T, TWIST_ROUND_OFF * (1.0 + far))
 
 
 def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
@@ -147,9 +146,9 @@ def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
     Newton's method finds the pose, starting from a pose that `rng` draws.
     """
     X = Transform(matrix_from_quaternion(rng.normal(size=4)), rng.uniform(-1.0, 1.0, 3))
-    for _ in range(CLOSING):
+    for _ in range(CLOSING_ITERATIONS):
         errors = np.array([row.error(X) for row in one.rows])
-        if np.abs(errors).max(initial=0.0) < CLOSED:
+        if np.abs(errors).max(initial=0.0) < CLOSING_ERROR:
             break
         J = np.array([row.wrench(X).array for row in one.rows])
         move = np.linalg.lstsq(J, -errors, rcond=RANK)[0]

@@ -7,18 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.control.control_tolerances import (
+    ADDED_FOR_LIFTED_FEET,
+    DECREASE_ROUND_OFF,
+    PROXIMAL_WEIGHT,
+    SOLVED,
+    SUFFICIENT_DECREASE,
+)
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY
 
-LOOSE = 1e-9  # fraction of the mean diagonal, added where feet in the air could make the matrix singular
-NEAR = 1e-4  # weight of the proximal term, which makes every matrix positive definite
-OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about NEAR
+OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about PROXIMAL_WEIGHT
 INNER = 40  # Newton iterations in each, at most; all three take 7 to 10 if the wrench is reachable, else 12 to 40
-SOLVED = 1e-9  # residual, relative to the wrench, at which Newton's method ends
-ENOUGH = 1e-4  # part of the predicted decrease that a shortened step must reach
-ROUNDED = 1e-13  # decreases below this part of the value are round-off
 SHORTENED = 12  # halvings of a step, at most
 
 
@@ -33,7 +35,9 @@ def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
     if not all(isinstance(in_stance, float) and in_stance == 1.0 for in_stance in on):
-        total = total + np.eye(6) * (sum(total[k, k] for k in range(6)) * (LOOSE / 6) + LOOSE)
+        total = total + np.eye(6) * (
+            sum(total[k, k] for k in range(6)) * (ADDED_FOR_LIFTED_FEET / 6) + ADDED_FOR_LIFTED_FEET
+        )
     y = ldlt(total).solve(wrench)
     none = np.zeros(6 - rows)
     return [np.concatenate([one.T @ y * in_stance, none]) for one, in_stance in zip(G, on, strict=True)]
@@ -58,7 +62,7 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
     contact, else 0. If no such forces add up to the wrench, their sum is as near to it as possible.
 
     Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces are A^T y projected
-    onto the cones, and A f = wrench where a convex function of y is minimal. This function plus the proximal term NEAR
+    onto the cones, and A f = wrench where a convex function of y is minimal. This function plus the proximal term PROXIMAL_WEIGHT
     |y - last|^2 / 2 is minimised OUTER times by Newton's method with a line search; `last` is the previous minimum. The
     proximal term ensures convergence if the wrench is out of reach. If no force is at the edge of its cone, the forces
     are those of equation (4.29) of S4 for point feet.
@@ -81,16 +85,18 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
 
         def value(y: Array) -> Number:
             away = y - last
-            return 0.5 * (sum((dot(f, f) for f in forces(y)), 0.0) + NEAR * (away @ away)) - wrench @ y
+            return 0.5 * (sum((dot(f, f) for f in forces(y)), 0.0) + PROXIMAL_WEIGHT * (away @ away)) - wrench @ y
 
         def improve(y: Array) -> tuple[tuple[Array], Any]:
-            gradient = _added(forces(y), points) + NEAR * (y - last) - wrench
+            gradient = _added(forces(y), points) + PROXIMAL_WEIGHT * (y - last) - wrench
             done = gradient @ gradient <= SOLVED * SOLVED * (wrench @ wrench) + TINY
-            move = -ldlt(derivatives(y) + np.eye(6) * NEAR).solve(gradient)
+            move = -ldlt(derivatives(y) + np.eye(6) * PROXIMAL_WEIGHT).solve(gradient)
             start, slope = value(y), gradient @ move
 
             def shorten(part: Number) -> tuple[tuple[Number], Any]:
-                enough = value(y + move * part) <= start + ENOUGH * part * slope + ROUNDED * abs(start)
+                enough = value(
+                    y + move * part
+                ) <= start + SUFFICIENT_DECREASE * part * slope + DECREASE_ROUND_OFF * abs(start)
                 return (where(enough, part, 0.5 * part),), enough
 
             (part,), _, _ = iterate(SHORTENED, shorten, 1.0)

@@ -11,15 +11,13 @@ from linkwork.algorithms.dynamics_derivatives import forward_dynamics_derivative
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import controlled_plant as plants
+from linkwork.control.control_tolerances import AT_REST, STABLE
 from linkwork.control.controlled_plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
-
-AT_REST = 1e-6  # accelerations below [rad/s^2, m/s^2] count as none
-STABLE = 1e-9  # real parts above -STABLE count as not stable, relative to the largest eigenvalue
 
 _accelerations = for_mimic_joints("forward_dynamics", forward_dynamics, ["q", "v", "tau"])
 _partials = for_mimic_joints("forward_dynamics_derivatives", forward_dynamics_derivatives, ["q", "v", "tau"])

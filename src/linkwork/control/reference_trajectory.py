@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.control.control_tolerances import FIRST_GUESS, UNIFORM_TIMES
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.spatial.scalar import Array, Number, lookup, where
 
 KINDS = ("hold", "linear", "cubic")
-UNIFORM = 1e-7  # largest deviation of times from a uniform grid, in intervals, that counts as uniform
-UNSURE = 1e-6  # intervals by which the first guess of the interval is lowered, so that it is right or one too low
 
 
 class Reference:
@@ -146,7 +145,7 @@ class Reference:
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
-        guess = np.floor((t - self.times[0]) / step + (1.0 - UNSURE))  # right, or one too low
+        guess = np.floor((t - self.times[0]) / step + (1.0 - FIRST_GUESS))  # right, or one too low
         return where(t >= lookup(self.times, guess), guess + 1.0, guess)
 
 
@@ -179,7 +178,7 @@ def _search_table(times: Array) -> Array | None:
     The result is None if the times are uniform: the interval is then found without a search.
     """
     even = np.linspace(times[0], times[-1], len(times))
-    if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
+    if np.abs(times - even).max() <= UNIFORM_TIMES * (even[1] - even[0]):
         return None
     return np.concatenate([times, np.full(2 ** len(times).bit_length() - 1 - len(times), np.inf)])
 

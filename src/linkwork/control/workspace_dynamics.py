@@ -15,13 +15,13 @@ import numpy as np
 from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.control.control_tolerances import ADDED_FOR_STRAIGHT_LEGS
 from linkwork.control.legs_and_feet import POINT, LeggedState, Stance
 from linkwork.spatial import Force, Motion
 from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwork.spatial.scalar import Array, Number, ldlt, where
 
 BIG = 1e6  # inertia of the ground at a foot in stance, as a multiple of the base's inertia
-LOOSE = 1e-13  # fraction of the mean diagonal, added because the matrix of a straight leg is singular
 
 
 class Workspace(NamedTuple):
@@ -96,7 +96,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
     J_j, J_b, M_jb = J[:, j], J[:, b], M[np.ix_(j, b)]
     response = inertia.solve(J_j.T)
     effective = J_j @ response + np.diag(lifted)  # rows of a foot in the air are zero: their multiplier is zero
-    size = sum(effective[k, k] for k in range(len(effective))) * (LOOSE / len(effective))
+    size = sum(effective[k, k] for k in range(len(effective))) * (ADDED_FOR_STRAIGHT_LEGS / len(effective))
     factored = ldlt(effective + np.eye(len(effective)) * size)
 
     def solved(forces: Array, rates: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.algorithms.constraints.constrained_dynamics import rows_and_bias
+from linkwork.algorithms.constraints.constraint_tolerances import UNBALANCED_FORCE
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
@@ -19,8 +20,6 @@ from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.evaluation.constraint_methods import ConstraintMethods
-
-NEEDED = 1e-8  # residual force, relative to the largest force of the motion, above which actuation is insufficient
 
 
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
@@ -92,7 +91,7 @@ def actuation(
     shares = free.T[:, driven] / scale[driven]  # the rows of `free` are at most 1
     tau[driven] = least_squares(shares, free.T @ needed, float((1.0 / scale[driven]).max(initial=0.0))) / scale[driven]
     residual = free.T @ (needed - tau)
-    if np.abs(residual).max(initial=0.0) > NEEDED * max(1.0, float(np.abs(needed).max(initial=0.0))):
+    if np.abs(residual).max(initial=0.0) > UNBALANCED_FORCE * max(1.0, float(np.abs(needed).max(initial=0.0))):
         idle = joints_of(m, np.flatnonzero(np.abs(free @ residual) > 1e-3 * np.abs(residual).max()))
         raise LinkworkError(
             f"actuating {listed(actuated) or 'no joint'} cannot produce this motion; it also needs a force at "

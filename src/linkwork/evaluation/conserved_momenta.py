@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constraint_tolerances import SYMMETRY_ROUND_OFF
 from linkwork.algorithms.symmetries import symmetries
 from linkwork.model.analysis_results import Symmetry
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
-
-NOTHING = 1e-9  # lengths [m] and cosines below it count as zero
 
 
 def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
@@ -20,15 +19,15 @@ def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
 def _named(twist: Array) -> Symmetry:
     """Return the symmetry along a twist (6,) [linear; angular], with the name of its conserved momentum."""
     along, turn = twist[:3], twist[3:]
-    if np.linalg.norm(turn) < NOTHING:
+    if np.linalg.norm(turn) < SYMMETRY_ROUND_OFF:
         along = along / np.linalg.norm(along)
         return Symmetry(f"momentum along {_axis(along)}", np.concatenate([along, np.zeros(3)]), np.zeros(3))
     along, turn = along / np.linalg.norm(turn), turn / np.linalg.norm(turn)
     through, pitch = np.cross(turn, along), float(turn @ along)
     name = f"angular momentum about {_axis(turn)}"
-    if np.linalg.norm(through) > NOTHING:
+    if np.linalg.norm(through) > SYMMETRY_ROUND_OFF:
         name += f" through {_numbers(through)}"
-    if abs(pitch) > NOTHING:
+    if abs(pitch) > SYMMETRY_ROUND_OFF:
         name += f", with {pitch:.3g} m/rad along it"
     return Symmetry(name, np.concatenate([along, turn]), through)
 
@@ -36,7 +35,7 @@ def _named(twist: Array) -> Symmetry:
 def _axis(n: Array) -> str:
     """Return the name of a direction n (3,): a world axis, such as "z" or "-x", or the components of n."""
     for name, unit in zip("xyz", np.eye(3), strict=True):
-        if abs(n @ unit) > 1.0 - NOTHING:
+        if abs(n @ unit) > 1.0 - SYMMETRY_ROUND_OFF:
             return name if n @ unit > 0.0 else f"-{name}"
     return _numbers(n)
 

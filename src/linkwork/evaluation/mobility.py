@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
+from linkwork.algorithms.constraints.constraint_tolerances import ROW_CHANGE
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chain_actuation import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
@@ -19,7 +20,6 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK
 
 STEP = 1e-4  # step of central differences of constraint rows [rad or m]
-CHANGED = 1e-6  # changes of constraint rows below this part of the largest change are round-off
 
 
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
@@ -88,7 +88,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
         size = max(float(np.abs(J).max()), 1.0)
-        return (repeating.T @ J @ free.T).reshape(len(directions), -1), CHANGED * size
+        return (repeating.T @ J @ free.T).reshape(len(directions), -1), ROW_CHANGE * size
 
     any_direction = np.random.default_rng(0).normal(size=len(free)) @ free
     gained, enough = changes(any_direction[None])

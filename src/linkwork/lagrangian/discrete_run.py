@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.errors import NotConverged
 from linkwork.lagrangian.deprecated_arguments import warn_renamed
+from linkwork.lagrangian.lagrangian_tolerances import DEPENDENT_ROWS
 from linkwork.lagrangian.one_step_integrator import Integrator, State
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
@@ -18,7 +19,6 @@ from linkwork.spatial.scalar import Array
 SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample
 HALVINGS = 12  # number of times that a step without a solution is halved to find one that has a solution
 MOST_STEPS_CHECKED = 1000  # largest number of steps of a run whose derivatives are evaluated
-SINGULAR = 1e-9  # smallest over largest singular value of Dg below which constraint rows are dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,5 +165,5 @@ def repeated_row(rows: Array) -> int | None:
     if not sizes.all():
         return int(np.argmin(sizes))
     u, s, _ = np.linalg.svd(rows / sizes[:, None])
-    dependent = len(rows) > rows.shape[1] or s[-1] < SINGULAR * s[0]
+    dependent = len(rows) > rows.shape[1] or s[-1] < DEPENDENT_ROWS * s[0]
     return int(np.argmax(np.abs(u[:, -1]))) if dependent else None

@@ -13,6 +13,13 @@ from linkwork.errors import LinkworkError, NonFinite, NotConverged, OverConstrai
 from linkwork.lagrangian.deprecated_arguments import renamed, warn_renamed
 from linkwork.lagrangian.discrete_programs import ENERGY_MOMENTUM, ONE_SIDED, RULES, Programs
 from linkwork.lagrangian.discrete_run import SERIES, DiscreteRun, failure, repeated_row
+from linkwork.lagrangian.lagrangian_tolerances import (
+    CLOSED,
+    CLOSING_ITERATIONS,
+    CONSISTENT,
+    DEPENDENT_ROWS,
+    SINGULAR_MASS_MATRIX,
+)
 from linkwork.lagrangian.one_step_integrator import State
 from linkwork.lagrangian.user_defined_lagrangian import ArrayFunction, Functions, ScalarFunction, read_functions
 from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked, refuse_non_finite
@@ -21,11 +28,7 @@ from linkwork.simulation.problem_setup import positive
 from linkwork.simulation.results.outcomes import FINISHED, NOT_CONVERGED, Outcome
 from linkwork.spatial.scalar import Array
 
-CONSISTENT = 1e-9  # largest constraint error of a start, relative to the coordinates or velocities
-SINGULAR = 1e-13  # relative singular value below which the mass matrix with constraints is singular
-REPEATED = 1e-9  # relative singular value below which normalized constraint rows are dependent
 EXPLAINED = 4  # largest number of batch members whose failures are diagnosed
-CLOSED, ITERATIONS = 1e-14, 50  # tolerance and iteration limit of `consistent`
 
 
 @renamed(rule="method")
@@ -306,7 +309,7 @@ class Discrete:
         values, _, programs = self._prepared(x, gains)
         system = programs.integrator(values).system
         left, m = system.violation(x), programs.form.positions
-        for _ in range(ITERATIONS):
+        for _ in range(CLOSING_ITERATIONS):
             if np.abs(left).max(initial=0.0) <= CLOSED:
                 break
             x = x - _smallest(system.rows(x)[:m], left)
@@ -379,7 +382,7 @@ def _smallest(rows: Array, right: Array) -> Array:
     """
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
-    return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
+    return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=DEPENDENT_ROWS)[0]
 
 
 def _arrays(now: State) -> State:
@@ -449,7 +452,7 @@ def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: 
     held = G / sizes[:, None] * np.abs(mass).max()
     whole = np.block([[mass, held.T], [held, np.zeros((len(G), len(G)))]])
     u, s, _ = np.linalg.svd(whole)
-    if s[-1] <= SINGULAR * s[0]:
+    if s[-1] <= SINGULAR_MASS_MATRIX * s[0]:
         k = int(np.abs(u[: len(x), -1]).argmax())
         raise LinkworkError(
             f"{who}the mass matrix is singular: x[{k}] has no inertia in a direction that the constraints leave free, "

@@ -15,14 +15,13 @@ import numpy as np
 
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.lagrangian_tolerances import DIFFERENCE_ROUND_OFF, NO_STEP
 from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
 
 # Weights and nodes on [0, 1] of the three-point Gauss rule, exact for functions of degree 6 (derivatives of degree 5)
 GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
-ROUND_OFF = 1e-14  # relative accuracy of differences of a function
-TINY = 1e-200  # squared length below which a step is zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,5 +87,5 @@ def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Arra
     mean = sum(weight * jacobian(function)(x + place * step) for weight, place in GAUSS)
     before, after, along = function(x), function(x + step), mean @ step
     missing = after - before - along
-    matters = where(abs(missing) > ROUND_OFF * (abs(after) + abs(before) + abs(along)), missing, 0.0)
-    return mean + matters / (sum(s * s for s in step) + TINY) * step
+    matters = where(abs(missing) > DIFFERENCE_ROUND_OFF * (abs(after) + abs(before) + abs(along)), missing, 0.0)
+    return mean + matters / (sum(s * s for s in step) + NO_STEP) * step

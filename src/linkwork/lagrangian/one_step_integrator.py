@@ -12,12 +12,10 @@ import numpy as np
 
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.lagrangian.lagrangian_tolerances import SOLVED_AT_REST, SOLVED_STEP
 from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
-
-ROUND_OFF = 1e-12  # relative position error of a solved step
-STILL = 1e-14  # [m or rad] absolute position error of a solved step at rest, where forces cancel up to round-off
 
 
 class State(NamedTuple):
@@ -114,8 +112,8 @@ class ImplicitIntegrator(Integrator):
         `now` is the state before the step, and `most` the largest number of Newton iterations. The impulses belong to
         m constraints and l nonholonomic rows.
         """
-        sure = ROUND_OFF * largest(now.x) / h
-        floor = Floor(sure, sure + STILL / h)
+        sure = SOLVED_STEP * largest(now.x) / h
+        floor = Floor(sure, sure + SOLVED_AT_REST / h)
         guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
         return newton(lambda d, impulses: self.correction(now, h, d, impulses), now.xdot, guess, floor, most)
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
-from linkwork.lagrangian.one_step_integrator import ROUND_OFF, ImplicitIntegrator, State, Step
+from linkwork.lagrangian.lagrangian_tolerances import SOLVED_STEP
+from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
 from linkwork.simulation.methods.newton import Floor, Root, newton
 from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
@@ -134,6 +135,6 @@ class Variational(ImplicitIntegrator):
             dx, impulses = correction(guess, none)
             root = Root(guess + dx, impulses, 1, True)
         else:
-            still = Floor(0.0, ROUND_OFF * largest(guess))
+            still = Floor(0.0, SOLVED_STEP * largest(guess))
             root = newton(correction, guess, none, still)
         return Projected(p + G.T @ root.multipliers, root.unknown, root.multipliers, root.solved)

@@ -13,10 +13,10 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.joints import ClosingKind, JointKind
+from linkwork.model.model_tolerances import NEARLY_ORTHONORMAL
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-SNAPPED = 4e-12  # deviation from orthonormality below which a rotation matrix is stored unchanged
 Acceptance = Callable[[Array], Array]  # whether each of some numbers is acceptable
 
 
@@ -268,4 +268,4 @@ def placement(at: Any, rpy: Any, rotation: Any, element: str, where: str = "at",
     off = float(np.abs(nearest - R).max())
     if np.linalg.det(nearest) < 0.0 or off > 1e-6:
         raise ModelError(f"{turn}rotation must be a 3x3 rotation matrix; got {rotation!r}", element)
-    return Transform(R if off < SNAPPED else nearest, at).snapped()
+    return Transform(R if off < NEARLY_ORTHONORMAL else nearest, at).snapped()

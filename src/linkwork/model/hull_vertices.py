@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.model.model_tolerances import FLAT_HULL
 from linkwork.spatial.scalar import Array
-
-THIN = 1e-9  # thickness of points, relative to their extent, below which they count as flat
 
 
 def hull_vertices(points: Array) -> Array | None:
@@ -17,7 +16,7 @@ def hull_vertices(points: Array) -> Array | None:
 
     apart = points - points.mean(axis=0)
     extents = np.linalg.svd(apart, compute_uv=False) if len(points) > 3 else np.zeros(3)
-    if not extents[2] > THIN * extents[0]:
+    if not extents[2] > FLAT_HULL * extents[0]:
         return None
     try:
         # In units of the extent: Qhull's tolerances are absolute

@@ -17,13 +17,13 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.constraint_rows import Row
+from linkwork.model.model_tolerances import PARALLEL
 from linkwork.spatial.inertia import RigidInertia
 from linkwork.spatial.rotation import exp_quaternion
 from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.transform import Transform, exp_transform, snap
 from linkwork.spatial.vectors import Motion
 
-PARALLEL = 1e-9  # largest vector product of two directions that count as parallel
 Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit length
 
 

@@ -13,13 +13,12 @@ from linkwork.errors import listed
 from linkwork.model.bodies import Body, Part, inertia_matrix
 from linkwork.model.elements.contradicting_couplings import contradictions
 from linkwork.model.model_definition_faults import Fault, as_warnings, raise_first
+from linkwork.model.model_tolerances import INERTIA_ROUND_OFF, MASSLESS
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-ROUNDING = 1e-9  # fraction of the inertia about the frame's origin that counts as round-off
-MASSLESS = 1e-12  # fraction of the summed terms below which the inertia that a joint moves counts as zero
 INERTIAL = ("mass", "com", "inertia", "armature", "rotor_inertia")  # parameters that change the mass matrix
 
 
@@ -43,7 +42,7 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
         return
     doubtful = [fault for part in body.parts for fault in _inertia_faults(part)]
     low = _moments(body.inertia.rotational - _of_point(body))[0] if doubtful and body.index > 0 else 0.0
-    if low < -ROUNDING * float(np.trace(body.inertia.rotational)):
+    if low < -INERTIA_ROUND_OFF * float(np.trace(body.inertia.rotational)):
         for fault in doubtful:
             merged = (
                 "" if len(body.parts) == 1 else f"; body {body.name!r}, into which it is welded, is also unphysical"
@@ -113,7 +112,7 @@ def mass_faults(part: Part) -> Iterator[Fault]:
 
 def _inertia_faults(part: Part) -> Iterator[Fault]:
     element, (low, middle, high) = f"body {part.name!r}", _moments(inertia_matrix(part.inertia))
-    tolerance = ROUNDING * (max(-low, high) + part.mass * float(part.com @ part.com))
+    tolerance = INERTIA_ROUND_OFF * (max(-low, high) + part.mass * float(part.com @ part.com))
     shown = f"principal moments of inertia about the centre of mass are {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
     if low < -tolerance:
         yield Fault(f"{shown}; each must be >= 0, but {low:.6g} < 0", element)

@@ -21,9 +21,9 @@ from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array, dot, where
+from linkwork.tolerances import RANK
 
 SWEEPS = 200  # number of projected Gauss-Seidel sweeps; needed only if the smallest forces exceed a friction limit
-RANK = 1e-9  # singular values of the contact matrix below this fraction of the largest count as zero
 
 
 def with_anchors_at_start(problem: Problem, target: str) -> Problem:

@@ -12,6 +12,7 @@ import numpy as np
 from linkwork import evaluation
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rows
+from linkwork.algorithms.contact_tolerances import INSIDE_AT_START
 from linkwork.algorithms.kinematics import joint_poses, subspaces, world_poses
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
@@ -30,7 +31,6 @@ FINE = 0.1  # product of dt and contact rate that warnings recommend; a bounce t
 EXPLICIT = {"rk4": 2.5}  # by method: largest stable product of dt and damper rate; other methods have no limit
 COARSE = 1.5  # product of dt and contact spring rate above which no method resolves a bounce
 DEEP = 3.0  # contact force at the start, relative to the weight, that causes a warning
-INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a warning
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
 FOR_SOLIDS = ("rk4", "semi-implicit")  # methods for compliant contact between solids
@@ -234,7 +234,7 @@ def _warn_of_deep_solids(problem: Problem) -> None:
     indices = list(islice(np.ndindex(problem.batch), max(1, PAIRS_CHECKED // len(tables.pairs))))
     with np.errstate(all="ignore"):
         poses = _poses(problem, indices)
-        most = depth_bounds(tables, poses, INSIDE)
+        most = depth_bounds(tables, poses, INSIDE_AT_START)
     for s in np.flatnonzero(most.any(axis=1)):
         found = _deepest_solids(problem, indices[s], poses[s], most[s])
         if found is not None:
@@ -272,8 +272,8 @@ def _deepest_solids(
     now, values = problem.member(index)
     m = problem.system(values).mechanism
     new = now.motion.solid_memory.reshape(len(most), POINTS, -1)[:, :, 0].max(axis=1) == APART
-    weight, deepest = float(m.mass) * float(np.linalg.norm(m.gravity)), (INSIDE, -1)
-    for k in sorted(np.flatnonzero(new & (most > INSIDE)).tolist(), key=lambda k: -most[k]):
+    weight, deepest = float(m.mass) * float(np.linalg.norm(m.gravity)), (INSIDE_AT_START, -1)
+    for k in sorted(np.flatnonzero(new & (most > INSIDE_AT_START)).tolist(), key=lambda k: -most[k]):
         collision = m.solid_pairs[k].collision
         if most[k] <= deepest[0] or (not problem.rigid and collision.press(float(most[k])) <= DEEP * weight):
             continue
@@ -320,7 +320,7 @@ def _warn_of_depth(problem: Problem) -> bool:
         for (contact, surface), at, (number, *_) in zip(m.contact_pairs, there, now.motion.contact_memory, strict=True):
             depth = max(0.0, -float(at.distance))
             force = 0.0 if problem.rigid else contact.press(depth)
-            if number != APART or (depth <= INSIDE if problem.rigid else force <= DEEP * weight):
+            if number != APART or (depth <= INSIDE_AT_START if problem.rigid else force <= DEEP * weight):
                 continue
             who = f"of member {index} " if problem.batch else ""
             follows = (

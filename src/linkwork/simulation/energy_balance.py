@@ -22,12 +22,9 @@ from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive_joint_forces import dampers, spring_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.results.report_tolerances import LEAST_EXCHANGED
 from linkwork.simulation.results.series_extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
-
-# Smallest scale of the balance error, relative to the total energy. A mechanism at rest exchanges no energy; without
-# this bound, the round-off of its energy would count as an error.
-LEAST_EXCHANGED = 1e-6
 
 
 class Stored(NamedTuple):

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import WITHIN_LIMIT
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.load_dependent_friction import law_coefficients
@@ -30,7 +31,6 @@ from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
 # Inertia [kg m^2 or kg] that locks a velocity: a force of 1e6 N m changes 1 rad/s^2 by less than its round-off
 LOCKED = 1e24
-ROUNDED = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 
 # Results of `with_friction_velocities`: for each mechanism, by the numbers of the velocities with friction
 _changed: WeakKeyDictionary[Mechanism, dict[tuple[int, ...], Mechanism]] = WeakKeyDictionary()
@@ -282,7 +282,7 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
 
 def slack(limit: Number) -> Number:
     """Return the force [N m or N] above a friction `limit` that counts as within the limit, because of round-off."""
-    return BOUND_SLACK + limit * ROUNDED
+    return BOUND_SLACK + limit * WITHIN_LIMIT
 
 
 def friction_functions(

@@ -9,14 +9,11 @@ import numpy as np
 
 from linkwork import evaluation
 from linkwork.algorithms.constraint_ranks import row_scales
+from linkwork.algorithms.constraints.constraint_tolerances import SINGULAR_RATIO
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
-
-# Smallest ratio of the smallest to the largest singular value of the loop rows in regular positions. Near singular
-# positions, the damping of multipliers acts, and difference quotients do not resolve the directions of free motion
-SINGULAR_RATIO = 1e-3
 
 
 class Tangent(NamedTuple):

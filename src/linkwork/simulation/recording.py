@@ -12,6 +12,7 @@ from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.method_choice import Choice
+from linkwork.simulation.methods.method_tolerances import WHOLE_STEPS
 from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
@@ -21,7 +22,6 @@ from linkwork.spatial.scalar import Array
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
 MOST_STEPS = 1e12  # largest number of steps of a run: at 0.1 us per step, the fastest, they take a day
-WHOLE = 1e-6  # largest difference between duration and whole steps, relative to the duration
 
 
 class Storage:
@@ -158,7 +158,7 @@ def step_count(duration: float, dt: float) -> int:
             "use a longer dt or a shorter duration"
         )
     count = max(1, round(steps))
-    if abs(count * dt - duration) > WHOLE * duration:
+    if abs(count * dt - duration) > WHOLE_STEPS * duration:
         fitting = duration / math.ceil(steps)
         raise LinkworkError(
             f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: use dt={fitting:.6g} or "

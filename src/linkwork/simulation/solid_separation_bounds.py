@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import SHORT_NORMAL
 from linkwork.algorithms.solid_contact.pair_tables import extent
 from linkwork.model.elements.uneven_ground import HeightField
 from linkwork.model.geometry import Box, Capsule, Cylinder, Hull, Plane, Sphere
@@ -24,7 +25,6 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
 CONVEX, PLANE, GROUND = range(3)
-SHORT = 1e-9  # if the sine of the angle between two edges is smaller, their common normal is not used
 
 
 class SolidTables:
@@ -188,7 +188,7 @@ def _directions(c: Array, R: Array, apart: Array) -> Array:
             to_axes.append(d - z * (z * d).sum(axis=-1, keepdims=True))
     found = np.concatenate([a, b, edges, np.stack([*ends, *to_axes], axis=1)], axis=1)
     length = np.sqrt((found * found).sum(axis=-1))
-    good = length > SHORT * np.maximum(1.0, length)
+    good = length > SHORT_NORMAL * np.maximum(1.0, length)
     return np.where(good[..., None], found / np.where(good, length, 1.0)[..., None], a[:, :1])
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import FAR, SAME, ContactPatch, Touch, axis, clamp, patch_of, sign
+from linkwork.algorithms.collision.collision_tolerances import PARALLEL_SQUARED, SAME_POINT, SHALLOW_EDGES
+from linkwork.algorithms.collision.contact_patch import FAR, ContactPatch, Touch, axis, clamp, patch_of, sign
 from linkwork.algorithms.collision.face_overlap import overlap
 from linkwork.algorithms.collision.plane_patches import facing_face
 from linkwork.spatial import Transform
@@ -23,8 +24,6 @@ from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 # box that rests on another box with a slight tilt then has four contact points. The patch of the edges would have one
 # contact point, which changes from corner to corner.
 ALIGNED = 0.02
-SHALLOW = 1e-3  # largest distance, relative to the sum of all half extents, at which a face may replace two edges
-PARALLEL = 1e-16  # squared sine of the angle between two edges that count as parallel
 
 
 class _Face(NamedTuple):
@@ -59,7 +58,7 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
     exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
     to edges, B to A, and z to x to y. A face is also preferred to a pair of edges if the angle between both normals is
-    below ALIGNED [rad] and the distance is below the fraction SHALLOW of the size of the boxes; the error of the
+    below ALIGNED [rad] and the distance is below the fraction SHALLOW_EDGES of the size of the boxes; the error of the
     distance is then below this fraction of the size.
     """
     size = sum(a) + sum(b)
@@ -67,13 +66,13 @@ def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     face_b = _best_face(X.p, X.R, a, b, size)
     face_a = _best_face(p_a, X.R.T, b, a, size)
     edges = _best_edges(a, b, X, size)
-    from_a = face_a.separation > face_b.separation + SAME * size
+    from_a = face_a.separation > face_b.separation + SAME_POINT * size
     face = where(from_a, face_a.separation, face_b.separation)
     selector = where(from_a, face_a.selector, face_b.selector)
     cosine = dot(edges.normal, where(from_a, X.R @ selector, selector))
-    shallow = abs(edges.separation) < SHALLOW * size
+    shallow = abs(edges.separation) < SHALLOW_EDGES * size
     skew = (cosine * cosine < 1.0 - ALIGNED * ALIGNED) | ~shallow
-    edges_first = edges.separation > face + SAME * size
+    edges_first = edges.separation > face + SAME_POINT * size
     along_edges = edges_first & skew
     faces = _face_patch(a, b, X, p_a, from_a, selector, where(edges_first, edges.separation, face))
     touch = _edge_touch(a, b, X, edges)
@@ -92,7 +91,7 @@ def _best_face(p: Array, R: Array, a: Array, b: Array, size: Number) -> _Face:
     best, selector = -FAR, axis(2)
     for i in (2, 0, 1):
         value = abs(p[i]) - b[i] - sum(a[j] * abs(R[i][j]) for j in range(3))
-        better = value > best + SAME * size
+        better = value > best + SAME_POINT * size
         best, selector = where(better, value, best), where(better, axis(i), selector)
     return _Face(best, selector)
 
@@ -109,7 +108,7 @@ def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
         for j in range(3):
             j1, j2 = (j + 1) % 3, (j + 2) % 3
             squared = R[i1][j] * R[i1][j] + R[i2][j] * R[i2][j]
-            skew = squared > PARALLEL
+            skew = squared > PARALLEL_SQUARED
             length = np.sqrt(where(skew, squared, 1.0))
             # Normal e_i x R_j / length: components -R_2j and R_1j along the other axes of B
             along = R[i1][j] * p[i2] - R[i2][j] * p[i1]
@@ -119,7 +118,7 @@ def _best_edges(a: Array, b: Array, X: Transform, size: Number) -> _Edges:
             scale = sign(along) / length
             n1, n2 = -R[i2][j] * scale, R[i1][j] * scale
             normal = np.array([n1 if k == i1 else n2 if k == i2 else 0.0 for k in range(3)])
-            better = value > best.separation + SAME * size
+            better = value > best.separation + SAME_POINT * size
             found = _Edges(value, normal, R[:, j], axis(i))
             best = _Edges(*(where(better, new, old) for new, old in zip(found, best, strict=True)))
     return best
@@ -137,7 +136,7 @@ def _edge_touch(a: Array, b: Array, X: Transform, edges: _Edges) -> Touch:
     apart, cosine = on_b - on_a, dot(d, e)
     squared = 1.0 - cosine * cosine
     along_d, along_e = dot(apart, d), dot(apart, e)
-    t = (along_d - cosine * along_e) / where(squared > PARALLEL, squared, 1.0)
+    t = (along_d - cosine * along_e) / where(squared > PARALLEL_SQUARED, squared, 1.0)
     # Limit t for nearly parallel edges: no point of the edge is farther from on_a than the length of the edge
     size = sum(a)
     point = on_a + d * clamp(t, -2.0 * size, 2.0 * size)

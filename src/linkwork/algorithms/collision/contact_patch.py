@@ -13,7 +13,6 @@ from linkwork.tolerances import TINY
 
 FAR = 1e9  # distance [m] that marks an unused place of a patch
 COUNT = 4  # number of places for points in a patch
-SAME = 1e-9  # lengths, relative to the size of the solids, below which two points or two distances count as equal
 
 
 class ContactPatch(NamedTuple):

@@ -12,16 +12,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, patch_of, sign
+from linkwork.algorithms.collision.collision_tolerances import FLAT_EXTENT, MERGED_PATCH_POINTS, SAME_POINT
+from linkwork.algorithms.collision.contact_patch import ContactPatch, Touch, patch_of, sign
 from linkwork.algorithms.collision.convex_separation import Solid, separation, tangents
 from linkwork.algorithms.collision.face_overlap import DIRECTIONS, Corner, spanning
 from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
 from linkwork.tolerances import TINY, TINY_SIZE
-
-# Distance, relative to the size of the solids, below which two points of an overlap count as one point. The overlap of
-# two lines is a thin polygon, whose ends should be one point each.
-MERGED = 1e-4
-FLAT = 1e-12  # regularization of the fit of a plane to points on a line, relative to the squared extent of the points
 
 
 class RoundedSolid(Solid, Protocol):
@@ -80,8 +76,10 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
 
     on_a, on_b = polygon(a.part(-n, tilted, b.centre)), polygon(b.part(n, tilted, a.centre))
     top = dot(b.support(n) - middle, n)  # height of B above `middle`; no point of A is lower than top + separation
-    corners = _overlap(on_a, on_b, top, best.value, SAME * size)
-    chosen = spanning(corners, best.value, Corner(0.0, 0.0, top, best.value), SAME * size, MERGED * size)
+    corners = _overlap(on_a, on_b, top, best.value, SAME_POINT * size)
+    chosen = spanning(
+        corners, best.value, Corner(0.0, 0.0, top, best.value), SAME_POINT * size, MERGED_PATCH_POINTS * size
+    )
     touches = []
     rounded = a.radius + b.radius
     for x, y, on_top, gap in chosen:
@@ -98,7 +96,7 @@ def _polygon(corners: list[Array]) -> _Polygon:
     apart = [corner - mean for corner in corners]
     xx, xy, yy = (sum(r[i] * r[j] for r in apart) for i, j in ((0, 0), (0, 1), (1, 1)))
     xz, yz = (sum(r[i] * r[2] for r in apart) for i in (0, 1))
-    extra = FLAT * (xx + yy) + TINY_SIZE
+    extra = FLAT_EXTENT * (xx + yy) + TINY_SIZE
     xx, yy = xx + extra, yy + extra
     det = xx * yy - xy * xy
     p, q = (xz * yy - yz * xy) / det, (yz * xx - xz * xy) / det

@@ -14,22 +14,22 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from linkwork.algorithms.collision.collision_tolerances import (
+    FLAT_TRIANGLE,
+    GJK_GAP,
+    NORMAL_ROUND_OFF,
+    SEPARATION_GAIN,
+    SEPARATION_MARGIN,
+)
 from linkwork.algorithms.collision.contact_patch import axis, clamp, unit
 from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import HUGE, TINY
 
-MARGIN = 1e-3  # separation of the moved solids, relative to their size: GJK then has normals exact to 1e-13
 SHIFTS = 16  # largest number of iterations that move the solids apart; 2 or 3 are usual
 MOST = 48  # largest number of iterations of GJK; polytopes need about 10, cylinders 20
-CLOSED = 1e-14  # GJK ends when the bounds of the distance differ by at most this fraction of the distance
-GAIN = 1e-13  # increase of the separation, relative to the size, below which the iteration stops
 REFINE = 3  # iterations of Newton's method from the normal of GJK, whose error is below 1e-3
-FLAT = 1e-20  # squared sine of an angle of a triangle below which the triangle counts as a line
 DEEP = 0.01  # penetration, relative to the size, above which all faces of hulls are visited
-# A refined normal replaces the normal of GJK if its separation is smaller by at most this fraction of the size, because
-# such a difference is only round-off
-SNAP = 1e-15
 STEEP = 0.6  # `tangents` projects the x axis, or the z axis if the normal has a larger component along x than this
 
 
@@ -128,7 +128,7 @@ def separation(a: Solid, b: Solid) -> Separation:
     value, normal = -HUGE, towards
     for start in _starts(a, b, towards):
         found = _along(a, b, start)
-        better = found > value + GAIN * size
+        better = found > value + SEPARATION_GAIN * size
         value, normal = where(better, found, value), where(better, start, normal)
 
     def improve(value: Number, normal: Array, *rest: Any) -> tuple[tuple[Any, ...], Condition]:
@@ -139,9 +139,9 @@ def separation(a: Solid, b: Solid) -> Separation:
         solids then penetrate deeply, it begins once more at the face of a hull with the largest separation.
         """
         *best, scanned = rest
-        distance = maximum(MARGIN * size - value, 0.0)
+        distance = maximum(SEPARATION_MARGIN * size - value, 0.0)
         new, turned, on_a, on_b = _gjk(a, b, normal, normal * distance)
-        stops = (new <= value + GAIN * size) | (distance <= 0.0)
+        stops = (new <= value + SEPARATION_GAIN * size) | (distance <= 0.0)
         better = new > value
         value, normal = where(better, new, value), where(better, turned, normal)
         better = value > best[0]
@@ -161,7 +161,7 @@ def separation(a: Solid, b: Solid) -> Separation:
     (_, _, value, normal, on_a, on_b, _), _, _ = iterate(SHIFTS, improve, *initial)
     for other in _refined(a, b, normal):
         found = _along(a, b, other)
-        equal = found > value - SNAP * size
+        equal = found > value - NORMAL_ROUND_OFF * size
         value, normal = where(equal, found, value), where(equal, other, normal)
     return Separation(value, normal, on_a, on_b)
 
@@ -308,7 +308,7 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
         e, f = near.second.on_a - new.on_a, near.third.on_a - new.on_a
         point = new.on_a + e * near.s + f * near.t
         closer = near.squared < dot(v, v)
-        done = (length - lower <= CLOSED * length) | (near.squared >= dot(v, v))
+        done = (length - lower <= GJK_GAP * length) | (near.squared >= dot(v, v))
         v, witness = where(closer, moved, v), where(closer, point, witness)
         state = (v, witness, where(better, value, best), where(better, n, normal), *new, *near.second, *near.third)
         return state, done
@@ -339,7 +339,7 @@ def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
         product = dot(edges[i], edges[j])
         scale = squares[i] * squares[j]
         det = scale - product * product
-        plane = det > FLAT * scale
+        plane = det > FLAT_TRIANGLE * scale
         safe = where(plane, det, 1.0)
         s = (falls[i] * squares[j] - falls[j] * product) / safe
         t = (falls[j] * squares[i] - falls[i] * product) / safe

@@ -12,17 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.collision.collision_tolerances import CENTRED_OFFSET, UPRIGHT_ANGLE
 from linkwork.algorithms.collision.contact_patch import sign
 from linkwork.algorithms.collision.convex_separation import Faces, perpendicular
 from linkwork.algorithms.collision.face_overlap import across
-from linkwork.algorithms.collision.plane_patches import UPRIGHT, facing_face
+from linkwork.algorithms.collision.plane_patches import facing_face
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, dot, lookup, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
-# Offset of two axes, relative to the size of a cylinder, below which the offset hardly changes the first rim point
-CENTRED = 1e-3
 TILT = 0.03  # angle [rad] by which a hull tilts the normal to find vertices of a nearly flat part of its surface
 
 
@@ -239,8 +238,8 @@ class SolidCylinder:
         X, R = self.X, self.X.R
         x, y, z = R.T @ n
         beside = R.T @ (other - X.p)
-        u, v = CENTRED * self.size + beside[0], beside[1]
-        scale = UPRIGHT / (CENTRED * self.size + np.sqrt(u * u + v * v + TINY))
+        u, v = CENTRED_OFFSET * self.size + beside[0], beside[1]
+        scale = UPRIGHT_ANGLE / (CENTRED_OFFSET * self.size + np.sqrt(u * u + v * v + TINY))
         x, y = x + u * scale, y + v * scale
         length = np.sqrt(x * x + y * y + 1e-40)
         aside = (R[:, 0] * x + R[:, 1] * y) * (self.round / length)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, patch_of, sign, touch_of_ball, unit
+from linkwork.algorithms.collision.collision_tolerances import SAME_POINT
+from linkwork.algorithms.collision.contact_patch import ContactPatch, patch_of, sign, touch_of_ball, unit
 from linkwork.algorithms.collision.convex_patches import convex_patch
 from linkwork.algorithms.collision.convex_solids import Segment, SolidBox, SolidCylinder
 from linkwork.spatial import Transform
@@ -26,7 +27,7 @@ def sphere_cylinder(a: Array, b: Array, X: Transform) -> ContactPatch:
     aside, above = far - b[0], abs(z) - b[1]
     rim = outward * maximum(aside, 0.0) + upward * maximum(above, 0.0)
     slanted, gap = unit(rim, upward)
-    outside = gap > SAME * (b[0] + b[1])
+    outside = gap > SAME_POINT * (b[0] + b[1])
     lid = above >= aside
     distance = where(outside, gap, where(lid, above, aside))
     normal = where(outside, slanted, where(lid, upward, outward))

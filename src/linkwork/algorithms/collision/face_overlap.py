@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import FAR, SAME, clamp
+from linkwork.algorithms.collision.collision_tolerances import SAME_POINT
+from linkwork.algorithms.collision.contact_patch import FAR, clamp
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import TINY, TINY_SIZE
 
@@ -38,7 +39,7 @@ def overlap(half: Array, centre: Array, first: Array, second: Array, separation:
     the height `separation`.
     """
     size = half[0] + half[1] + sum(abs(x) for x in (*first, *second))
-    slack = SAME * size
+    slack = SAME_POINT * size
     corners = [*_clipped_edges(half, centre, first, second, slack), *_covered(half, centre, first, second)]
     down = [centre[i] - first[i] * _sign(first[2]) - second[i] * _sign(second[2]) for i in range(2)]
     bound = Corner(clamp(down[0], -half[0], half[0]), clamp(down[1], -half[1], half[1]), separation, separation)

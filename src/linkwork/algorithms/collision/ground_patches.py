@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, patch_of, touch_of_ball
+from linkwork.algorithms.collision.collision_tolerances import SAME_POINT
+from linkwork.algorithms.collision.contact_patch import ContactPatch, Touch, patch_of, touch_of_ball
 from linkwork.algorithms.collision.convex_patches import RoundedSolid
 from linkwork.algorithms.collision.convex_separation import tangents
 from linkwork.algorithms.collision.convex_solids import Segment, SolidBox, SolidCylinder
@@ -75,7 +76,7 @@ class GroundPairs:
 
         (found,) = repeat(4, visit, found)
         touches = [Touch(row[:3], row[3], row[4:]) for row in found]
-        slack = SAME * solid.size
+        slack = SAME_POINT * solid.size
         for k in range(1, 4):
             for j in range(k):
                 apart = points[k] - points[j]

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, axis, patch_of
+from linkwork.algorithms.collision.collision_tolerances import SAME_POINT
+from linkwork.algorithms.collision.contact_patch import ContactPatch, Touch, axis, patch_of
 from linkwork.algorithms.collision.convex_patches import RoundedSolid, convex_patch
 from linkwork.algorithms.collision.convex_solids import HullRows, Point, Segment, SolidBox, SolidCylinder, SolidHull
 from linkwork.algorithms.collision.face_overlap import DIRECTIONS, Corner, spanning
@@ -62,7 +63,7 @@ class HullPairs:
         """
         del b
         hull = self.solid(a, X)
-        down, slack = -axis(2), SAME * a[7]
+        down, slack = -axis(2), SAME_POINT * a[7]
         tilted = [np.array([x, y, 0.0]) for x, y in DIRECTIONS]
         low, *corners = [Corner(x, y, z, z) for x, y, z in (hull.support(down), *hull.part(down, tilted, X.p))]
         # The lowest vertex replaces another vertex only if it is lower by more than `slack`

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.collision.contact_patch import SAME, ContactPatch, Touch, axis, patch_of, sign
+from linkwork.algorithms.collision.collision_tolerances import SAME_POINT, UPRIGHT_ANGLE
+from linkwork.algorithms.collision.contact_patch import ContactPatch, Touch, axis, patch_of, sign
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, maximum, where
-
-# Tilt [rad] of a standing cylinder below which its contact points have fixed positions on the rim. Above it, they turn
-# with the lowest point of the rim.
-UPRIGHT = 1e-8
 
 
 def sphere_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
@@ -53,8 +50,8 @@ def cylinder_plane(a: Array, b: Array, X: Transform) -> ContactPatch:
     del b
     R, half = X.R, a[1]
     # Steepest downward direction in the plane of the rims; the x axis of the cylinder if the cylinder is upright
-    steep = (R[2][0] * R[2][0] + R[2][1] * R[2][1]) / (4.0 * UPRIGHT * UPRIGHT)
-    down_x, down_y = UPRIGHT * maximum(1.0 - steep, 0.0) - R[2][0], -R[2][1]
+    steep = (R[2][0] * R[2][0] + R[2][1] * R[2][1]) / (4.0 * UPRIGHT_ANGLE * UPRIGHT_ANGLE)
+    down_x, down_y = UPRIGHT_ANGLE * maximum(1.0 - steep, 0.0) - R[2][0], -R[2][1]
     length = np.sqrt(down_x * down_x + down_y * down_y + 1e-40)
     lowest = (R[:, 0] * down_x + R[:, 1] * down_y) * (a[0] / length)
     beside = (R[:, 1] * down_x - R[:, 0] * down_y) * (a[0] / length)
@@ -73,8 +70,8 @@ def facing_face(half: Array, R: Array, p: Array, along: Array) -> tuple[Array, A
     good within round-off, a z face is preferred.
     """
     steep = [abs(x) for x in along]
-    z_face = (steep[2] >= steep[0] - SAME) & (steep[2] >= steep[1] - SAME)
-    x_face = steep[0] >= steep[1] - SAME
+    z_face = (steep[2] >= steep[0] - SAME_POINT) & (steep[2] >= steep[1] - SAME_POINT)
+    x_face = steep[0] >= steep[1] - SAME_POINT
     x, y, z = (R[:, k] * half[k] for k in range(3))
     outward = where(z_face, z * sign(along[2]), where(x_face, x * sign(along[0]), y * sign(along[1])))
     first = where(z_face, x, where(x_face, y, z))

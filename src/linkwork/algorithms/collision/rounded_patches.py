@@ -12,9 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.collision.collision_tolerances import (
+    AXIS_ROUND_OFF,
+    DISTANCE_ROUND_OFF,
+    MERGED_ENDS,
+    PARALLEL_SQUARED,
+    SAME_POINT,
+)
 from linkwork.algorithms.collision.contact_patch import (
     FAR,
-    SAME,
     ContactPatch,
     Touch,
     axis,
@@ -27,11 +33,6 @@ from linkwork.algorithms.collision.contact_patch import (
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, maximum, minimum, where
 from linkwork.tolerances import TINY
-
-ROUND_OFF = 1e-13  # distances, relative to the size of the solids, below which two distances count as equal
-MERGED = 1e-6  # distance, relative to the size of the solids, below which an end of a rod moves to the nearest point
-NOISE = 1e-13  # distances between axes, relative to the radii, below which their direction is round-off
-PARALLEL = 1e-16  # squared sine of the angle between two directions that count as parallel
 
 
 class Rod(NamedTuple):
@@ -105,7 +106,7 @@ def capsule_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     nearest, size = _nearest(rod, b, (0, 1, 2)), a[0] + a[1] + b[0] + b[1] + b[2]
     p = rod.at(nearest)
     apart, length = unit(p - np.array([clamp(x, -h, h) for x, h in zip(p, b, strict=True)]), axis(2))
-    outside = length > SAME * size
+    outside = length > SAME_POINT * size
     least, witness = _least_penetration(rod, b, nearest, size)
     normal = where(outside, apart, least)
     t_best = where(outside, nearest, witness)
@@ -133,7 +134,7 @@ def _ball_ball(p: Array, radius: Number, q: Array, other: Number, otherwise: Arr
     """
     apart = p - q
     length = np.sqrt(dot(apart, apart) + TINY)
-    there = length > NOISE * (radius + other)
+    there = length > AXIS_ROUND_OFF * (radius + other)
     length = where(there, length, dot(apart, otherwise))
     normal = where(there, apart / where(there, length, 1.0), otherwise)
     return Touch(q + normal * (0.5 * (length + other - radius)), length - radius - other, normal)
@@ -149,12 +150,12 @@ def _near_box(p: Array, half: Array, otherwise: Array | None) -> tuple[Number, A
     apart, length = unit(p - core, axis(2))
     over = [abs(x) - h for x, h in zip(p, half, strict=True)]
     size = half[0] + half[1] + half[2]
-    z_face = (over[2] >= over[0] - SAME * size) & (over[2] >= over[1] - SAME * size)
+    z_face = (over[2] >= over[0] - SAME_POINT * size) & (over[2] >= over[1] - SAME_POINT * size)
     x_face = over[0] >= over[1]
     face = [where(z_face, 0.0, where(x_face, 1.0, 0.0)), where(z_face, 0.0, where(x_face, 0.0, 1.0))]
     face.append(where(z_face, 1.0, 0.0))
     normal = np.array([f * sign(x) for f, x in zip(face, p, strict=True)])
-    away = length > SAME * size
+    away = length > SAME_POINT * size
     # If the point is on the surface within round-off, the direction of `apart` is meaningless
     depth = maximum(maximum(over[0], over[1]), over[2])
     if otherwise is not None:
@@ -204,18 +205,18 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
     best, normal, t = -FAR, axis(2), nearest
     for i in (2, 1, 0):
         value = abs(p[i]) - half[i] - end * abs(d[i])
-        better = value > best + SAME * size
+        better = value > best + SAME_POINT * size
         best = where(better, value, best)
         normal = where(better, axis(i) * sign(p[i]), normal)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         squared = d[j] * d[j] + d[k] * d[k]
-        skew = squared > PARALLEL
+        skew = squared > PARALLEL_SQUARED
         length = np.sqrt(where(skew, squared, 1.0))
         across = cross(axis(i), d) / length
         across = across * sign(dot(across, p))
         value = where(skew, dot(across, p) - half[j] * abs(across[j]) - half[k] * abs(across[k]), -FAR)
-        better = value > best + SAME * size
+        better = value > best + SAME_POINT * size
         best, normal = where(better, value, best), where(better, across, normal)
         # Position along the rod above the edge: p + t d - (corner) is along the normal, apart from axis i
         gap_j, gap_k = p[j] - sign(across[j]) * half[j], p[k] - sign(across[k]) * half[k]
@@ -234,7 +235,7 @@ def _rod_patch(
     ball at the position t [m] on the rod. The nearest point is left out if it is not nearer than the ends.
     """
     p, d, end = rod
-    slack, x = SAME * size, rod.at(nearest)
+    slack, x = SAME_POINT * size, rod.at(nearest)
     low, high = -end, end
     for i in axes:
         bound = maximum(half[i], abs(x[i]))
@@ -243,9 +244,9 @@ def _rod_patch(
         low = maximum(low, where(steep, middle - span, -end))
         high = minimum(high, where(steep, middle + span, end))
     # Ends this near to the nearest point have the same distance, but another normal: move them to the nearest point
-    low = where(low > nearest - MERGED * size, nearest, low)
-    high = where(high < nearest + MERGED * size, nearest, high)
+    low = where(low > nearest - MERGED_ENDS * size, nearest, low)
+    high = where(high < nearest + MERGED_ENDS * size, nearest, high)
     first, last, best = ball(low), ball(high), ball(nearest)
     several = high - low > 2.0 * slack
-    nearer = best.distance < minimum(first.distance, last.distance) - ROUND_OFF * size
+    nearer = best.distance < minimum(first.distance, last.distance) - DISTANCE_ROUND_OFF * size
     return patch_of([first, last.if_(several), best.if_(nearer)])

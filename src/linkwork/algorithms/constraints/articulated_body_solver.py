@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constraint_tolerances import ADDED_DIAGONAL, CORRECTIONS
 from linkwork.algorithms.constraints.velocity_constraints import Path, paths, rotor_paths
 from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.tree_traversal import inward, outward
@@ -29,11 +30,6 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 from linkwork.tolerances import TINY_SIZE
-
-# W is singular if loops are redundant or in a singular position. The fraction DAMPING of its mean diagonal entry is
-# added to the diagonal, and iterative refinement removes the resulting error. The result has the smallest constraint
-# forces that satisfy the rows.
-DAMPING, ITERATIONS = 1e-7, 3
 
 RowNumbers = tuple[int, ...]
 
@@ -165,7 +161,7 @@ def _eliminate(
     rigid = [row < rigid_count for row in rows]
     joint_part = [m for m, holds in zip(both.joint_part, rigid, strict=False) if holds]
     # TINY_SIZE avoids a division by zero for loops between bodies that cannot move
-    damping = sum(joint_part, 0.0) * (DAMPING / max(len(joint_part), 1)) + TINY_SIZE
+    damping = sum(joint_part, 0.0) * (ADDED_DIAGONAL / max(len(joint_part), 1)) + TINY_SIZE
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
     moved = [part > 0.0 for part in both.joint_part[:count]]
     NW = N.solve(W)
@@ -306,7 +302,7 @@ def refine_solution(
     residual of each iteration is target - J a (nc,). `motion` has the kinematics of the tree, and `closed` its factors.
     """
     a, multipliers = first
-    for _ in range(ITERATIONS - 1 if len(J) else 0):
+    for _ in range(CORRECTIONS - 1 if len(J) else 0):
         more = solve_from_rest(mechanism, motion, closed, target - rates(mechanism, J, a))
         a, multipliers = a + more.a, multipliers + more.multipliers
     return Constrained(a, multipliers)

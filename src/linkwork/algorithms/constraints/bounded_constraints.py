@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_ball, length
+from linkwork.algorithms.constraints.constraint_tolerances import ADDED_INVERSE_MASS
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.tolerances import TINY_SIZE
 
-EASY = 1e-9  # regularization of immobile or redundant rows, relative to the inverse effective mass of a block
 STEPS = 4  # projected-gradient iterations in one visit to a block whose impulse is at its bound
 
 
@@ -47,7 +47,7 @@ class Box:
 
         A fraction of `free` is added to the diagonal, so that the matrix can be factored.
         """
-        return self.K @ self.W + np.diag([x * EASY + TINY_SIZE for x in self.free])
+        return self.K @ self.W + np.diag([x * ADDED_INVERSE_MASS + TINY_SIZE for x in self.free])
 
     def with_bounce(self, _: Number) -> Box:
         """Return this block itself, because clutches, brakes and ratchets have no restitution."""
@@ -227,7 +227,7 @@ def regularized(G: Array) -> Array:
 
     The result can be factored even if rows are immobile or redundant.
     """
-    return G + np.diag([trace_of(G) * EASY + TINY_SIZE] * len(G))
+    return G + np.diag([trace_of(G) * ADDED_INVERSE_MASS + TINY_SIZE] * len(G))
 
 
 def trace_of(G: Array) -> Number:

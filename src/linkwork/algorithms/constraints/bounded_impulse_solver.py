@@ -32,14 +32,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import Box, masked
+from linkwork.algorithms.constraints.constraint_tolerances import SETTLED, SETTLED_ROUND_OFF
 from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
-SETTLED = 1e-12  # tolerance of the violation of a block's condition, relative to the speeds along its rows
-ROUNDED = 1e-14  # tolerance for round-off, relative to the largest terms of the sums that give these speeds
 HOPS = 3  # number of blocks through which the effect of an impulse is followed to estimate speeds
 
 
@@ -193,13 +192,13 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array, settled: Number) -> Tol
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
     same_units = [k for k, one in enumerate(blocks) if one.same_units]
     enough = largest(np.array([acting[k] for k in same_units])) * settled
-    enough = enough + largest(np.array([seen[k] for k in same_units])) * ROUNDED
+    enough = enough + largest(np.array([seen[k] for k in same_units])) * SETTLED_ROUND_OFF
     if len(same_units) == len(blocks):
         return Tolerance(enough, None)
     got = _received_speeds(known, v)
     enough = enough + largest(np.array([got[k] for k in same_units])) * settled + TINY_SIZE
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
-    own = [(x + y) * settled + z * ROUNDED + TINY_SIZE for x, y, z in zip(acting, got, terms, strict=True)]
+    own = [(x + y) * settled + z * SETTLED_ROUND_OFF + TINY_SIZE for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 

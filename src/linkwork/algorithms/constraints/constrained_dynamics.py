@@ -18,8 +18,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_body_solver import (
-    DAMPING,
-    ITERATIONS,
     Constrained,
     factorize,
     rates,
@@ -27,6 +25,7 @@ from linkwork.algorithms.constraints.articulated_body_solver import (
     solve_damped,
     solve_from_rest,
 )
+from linkwork.algorithms.constraints.constraint_tolerances import ADDED_DIAGONAL, CORRECTIONS, ROW_ROUND_OFF
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
@@ -40,10 +39,6 @@ from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import TINY_SIZE
 
 PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
-# A row is only round-off if its squared size is below this fraction of the squared size of its terms (its size is then
-# below 1e-10 of the terms). Round-off is about 1e-15 of the terms, multiplied by the distance from the origin over the
-# size of the mechanism, which may be up to 1e5.
-ROUNDED = 1e-20
 
 
 class JointKinematics(Protocol):
@@ -172,7 +167,7 @@ def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
     A row is round-off if it is tiny relative to its terms, whose squares sum to `sizes` (nc,).
     """
     squares = [sum((x * x for x in row), 0.0) for row in J]
-    nonzero = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
+    nonzero = [where(square > size * ROW_ROUND_OFF, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
     return np.array([row * one for row, one in zip(J, nonzero, strict=True)]).reshape(J.shape)
 
 
@@ -384,9 +379,9 @@ def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
         return least_squares_factors(N).solve(r)
     count = len(r)
     r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves get no force
-    damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY_SIZE
+    damping = sum((N[k, k] for k in range(count)), 0.0) * (ADDED_DIAGONAL / count) + TINY_SIZE
     factors = ldlt(N + np.diag([damping] * count))
     x = factors.solve(r)
-    for _ in range(ITERATIONS - 1):
+    for _ in range(CORRECTIONS - 1):
         x = x + factors.solve(r - N @ x)
     return x

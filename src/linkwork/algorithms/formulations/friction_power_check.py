@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.formulations.propagation_equations import Propagation
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import POWER_ROUND_OFF
 from linkwork.errors import LinkworkError, listed
 from linkwork.spatial.scalar import Array
-
-ROUND_OFF = 1e-9  # positive friction power, relative to its scale, below which it counts as zero
 
 
 class FrictionPower(NamedTuple):
@@ -68,7 +67,7 @@ def require_dissipation(equations: Propagation, forces: Array, reactions: Array,
     solution with this slip exists.
     """
     found = friction_powers(equations, forces, reactions, multipliers)
-    creating = [one for one in found if one.power > ROUND_OFF * one.scale]
+    creating = [one for one in found if one.power > POWER_ROUND_OFF * one.scale]
     if creating:
         powers = listed(f"{one.power:.3g} W at {one.place}" for one in creating)
         raise LinkworkError(

@@ -14,14 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constraint_tolerances import PARALLEL_COSINE
 from linkwork.algorithms.formulations.limb_velocity_maps import constrained, true_to_relative, with_base_position
 from linkwork.algorithms.tree_traversal import outward, to_root
 from linkwork.errors import LinkworkError
 from linkwork.model.joints import Free, Revolute
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
-
-PARALLEL = 1e-12  # largest deviation from 1 of the cosine between parallel axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +154,7 @@ def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
         )
     for j in between[: inner.index(body)]:
         along = float(axis @ _axis(j)) if isinstance(j.kind, Revolute) else 0.0
-        if abs(abs(along) - 1.0) > PARALLEL:
+        if abs(abs(along) - 1.0) > PARALLEL_COSINE:
             raise LinkworkError(
                 f"the rotation of joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: "
                 f"its axis is not parallel to that of joint {j.name!r} between them"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms, smallest_multipliers
+from linkwork.algorithms.constraints.constraint_tolerances import SINGULAR_EQUATIONS, UNBALANCED_FORCE
 from linkwork.algorithms.formulations.cut_loops import ConstraintRows
 from linkwork.algorithms.formulations.friction_power_check import require_dissipation
 from linkwork.algorithms.formulations.propagation_equations import NO_FRICTION, LinearFriction, Propagation, propagation
@@ -22,9 +23,6 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
-
-UNBALANCED = 1e-8  # residual force, relative to the largest force, above which equations count as not satisfied
-SINGULAR = 1e-13  # singular value of equations with rows and columns scaled to unit size that counts as zero
 
 
 class Solution(NamedTuple):
@@ -139,7 +137,7 @@ def actuator_forces(
     tau = np.zeros(nv)
     tau[driven] = least_squares(free.T @ B[:, driven + columns.tau.start], free.T @ needed, 1.0)
     left_over = needed - B[:, columns.tau] @ tau
-    if np.abs(free.T @ left_over).max(initial=0.0) > UNBALANCED * max(1.0, np.abs(needed).max(initial=0.0)):
+    if np.abs(free.T @ left_over).max(initial=0.0) > UNBALANCED_FORCE * max(1.0, np.abs(needed).max(initial=0.0)):
         raise LinkworkError(f"actuating {listed(names) or 'no joint'} cannot produce this motion; actuate more joints")
     multipliers = least_squares(constraints, others.T @ left_over, scale, RANK_OF_UNIT_ROWS)
     rest = np.linalg.lstsq(always, left_over - by_rows[:, mimics:] @ multipliers, rcond=None)[0]
@@ -191,7 +189,7 @@ def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
     """
     B, ground = equations.balances, equations.columns.ground
     A = np.column_stack([B[:, unknown], B[:, ground]])
-    if equations.friction.depends_on_load and _smallest_singular_value(A) < SINGULAR:
+    if equations.friction.depends_on_load and _smallest_singular_value(A) < SINGULAR_EQUATIONS:
         raise _no_unique_solution()
     return -np.linalg.solve(A, known)
 
@@ -221,7 +219,7 @@ def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multiplie
     accelerations due to unit multipliers, and `multipliers` (n,) those of the solution.
     """
     parts = np.column_stack([rows.bias, rows.J * free, (rows.J @ by_rows) * multipliers])
-    if (np.abs(parts.sum(axis=1)) > UNBALANCED * np.abs(parts).max()).any():
+    if (np.abs(parts.sum(axis=1)) > UNBALANCED_FORCE * np.abs(parts).max()).any():
         raise _no_unique_solution()
 
 

@@ -17,14 +17,13 @@ import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits
 from linkwork.algorithms.joint_friction.friction_sites import Site, sites, slip_velocities
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import CONVERGED, CONVERGED_ROUND_OFF
 from linkwork.algorithms.joint_friction.load_response import Response, load_response
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
-CONVERGED = 1e-12  # change of a friction force, relative to its limit, at which the iteration ends
-FLOOR = 1e-14  # change of a friction force, relative to the largest limit, that is only round-off of the loads
 SLOW = 0.5  # largest ratio of successive changes from which the remaining error is estimated
 MOST_ITERATIONS = 40
 
@@ -150,7 +149,7 @@ def _agree(new: Array, old: Array, rate: Number) -> Condition:
     `rate` is the ratio of the change in the last iteration to the change in the iteration before. If it is below SLOW,
     the remaining error is estimated as rate times the last change, and this estimate must be within the tolerance.
     """
-    floor, certain = largest(new) * FLOOR, where(rate < SLOW, rate, 1.0)
+    floor, certain = largest(new) * CONVERGED_ROUND_OFF, where(rate < SLOW, rate, 1.0)
     excess: Number = -floor
     for x, y in zip(new, old, strict=True):
         excess = maximum(excess, abs(x - y) * certain - abs(x) * CONVERGED)

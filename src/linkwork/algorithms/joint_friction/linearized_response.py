@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.joint_friction.friction_sites import Site, sites
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import ADDED_DIAGONAL, REFINEMENTS
 from linkwork.algorithms.joint_friction.load_response import Answer, is_loose, load_response, scattered
 from linkwork.algorithms.joint_friction.locked_tree import held_forces
 from linkwork.algorithms.joint_friction.tree_with_friction import LinearFriction, solve_with_friction
@@ -22,10 +23,6 @@ from linkwork.algorithms.kinematics import against_gravity, kinematics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LU, Array, Number, lu, maximum, where
 from linkwork.tolerances import TINY
-
-# Held velocities of a closed chain may be linearly dependent. DAMPING times the unit matrix is added to the scaled
-# equations, and iterative refinement removes the resulting error; the result has the smallest friction forces.
-DAMPING, REFINEMENTS = 1e-8, 3
 
 
 class LinearStep(NamedTuple):
@@ -90,7 +87,7 @@ def _step_of_constrained_mechanism(
     R = np.array([_of_forces(own, one.loads) for one in units]).reshape(count, count, 6)
     free = _of_forces(own, response.free.loads)
     sizes = np.array([G[n, n] for n in range(count)])
-    least = _largest(sizes) * DAMPING**2
+    least = _largest(sizes) * ADDED_DIAGONAL**2
     scales = np.array([1.0 / np.sqrt(where(x > least, x, 1.0)) for x in sizes])  # scales of forces and accelerations
 
     def step(K: Array, b: Array, W: Array, moves: Array) -> LinearStep:
@@ -100,7 +97,7 @@ def _step_of_constrained_mechanism(
         known = (b - W @ response.free.slip + np.array([K[k] @ free[k] for k in range(count)])) / scales
         A = np.array([where(moves[k] > 0.5, slipping[k], held[k]) for k in range(count)])
         right = np.array([where(moves[k] > 0.5, known[k], -response.free.slip[k] * scales[k]) for k in range(count)])
-        factors = lu(A + np.eye(count) * DAMPING)
+        factors = lu(A + np.eye(count) * ADDED_DIAGONAL)
         f = _refined(A, factors, right) * scales
         answer = response.free + response.change(f)
         return LinearStep(answer._replace(held=f * (1.0 - moves)), f, np.array(factors.inverse))
@@ -117,7 +114,7 @@ def _of_forces(own: tuple[Site, ...], loads: Array) -> Array:
 
 
 def _refined(A: Array, factors: LU, b: Array) -> Array:
-    """Return the solution x of A x = b by iterative refinement, given the `factors` of A plus DAMPING."""
+    """Return the solution x of A x = b by iterative refinement, given the `factors` of A plus ADDED_DIAGONAL."""
     x = factors.solve(b)
     for _ in range(REFINEMENTS - 1):
         x = x + factors.solve(b - A @ x)

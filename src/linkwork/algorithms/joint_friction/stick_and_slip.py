@@ -20,6 +20,7 @@ import numpy as np
 
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
 from linkwork.algorithms.joint_friction.friction_sites import slip_velocities
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import AGREES_AT_REST, AGREES_ROUND_OFF, NO_SLIP
 from linkwork.algorithms.joint_friction.linearized_response import LinearStep, linear_step
 from linkwork.algorithms.joint_friction.load_response import Answer
 from linkwork.model.mechanism import Mechanism
@@ -29,14 +30,10 @@ from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED, TINY, TINY_SIZE
 
 TOGETHER = 8  # iterations in which all joints change between stick and slip at once
 MOST = 80  # largest number of iterations
-AGREES = 1e-10  # difference of friction force and limit, relative to the limit, at which the iteration ends
-FLOOR = 1e-13  # difference of force and limit, relative to the largest limit, that is only round-off
 NEAR = 0.999  # if the cosine of the change of a direction of slip is larger, Newton's linearization is used for it
 # Several velocities with one limit that slip from rest stick again if their acceleration is below FADED times the
 # acceleration that counts as zero
 FADED = 1e3
-# Acceleration of a joint at rest, relative to the largest acceleration without friction, below which it counts as zero
-NO_SLIP = 1e-9
 
 
 class Slip(NamedTuple):
@@ -159,7 +156,7 @@ class _Judge(NamedTuple):
         values = [[one.value(new.answer.loads[one.site], new.friction) for one in limits] for limits in self[:2]]
         fast, slow = values
         applied = [where(d > 0.5, x, y) for d, x, y in zip(slip.dynamic, fast, slow, strict=True)]
-        floor = largest(np.array(applied)) * FLOOR
+        floor = largest(np.array(applied)) * AGREES_ROUND_OFF
         directions = list(slip.directions)
         at_limit, dynamic, settled, changed = [], [], [], []
         free_to_change: Any = True
@@ -177,7 +174,7 @@ class _Judge(NamedTuple):
                 directions[n] = where(rests, direction, directions[n])
             expected = one.forces(applied[number], np.array(directions))
             off = [abs(new.friction[n] - f) for n, f in zip(one.numbers, expected, strict=True)]
-            agrees = largest(np.array(off)) <= applied[number] * max(one.scales) * AGREES + floor
+            agrees = largest(np.array(off)) <= applied[number] * max(one.scales) * AGREES_AT_REST + floor
             wrong = (slip.at_limit[number] > 0.5) & ~agrees
             other = abs(dynamic[-1] - slip.dynamic[number]) > 0.5
             changed.append(where(wanted.switches | wrong | other, 1.0, 0.0))

@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits
 from linkwork.algorithms.joint_friction.friction_sites import slip_velocities
 from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, slipping, solve_directions
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import AGREES_IN_SLIP, AGREES_ROUND_OFF
 from linkwork.algorithms.joint_friction.linearized_response import LinearStep, linear_step
 from linkwork.algorithms.joint_friction.load_response import Answer
 from linkwork.model.mechanism import Mechanism
@@ -21,8 +22,6 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.spatial.traceable_loops import iterate
 
 MOST = 40  # largest number of iterations
-AGREES = 1e-11  # difference of friction force and limit, relative to the limit, at which the iteration ends
-FLOOR = 1e-13  # difference of force and limit, relative to the largest limit, that is only round-off
 
 
 def solve_for_directions(
@@ -59,8 +58,11 @@ def _by_newton(
         new = take_step(*_linear(limits, directions, old, f), np.zeros((count, count)), moves)
         found = [one.value(new.answer.loads[one.site], new.friction) for one in limits]
         expected = _slip_forces(limits, found, directions)
-        floor = largest(np.array(found)) * FLOOR
-        off = [abs(x - y) * m - abs(y) * AGREES - floor for x, y, m in zip(new.friction, expected, moves, strict=True)]
+        floor = largest(np.array(found)) * AGREES_ROUND_OFF
+        off = [
+            abs(x - y) * m - abs(y) * AGREES_IN_SLIP - floor
+            for x, y, m in zip(new.friction, expected, moves, strict=True)
+        ]
         done = sum((where(x <= 0.0, 0.0, 1.0) for x in off), 0.0) < 0.5
         return (new.friction, new.pivots, np.array(found), *new.answer), done
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import ADDED_COMPLIANCE
 from linkwork.algorithms.solid_contact.body_responses import BLOCK, BodyResponses
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import (
@@ -24,10 +25,6 @@ from linkwork.spatial.row_arrays import (
 from linkwork.spatial.scalar import LU, Array, Condition, Number, cross, ldlt, lookup, lu, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY_SIZE
-
-# Fraction of the diagonal of a body's compliance that is added to it. The compliance of a body that cannot move in some
-# direction would otherwise be singular.
-REGULAR = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +200,13 @@ def moved_right(S: Array, offset: Array) -> Array:
 def body_inertias(responses: BodyResponses) -> RowArray:
     """Return the inverse of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
 
-    The fraction REGULAR of each compliance is added to its diagonal, so that the inverse exists.
+    The fraction ADDED_COMPLIANCE of each compliance is added to its diagonal, so that the inverse exists.
     """
     count = responses.bodies
 
     def regular(b: Number) -> Array:
         C = responses.compliance(b)
-        return C + np.diag([C[i, i] * REGULAR + TINY_SIZE for i in range(BLOCK)])
+        return C + np.diag([C[i, i] * ADDED_COMPLIANCE + TINY_SIZE for i in range(BLOCK)])
 
     if responses.separate:
         (found,) = responses.active.visit(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_ROUND_OFF
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
@@ -22,9 +23,6 @@ from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
-
-SETTLED = 1e-12  # tolerance of the violation [m/s] of contact conditions, relative to the largest speed of a point
-ROUNDED = 1e-14  # tolerance of the violation for round-off, relative to the largest speed of a body
 
 
 class Accuracy(NamedTuple):
@@ -67,7 +65,11 @@ def solve_pairs(
     q = np.zeros(0) if other_guess is None else other_guess
     problem = ContactProblem(pairs, equations, others, pairs.responses.velocity_rows(free), [])
     wrenches, none, speeds = _look_at_guess(problem, guess)
-    enough = maximum(speeds.conditions, others.fastest(free)) * accuracy.settled + speeds.bodies * ROUNDED + TINY_SIZE
+    enough = (
+        maximum(speeds.conditions, others.fastest(free)) * accuracy.settled
+        + speeds.bodies * SETTLED_ROUND_OFF
+        + TINY_SIZE
+    )
     problem = problem._replace(scales=others.scales(free, pairs.weights, accuracy.settled, enough))
     none = none.joined(others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales))
     v = problem.after(others.add_wrenches(q, wrenches))

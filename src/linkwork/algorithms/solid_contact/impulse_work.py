@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import DOUBLE_ROOT, SEPARATING_SPEED, WORK_ROUND_OFF
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
@@ -20,12 +21,6 @@ from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
-
-# Mean speed of separation of a point, relative to the speed that gravity adds in a step, below which the speed is only
-# round-off
-SEPARATING = 1e-9
-DOUBLE = 1e-12  # discriminant, relative to the squared linear coefficient, below which two roots count as one
-ROUNDED = 1e-13  # positive work, relative to the works of the velocity changes, below which it is only round-off
 
 
 def without_positive_work(
@@ -48,14 +43,14 @@ def without_positive_work(
         return total + p @ u, size + abs(p @ change) + sum(p[0::3]) * slow
 
     total, size = pairs.selection.visit(add, others.work(found.others, before, found.v), 0.0)
-    least = size * ROUNDED
+    least = size * WORK_ROUND_OFF
 
     def reduce(v: Array, p: RowArray, total: Number, everywhere: Number) -> tuple[tuple[Any, ...], Condition]:
         mean = pairs.responses.velocity_rows((before + v) * 0.5)
 
         def part(k: Number, p: Array) -> Array:
             """Return the impulses p (12,) of pair k, with zeros for impulses that do no positive work."""
-            return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING, everywhere)
+            return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING_SPEED, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
             frame, chosen = pairs.frame(k), part(k, p.at(k))
@@ -75,7 +70,7 @@ def without_positive_work(
         square = slope * slope - 4.0 * bend * total
         root = 2.0 * total / maximum(slope + np.sqrt(maximum(square, 0.0)), TINY)
         lowest = slope / maximum(2.0 * bend, TINY)
-        two_roots = square > slope * slope * DOUBLE  # the minimum is more accurate than a double root
+        two_roots = square > slope * slope * DOUBLE_ROOT  # the minimum is more accurate than a double root
         x = maximum(minimum(where(two_roots & (slope > 0.0), root, lowest), 1.0), 0.0)
 
         def remove(k: Number, p: RowArray) -> tuple[RowArray]:

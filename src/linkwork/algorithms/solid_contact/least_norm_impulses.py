@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import length
-from linkwork.algorithms.constraints.bounded_constraints import EASY, trace_of
+from linkwork.algorithms.constraints.bounded_constraints import trace_of
+from linkwork.algorithms.constraints.constraint_tolerances import ADDED_INVERSE_MASS
+from linkwork.algorithms.contact_tolerances import ADDED_FOR_LEAST_NORM, IN_CONE, SAME_EFFECT, UNLOADED
 from linkwork.algorithms.solid_contact.rigid_pairs import (
     ROWS,
     PairConditions,
@@ -30,16 +32,9 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, ldlt, max
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
 
-# Fraction of its trace that is added to the diagonal of the inverse effective mass, so that it can be factored.
-# Iterative refinement removes the resulting error. A smaller fraction needs fewer refinements, but amplifies round-off
-# to internal forces that cancel each other.
-REGULAR = 1e-6
 REFINEMENTS = 5  # iterations of refinement
 EVEN_REFINEMENTS = 3  # iterations of refinement if all points stick
-SAME_EFFECT = 1e-11  # tolerance of the effect of the new impulses on speeds, relative to the largest change of a speed
 ATTEMPTS = 4  # trials; each trial after the first leaves out points that pulled, and weights the friction of others
-UNLOADED = 1e-6  # smallest weight of the friction of a point: normal impulse relative to the mean of all points
-IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point up to this multiple of its limit is within the limit
 
 
 def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Condition) -> RowArray:
@@ -98,7 +93,7 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
     N = np.zeros((6, 6))
     for arm, acts in zip(frame.arms, frame.acts, strict=True):
         N = N + acting_at(np.eye(3) * acts, arm)
-    factors = ldlt(N + np.diag([trace_of(N) * EASY + TINY_SIZE] * 6))
+    factors = ldlt(N + np.diag([trace_of(N) * ADDED_INVERSE_MASS + TINY_SIZE] * 6))
     aim, least, touch = np.concatenate(frame.wrench(p)), np.zeros(ROWS), np.repeat(frame.acts, 3)
     for _ in range(EVEN_REFINEMENTS):  # iterative refinement: the factored matrix is regularized
         more = factors.solve(aim - np.concatenate(frame.wrench(least)))
@@ -120,7 +115,7 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
         scale = np.array([x for one in share for x in (1.0, one, one)]) * free * np.repeat(pushing, 3)
         G = plain * np.outer(scale, scale) + np.diag([where(x > 0.0, 0.0, 1.0) for x in scale])
         trace = sum((G[k, k] for k in range(ROWS)), 0.0)
-        factors, x = ldlt(G + np.diag([trace * REGULAR + TINY_SIZE] * ROWS)), np.zeros(ROWS)
+        factors, x = ldlt(G + np.diag([trace * ADDED_FOR_LEAST_NORM + TINY_SIZE] * ROWS)), np.zeros(ROWS)
         for _again in range(REFINEMENTS):
             x = x + factors.solve((wanted - plain @ (x * scale)) * scale)
         parts = (x * scale).reshape(POINTS, 3)

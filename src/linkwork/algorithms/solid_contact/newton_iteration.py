@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import regularized
+from linkwork.algorithms.contact_tolerances import QUICK_DECREASE
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.contact_problem import NORMAL, ContactProblem, Guess, Violation
@@ -70,8 +71,6 @@ QUICK = 16.0  # sweeps after which further sweeps make smaller changes, which co
 STEPS = RowLayout((POINTS, 3), (POINTS, 3))
 FREE = 3.0  # number of first iterations that always make whole Newton steps
 SHARES = np.array([[1.0], [0.4], [0.15], [0.05]])  # fractions of a Newton step, tried until the violation decreases
-# An iteration with an old matrix must reduce the sum of squared violations to this fraction; else the matrix is renewed
-QUICKLY = 1e-3
 # Fraction of the tolerance that the violation must reach after an iteration with an old matrix, which converges only
 # linearly
 FINELY = 0.05
@@ -277,7 +276,7 @@ class _Search:
         begin = 0.0, now.p, now.others, now.v, now.u, 0.0, 0.0, 0.0
         (_, p, q, v, u, merit, largest, changed), _, _ = iterate(len(SHARES), attempt, *begin)
         usual = [(row[0] == SCHEDULE[0, 0]) & (row[1] == SCHEDULE[0, 1]) for row in self._rows(now.turn)]
-        quick = (now.fits == 0.0) | (merit <= QUICKLY * now.merit)
+        quick = (now.fits == 0.0) | (merit <= QUICK_DECREASE * now.merit)
         fits = usual[0] & usual[1] & (changed == 0.0) & quick & ~descends
         again = where(fits, 1.0, 0.0) if self.others.count == 0 else 0.0
         return _Tried(p, q, v, u, Violation(merit, largest), Matrix(factors, rows, again))

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import SETTLED
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, Accuracy, chosen_array, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import Accuracy, chosen_array, solve_pairs
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array

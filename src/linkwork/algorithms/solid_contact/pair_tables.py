@@ -16,6 +16,7 @@ import numpy as np
 from linkwork.algorithms.collision.ground_patches import GroundPairs
 from linkwork.algorithms.collision.hull_patches import HullPairs
 from linkwork.algorithms.collision.pair_kinds import Patch, ordered, pair_kinds
+from linkwork.algorithms.contact_tolerances import CONTACT_MARGIN
 from linkwork.errors import LinkworkError
 from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape
 from linkwork.model.geometry import Box, Capsule, Cylinder, Hull, Plane, Sphere
@@ -24,8 +25,6 @@ from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, dot, lookup
 from linkwork.tolerances import HUGE
-
-MARGIN = 1e-3  # distance of two solids, relative to their size, within which their contact points are computed
 
 # By class of shape: SIZES has the numbers that describe a shape in the arguments of contact functions, HALF_EXTENTS
 # half its extents [m] along the axes of its frame, and EXTENTS the radius [m] of a ball about its origin that contains
@@ -188,7 +187,7 @@ def _reach(a: Solid, b: Solid) -> float:
     if _kind(b) == GROUND:
         return HUGE
     radii = [extent(solid.shape) for solid in (a, b)]
-    return sum(radius for radius in radii if math.isfinite(radius)) * (1.0 + MARGIN)
+    return sum(radius for radius in radii if math.isfinite(radius)) * (1.0 + CONTACT_MARGIN)
 
 
 def extent(shape: object) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.contact_tolerances import TOO_CLOSE, TOO_LONG
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, zero_rows
@@ -23,8 +24,6 @@ SEARCHES = 12  # largest number of iterations; the next step separates points th
 # Stiffness of the springs, multiplied by the inverse effective mass of a point. The fraction 1 / STIFFNESS of a depth
 # remains, and is removed in the next step.
 STIFFNESS = 1e8
-CLOSE = 1e-6  # remaining depth, relative to the largest depth, above which a point gets a spring
-PULLS = 1e-13  # distance of a point beyond its depth, relative to the largest depth, above which its spring is removed
 # Row of a pair: depths of its points, stiffnesses of their springs, and whether each spring acts (1) or not (0)
 SPRINGS = RowLayout((POINTS,), (POINTS,), (POINTS,))
 
@@ -57,7 +56,7 @@ def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, dept
             wrenches = pairs.add_wrench(k, frame, _along_normals(stiff * held * left), wrenches)
             now = []
             for before, x in zip(held, left, strict=True):
-                after = where(x > deepest * where(before > 0.0, -PULLS, CLOSE), 1.0, 0.0)
+                after = where(x > deepest * where(before > 0.0, -TOO_LONG, TOO_CLOSE), 1.0, 0.0)
                 now.append(after)
                 changes = changes + abs(after - before)
             return springs.put(k, now, first=SPRINGS.first(2)), wrenches, changes

@@ -18,12 +18,12 @@ from linkwork.model.documents.urdf_contacts import CollisionShape
 from linkwork.model.elements.collision import MOST_PAIRS, Collision
 from linkwork.model.geometry import Hull, Mesh, Shape
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.model_tolerances import OVERLAPPING_SHAPES
 from linkwork.model.solid_separation import overlaps
 from linkwork.model.solids import SolidPair, pairs_of_collision
 
 NAME = "contacts"  # of the collision element
 FREEDOMS = 6  # of a free joint
-TOUCHING = 1e-3  # distance of overlapping shapes, at most, relative to the width of the thinner shape
 
 
 class LeftOut(NamedTuple):
@@ -60,7 +60,9 @@ def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: 
     pairs = pairs_of_collision(mechanism, collision)
     banned = _joined_to_world(mechanism, pairs)
     apart = {pair.name for pair in banned}
-    for one in overlaps(mechanism, [pair for pair in pairs if pair.name not in apart], mechanism.neutral(), TOUCHING):
+    for one in overlaps(
+        mechanism, [pair for pair in pairs if pair.name not in apart], mechanism.neutral(), OVERLAPPING_SHAPES
+    ):
         left_out.add("pairs of shapes that overlap in the neutral position:", one.pair.name)
         banned.append(one.pair)
     count = len(pairs) - len(banned)

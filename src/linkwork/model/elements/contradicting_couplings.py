@@ -12,7 +12,6 @@ import numpy as np
 from linkwork.errors import listed
 from linkwork.model.elements.key_types import Direction, is_finite
 from linkwork.model.elements.velocity_constraint import (
-    ROUNDING,
     VelocityConstraint,
     VelocityRow,
     direction_of,
@@ -20,13 +19,12 @@ from linkwork.model.elements.velocity_constraint import (
     side_text,
 )
 from linkwork.model.model_definition_faults import Fault
+from linkwork.model.model_tolerances import EQUAL_RATIOS, NO_VELOCITY
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import RANK_OF_UNIT_ROWS, TINY
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
-
-STILL = 1e-12  # free fraction of a velocity below which the velocity is zero
 
 
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
@@ -50,7 +48,7 @@ def couplings_agree(mechanism: Mechanism) -> Any:
     good: Any = True
     if len(rows) > 1:
         for left in squared_free_parts([_unit_row(mechanism, row) * row.engaged for row in rows]):
-            good = good & (left > STILL * STILL)
+            good = good & (left > NO_VELOCITY * NO_VELOCITY)
     return good
 
 
@@ -88,7 +86,7 @@ def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
         if (b, a) in driven:
             ratio, pair = 1.0 / ratio, (b, a)
         first, before = driven.setdefault(pair, (one, ratio))
-        if abs(ratio / before - 1.0) > ROUNDING and first.driven_sides is not None:
+        if abs(ratio / before - 1.0) > EQUAL_RATIOS and first.driven_sides is not None:
             side_a, side_b, by = first.driven_sides
             sides = f"{side_text(side_b)!r} from {side_text(side_a)!r}"
             reason = f"drives {sides} at the ratio {ratio / before * by:g}, but {first.label} drives it at {by:g}"
@@ -135,7 +133,7 @@ def _forced_to_zero(rows: Sequence[Array]) -> Array:
 
     The rows have unit length.
     """
-    return np.array([left <= STILL * STILL for left in squared_free_parts(rows)])
+    return np.array([left <= NO_VELOCITY * NO_VELOCITY for left in squared_free_parts(rows)])
 
 
 def squared_free_parts(rows: Sequence[Array]) -> list[Number]:

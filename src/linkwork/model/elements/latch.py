@@ -14,10 +14,10 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
 )
 from linkwork.model.model_definition_faults import Fault
+from linkwork.model.model_tolerances import LATCH_ARMED
 from linkwork.spatial.scalar import Array, Number, where
 
 SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch
-CLEAR = 1e-6  # [rad or m] distance from its position beyond which a latch becomes armed
 
 
 class Latch(VelocityConstraint, section="latches"):
@@ -61,7 +61,7 @@ class Latch(VelocityConstraint, section="latches"):
         The latch becomes armed when the joint is on a side of `at` from which the latch permits engagement. `distance`
         [rad or m] is the joint's position minus `at`; `before` is the previous return value.
         """
-        allowed, side = SIDES[self.side], where(distance > CLEAR, 1.0, where(distance < -CLEAR, -1.0, 0.0))
+        allowed, side = SIDES[self.side], where(distance > LATCH_ARMED, 1.0, where(distance < -LATCH_ARMED, -1.0, 0.0))
         fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)
         return where(self.engaged == 0.0, where(before == 0.0, fits, before), 0.0)
 

@@ -15,6 +15,14 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.geometry import Near, Rows, Shape, plain_numbers
+from linkwork.model.model_tolerances import (
+    BEYOND_EDGE,
+    CONVEX,
+    NEAREST_ROUND_OFF,
+    NEARLY_NEAREST,
+    ON_EDGE,
+    SQUARED_DISTANCE_ROUND_OFF,
+)
 from linkwork.spatial.function_derivatives import SecondOrder, second_order
 from linkwork.spatial.scalar import Array, Condition, Number, dot, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
@@ -24,16 +32,10 @@ Two = Sequence[float]  # two numbers; stored as a tuple
 
 # --- foot points on a Ground ---
 MOST = 24  # iterations of Newton's method for a foot point; 3 to 5 are usual
-CLOSE = 1e-8  # step relative to the distance at which Newton's method stops, before one last step: error 1e-16
-ROUND_OFF = 1e-15  # the same relative to the size of the coordinates
-SLACK = 1e-10  # increase of the squared distance by round-off that does not count, also when coordinates are large
 ASIDE = 0.6  # other starting points: their distance to the vertical projection, relative to the height of the point
-CONVEX = 1e-6  # smallest determinant of Newton's matrix, relative to that of a flat ground of the same slope
 # --- foot points on a HeightField ---
 START = 0.25  # Newton's method starts at this part of a cell or its mirror image, whichever is nearer
 SEARCHES = 5  # iterations of Newton's method with bisection for the foot point on one cell
-BEYOND = 1e-9  # angle [rad] between normal and line to the foot point above which the foot point is on an edge
-ON_EDGE = 1e-14  # the same for the distance along the cell, relative to the size of the height field: round-off
 RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; the time grows with its square
 
 
@@ -299,7 +301,7 @@ class _Patch(NamedTuple):
         # Lines of constant t and s through the foot point: tangents, and whether the line to the point leans along them
         tangents = [np.array([1.0, none, slopes[0]]), np.array([none, 1.0, slopes[1]])]
         tangents = [tangent / np.sqrt(dot(tangent, tangent)) for tangent in tangents]
-        leans = [abs(dot(apart, tangent)) > BEYOND * length + round_off for tangent in tangents]
+        leans = [abs(dot(apart, tangent)) > BEYOND_EDGE * length + round_off for tangent in tangents]
         edge = (leans[0] | leans[1]) & (squared > 0.0)
         distance = where(above < 0.0, -length, length)
         normal = apart / distance
@@ -350,7 +352,7 @@ class Ground:
         starts at the nearest of five points: the vertical projection, and four others for narrow valleys.
         """
         x, y, z = p
-        size = ROUND_OFF * ROUND_OFF * dot(p, p)
+        size = NEAREST_ROUND_OFF * NEAREST_ROUND_OFF * dot(p, p)
 
         def apart(dx: Number, dy: Number, height: Number) -> Array:
             return np.array([-dx, -dy, z - height])
@@ -364,11 +366,11 @@ class Ground:
             ground = self._second_order(x + u, y + v)
             over = z - ground.value
             squared = u * u + v * v + over * over
-            nearer = squared <= least * (1.0 + SLACK) + size / SLACK
+            nearer = squared <= least * (1.0 + SQUARED_DISTANCE_ROUND_OFF) + size / SQUARED_DISTANCE_ROUND_OFF
             newton = _Newton.of(over, ground.slopes, ground.curvature)
             onward = newton.step(over * ground.slopes[0] - u, over * ground.slopes[1] - v, abs(over))
             best, step = where(nearer, np.array([u, v]), best), where(nearer, onward, 0.5 * step)
-            done = step[0] * step[0] + step[1] * step[1] <= CLOSE * CLOSE * squared + size
+            done = step[0] * step[0] + step[1] * step[1] <= NEARLY_NEAREST * NEARLY_NEAREST * squared + size
             return (best, step, where(nearer, squared, least)), done
 
         first = apart(0.0, 0.0, self.function(x, y))

@@ -15,10 +15,9 @@ from linkwork.model.elements.key_types import Direction, Side, key, positive, sw
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic_joints import Mimic
 from linkwork.model.model_definition_faults import Fault
+from linkwork.model.model_tolerances import EQUAL_DIGITS, EQUAL_RATIOS
 from linkwork.model.parameter_value_checks import is_traced
 from linkwork.spatial.scalar import Number
-
-DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal
 
 
 class VelocityRow(NamedTuple):
@@ -124,9 +123,9 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
         lead, by = (mimics[joint].of, mimics[joint].multiplier) if joint in mimics else (joint, 1.0)
         factors[lead] = factors.get(lead, 0.0) + factor * by
         largest = max(largest, abs(factor * by))
-    left = sorted((joint, factor) for joint, factor in factors.items() if abs(factor) > ROUNDING * largest)
+    left = sorted((joint, factor) for joint, factor in factors.items() if abs(factor) > EQUAL_RATIOS * largest)
     first = left[0][1] if left else 1.0
-    return tuple((joint, round(factor / first, DIGITS)) for joint, factor in left), first
+    return tuple((joint, round(factor / first, EQUAL_DIGITS)) for joint, factor in left), first
 
 
 # --- faults ---

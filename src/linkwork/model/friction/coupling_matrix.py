@@ -13,7 +13,6 @@ from linkwork.model.elements.element_key_definition import Kind, key
 from linkwork.model.elements.key_types import not_negative
 from linkwork.model.friction.friction_law import (
     NO_CONSTANT,
-    PARALLEL,
     Coefficient,
     FrictionLaw,
     FrictionLimit,
@@ -25,6 +24,7 @@ from linkwork.model.friction.friction_law import (
 from linkwork.model.geometry import Rows
 from linkwork.model.joint_kind_interface import AxisKind
 from linkwork.model.joints import ClosingKind
+from linkwork.model.model_tolerances import PARALLEL
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array
 

@@ -30,7 +30,6 @@ from linkwork.model.parameter_value_checks import POSITIVE, as_number, check_val
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array, Number, maximum
 
-PARALLEL = 1e-9  # sine of the angle below which two directions are parallel
 FORCE, TORQUE = slice(0, 3), slice(3, 6)  # the parts of a wrench
 
 

@@ -13,18 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.tangent_space import integrate
+from linkwork.simulation.events.event_tolerances import FIRST_TRIAL, SLOPE_TIME
 from linkwork.simulation.events.guards import guard_functions
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.tolerances import TINY
 
-AHEAD = 1e-7  # [s] step of the difference quotient for the time derivatives of guards
 # a minimum above zero is also tried, if it is below this fraction of the range of the function in the step
 MARGIN = 0.05
 INSIDE = 0.01  # smallest distance of a minimum from either end, as a fraction of the step; nearer minima are ignored
-# fraction of the step tried if a function is negative at the start of the step, which a velocity jump can cause
-AT_ONCE = 1e-6
 
 
 class Dips(NamedTuple):
@@ -46,12 +44,12 @@ def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Nu
     `values` are the values of the guards.
     """
     m, own = system.mechanism, len(system.mechanism.self_switching)
-    q = integrate(m, now.q, now.v * AHEAD)
-    v = now.v + a * AHEAD
-    later = [guard.function(t + AHEAD, q, v) for guard in system.guards]
+    q = integrate(m, now.q, now.v * SLOPE_TIME)
+    v = now.v + a * SLOPE_TIME
+    later = [guard.function(t + SLOPE_TIME, q, v) for guard in system.guards]
     here, there = (_functions(system, at, numbers, now.armed) for at, numbers in ((now.q, values), (q, later)))
     armed = [where(side == 0.0, 0.0, 1.0) for side in now.armed[:own]] + [1.0] * len(values)
-    slopes = [(y - x) / AHEAD * on for x, y, on in zip(here, there, armed, strict=True)]
+    slopes = [(y - x) / SLOPE_TIME * on for x, y, on in zip(here, there, armed, strict=True)]
     return np.array([*here, *slopes])
 
 
@@ -79,14 +77,14 @@ def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
     1.
 
     The values and time derivatives at the `begin` and `end` of the step of `duration` [s] define a cubic for each
-    function. The result is the fraction at the earliest of their minima, or AT_ONCE if a function is negative at the
-    start of the step. The minimum of a function that is negative at the end counts only if the cubic returns above zero
-    in between.
+    function. The result is the fraction at the earliest of their minima, or FIRST_TRIAL if a function is negative at
+    the start of the step. The minimum of a function that is negative at the end counts only if the cubic returns above
+    zero in between.
     """
     found: Number = 1.0
     for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):
         dip = _minimum(maximum(a, 0.0), s * duration, b, r * duration)
-        found = minimum(found, where((a < 0.0) & (b >= 0.0), AT_ONCE, dip))
+        found = minimum(found, where((a < 0.0) & (b >= 0.0), FIRST_TRIAL, dip))
     return found
 
 

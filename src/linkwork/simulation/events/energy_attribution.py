@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwork.simulation.events.event_log import SMALLEST_ENERGY
+from linkwork.simulation.events.event_tolerances import SMALLEST_ENERGY
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 

@@ -14,18 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.events.event_tolerances import EVENT_DELAY, EXACT_DELAY, EXACT_TRIALS
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
 from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 
-BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
-ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
+ROUNDED = 1.001  # a bracket this many times EVENT_DELAY is narrow enough
 PROBES = 40  # after this number of trial substeps in a step, double zero crossings are no longer searched
 # if a trial moves `low` by less than STALLS of the bracket, the next trial is at least LEAST of it ahead
 STALLS, LEAST = 0.02, 0.3
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
-# for `first_event`: largest delay as a fraction of the curve, and largest number of trials
-EXACT, EXACT_TRIALS = 4e-16, 200
 
 
 class Switching(NamedTuple):
@@ -160,7 +158,7 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     bracket = bracket.after(to, functions, fine)
     root = bracket.root()
 
-    behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
+    behind = (least < 0.0) & (to - root <= ROUNDED * EVENT_DELAY)
     shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # this substep was solved, but a longer one was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     probe: Number = 1.0
@@ -174,9 +172,9 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     moved = moved.solved_in(maximum(now.begin.solver.iterations, moved.solver.iterations))
     after = _switched(switching, moved, to * h, functions, there)
     fresh = switching.functions(after, after)
-    following = bracket.following(root, BEHIND)
+    following = bracket.following(root, EVENT_DELAY)
     # the rest of the step is too short for a substep
-    following = where(following > 1.0 - BEHIND, bracket.high, following)
+    following = where(following > 1.0 - EVENT_DELAY, bracket.high, following)
     if switching.hidden is not None:
         here, at = switching.functions(now.begin, now.begin), now.elapsed + probe * (to - now.elapsed)
         following = where(probe < 1.0, at, following)
@@ -247,9 +245,9 @@ def _first_crossing(functions: Callable[[float], Array], begin: float, end: floa
         return end
     bracket = Bracket(0.0, functions(begin), 1.0, last, 0.0)
     for _ in range(EXACT_TRIALS):
-        if bracket.high - bracket.low <= EXACT:
+        if bracket.high - bracket.low <= EXACT_DELAY:
             break
-        to = float(bracket.following(bracket.root(), EXACT))
+        to = float(bracket.following(bracket.root(), EXACT_DELAY))
         if not bracket.low < to < bracket.high:
             break
         bracket = bracket.after(to, functions(begin + to * (end - begin)), 1.0)

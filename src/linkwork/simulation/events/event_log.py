@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.events.event_tolerances import SMALLEST_ENERGY, SMALLEST_GAP
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 LINES_PER_JOINT = 3  # lines of the log per joint with friction. If the log overflows, that piece of the run is repeated
 LINES = 4  # smallest length of a log; a log holds all events of one instant
-SMALLEST_ENERGY = 1e-12  # [J] smaller energies are left out of an event's text
-SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an event's text
 
 
 class Line(NamedTuple):

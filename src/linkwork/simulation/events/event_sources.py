@@ -15,7 +15,8 @@ from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.double_zero_crossings import dips_of
 from linkwork.simulation.events.energy_attribution import shares
-from linkwork.simulation.events.event_log import SMALLEST_ENERGY, Line, write
+from linkwork.simulation.events.event_log import Line, write
+from linkwork.simulation.events.event_tolerances import SMALLEST_ENERGY
 from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.resting_joints import with_resting_joints

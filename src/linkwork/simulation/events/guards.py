@@ -10,11 +10,11 @@ import numpy as np
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.event_tolerances import REARMED
 from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
-AGAIN = 1e-9  # a guard that fired is armed again once its value is below -AGAIN
-NEVER = -1e300  # replaces -AGAIN for one-shot guards: no value is below it, so that they are never armed again
+NEVER = -1e300  # replaces -REARMED for one-shot guards: no value is below it, so that they are never armed again
 
 
 class OneShot(NamedTuple):
@@ -123,5 +123,5 @@ def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired:
 
     `armed` (g,) are the arming states before (see `armed_again`).
     """
-    after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
+    after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -REARMED for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

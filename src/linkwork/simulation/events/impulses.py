@@ -23,6 +23,7 @@ from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.event_tolerances import PULLING_IMPULSE
 from linkwork.simulation.events.slip import (
     holding,
     slip_forces,
@@ -38,7 +39,6 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
 ITERATIONS = 6  # Newton iterations of the projection that removes a loop closure error
-PULL = 1e-9  # tolerance for pulling impulses of ratchets, relative to the largest impulse
 
 
 class Impact(NamedTuple):
@@ -105,7 +105,7 @@ def impact(
 
     def improve(slip: Array, *_: Value) -> tuple[Leaves, Condition]:
         push = _constraint_impulses(holding(m, slip), q, v)
-        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
+        speeds, least = slip_speeds(m, push.v), -PULLING_IMPULSE * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
         for k in one_way:
             item = m.bounded[k]

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from linkwork.algorithms.contact_tolerances import PUSH_OUT_ROUND_OFF, PUSH_OUT_SHARE
 from linkwork.algorithms.tangent_space import displaced
 from linkwork.simulation.simulated_system import System
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 
 TRIALS = 3  # largest number of fractions of a displacement that are tried; then the position does not change
-ROUNDED = 4e-15  # work up to this fraction of the energy counts as zero
-LESS = 1.0 - 1e-6  # safety factor of a tried fraction, because the computed energies have errors
 
 
 class PushOut(NamedTuple):
@@ -33,13 +32,13 @@ def energy_limited_push_out(system: System, q: Array, v: Array, shift: Array, bu
     gravity and springs. Later steps make the rest of the displacement.
     """
     energies = system.energies(q, v)
-    before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * ROUNDED
+    before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * PUSH_OUT_ROUND_OFF
 
     def trial(turn: Number, share: Number, *_: Any) -> tuple[tuple[Any, ...], Condition]:
         moved, after = displaced(system.mechanism, q, v, shift * share)
         work = sum(system.energies(moved, after)) - before
         fits = work <= most
-        smaller = where(turn < TRIALS - 1, share * maximum(budget, 0.0) / where(fits, 1.0, work) * LESS, 0.0)
+        smaller = where(turn < TRIALS - 1, share * maximum(budget, 0.0) / where(fits, 1.0, work) * PUSH_OUT_SHARE, 0.0)
         ends = fits | (share == 0.0)
         return (turn + 1.0, where(ends, share, smaller), moved, after, where(share == 0.0, 0.0, work)), ends
 

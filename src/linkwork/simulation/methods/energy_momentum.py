@@ -19,6 +19,12 @@ from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.integration_step import IterationHistory, Solution
+from linkwork.simulation.methods.method_tolerances import (
+    ENERGY_BALANCED,
+    ENERGY_NEAR_SINGULAR,
+    ENERGY_STALLED,
+    NO_INTERNAL_MOTION,
+)
 from linkwork.simulation.methods.variational import (
     ITERATIONS,
     Guess,
@@ -35,13 +41,6 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the factor of the energy impulse, called the kick
-# the secant iterations end at a relative energy error of BALANCED, or of STALLED if it no longer decreases
-BALANCED, STALLED = 5e-15, 1e-13
-# Relative energy error that counts as solved with loops: near a singular position at distance d, the round-off of
-# positions is 1e-16 / d
-SINGULAR = 1e-9
-# kinetic energy of the internal motion, relative to the total, below which the impulse cannot change the energy
-AT_REST = 1e-15
 
 
 class Search(NamedTuple):
@@ -184,8 +183,8 @@ class EnergyMomentum(Variational):
         best_kick, least = where(better, last.kick, last.best_kick), where(better, error, last.error)
         secant = best_kick - least / where(slope == 0.0, 1.0, slope)
         kick = where(good, secant, where(failed, (last.kick + last.best_kick) * 0.5, last.kick))
-        at_rest, round_off = first & (power <= AT_REST), abs(last.error) <= self.energy.stalled(scale)
-        ended = good & (at_rest | (abs(least) <= BALANCED) | round_off & (abs(error) >= abs(last.error)))
+        at_rest, round_off = first & (power <= NO_INTERNAL_MOTION), abs(last.error) <= self.energy.stalled(scale)
+        ended = good & (at_rest | (abs(least) <= ENERGY_BALANCED) | round_off & (abs(error) >= abs(last.error)))
         # change of the kick; the motion is corrected for it in the next iteration
         more = where(good, kick - last.kick, 0.0)
         start = select(failed, last.best, trial._replace(balance=kicked(trial.balance, more)))
@@ -223,7 +222,7 @@ class EnergyBalance:
         reach = sum((largest(interval.poses[place.body].p) for place in places), 0.0)
         # [J], scale of the round-off of energies in mechanisms with loops
         self.loop_energy = self.impulse_sum / abs(interval.h) * reach
-        self.singular = SINGULAR * min(len(places), 1)
+        self.singular = ENERGY_NEAR_SINGULAR * min(len(places), 1)
 
     def gained(self, dv: Array, q: Array, v: Array, balance: MomentumBalance) -> tuple[Number, Number]:
         """Return the energy [J] gained in a step beyond the work done, which is the error, and the scale [J] of the
@@ -266,7 +265,7 @@ class EnergyBalance:
 
         `scale` [J] is the energy to which the error is relative.
         """
-        return STALLED * (1.0 + self.loop_energy / scale)
+        return ENERGY_STALLED * (1.0 + self.loop_energy / scale)
 
     def _force_energy(self) -> Number:
         """Return the kinetic energy [J] that all forces would give to the mechanism at rest in a step, without

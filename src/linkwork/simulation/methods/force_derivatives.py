@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linkwork.simulation.methods.method_tolerances import DIFFERENCE_STEP
 from linkwork.spatial.scalar import Array, where
 from linkwork.tolerances import HUGE
 
 # A controller with more operations per velocity is not differentiated. Servos have about ten, and their derivative has
 # no more. Computed torque of seven joints has 120, and its derivative 1,100.
 SHORT = 60
-NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
 def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
@@ -32,7 +32,7 @@ def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:
         here = forces(x)
-        columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
+        columns = [(forces(x + step) - here) / DIFFERENCE_STEP for step in np.eye(len(x)) * DIFFERENCE_STEP]
         found = np.array(columns).reshape(len(x), -1).T
     # a derivative can be infinite or nan, for example that of a norm at zero
     finite = [where(abs(x) <= HUGE, x, 0.0) for x in found.ravel()]

@@ -19,6 +19,7 @@ from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.methods.integration_step import Step, changing
 from linkwork.simulation.methods.method_registry import METHODS, Method
+from linkwork.simulation.methods.method_tolerances import STEP_RANK
 from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System
@@ -27,8 +28,6 @@ from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import unrolled
 from linkwork.tolerances import TINY
-
-RANK = 1e-11  # relative size of singular values that count as zero, because redundant constraints cause them
 
 
 class StepDerivatives(NamedTuple):
@@ -176,4 +175,4 @@ def _solved(matrix: Array, right: Array, terms: Array) -> Array:
     scaled = matrix * rows[:, None]
     columns = 1.0 / np.maximum(np.abs(scaled).max(axis=0), TINY)
     columns[held] = 1.0 / np.maximum((np.sqrt(terms) * rows[:nv]).max(axis=1, initial=0.0), TINY)
-    return least_squares(scaled * columns, right * rows[:, None], 1.0, RANK) * columns[:, None]
+    return least_squares(scaled * columns, right * rows[:, None], 1.0, STEP_RANK) * columns[:, None]

@@ -32,6 +32,13 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.integration_step import IterationHistory, Solution
+from linkwork.simulation.methods.method_tolerances import (
+    CLOSURE_RATE,
+    MIDPOINT_CONVERGED,
+    MIDPOINT_ROUND_OFF,
+    MIDPOINT_SLOW,
+    SHORTEST_CORRECTION,
+)
 from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
@@ -39,13 +46,6 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # largest number of iterations
-CONVERGED = 1e-14  # change of the velocities, relative to the largest, at which the iteration ends
-# as CONVERGED, if changes no longer decrease because of the round-off of loops and springs between bodies
-ROUND_OFF = 1e-10
-SLOW = 1e-6  # as CONVERGED, if changes decrease by less than half per iteration, as near singular positions of loops
-OPENING = 1e-9  # remaining rate of closure errors, relative to the velocities, above which mid-step counts as singular
-# if the fraction of a correction falls below this, the line search accepts it, because contact forces have a kink
-SHORTEST = 1e-3
 
 
 class ContactGuess(NamedTuple):
@@ -238,10 +238,10 @@ class Midpoint:
             if history is not None:
                 history.record(size / scale, change, np.zeros(m.nh), True)
             if not before:
-                return (better,), size <= CONVERGED * scale
+                return (better,), size <= MIDPOINT_CONVERGED * scale
             ended = _converged(size, last, scale)
             remaining = constraints.rates * 2.0 - constraints.end @ change
-            left_open = ended & (singular == 0.0) & (largest(remaining) > OPENING * scale)
+            left_open = ended & (singular == 0.0) & (largest(remaining) > CLOSURE_RATE * scale)
             impulses = select(left_open, np.zeros(m.nh), impulses - less)
             return (better, size, impulses, where(left_open, 1.0, singular)), ended & ~left_open
 
@@ -288,7 +288,7 @@ class Midpoint:
             v, along = guess.best + guess.move * guess.part, guess.impulses + guess.more * guess.part
             size, change, add = self._contact_correction(M, v, along)
             # accept a step over a kink, although the residual increases
-            better = (size < guess.least) | (guess.part < SHORTEST)
+            better = (size < guess.least) | (guess.part < SHORTEST_CORRECTION)
             found = ContactGuess(
                 where(better, v, guess.best),
                 select(better, along, guess.impulses),
@@ -297,7 +297,9 @@ class Midpoint:
                 where(better, minimum(4.0 * guess.part, 1.0), 0.5 * guess.part),
                 where(better, size, guess.least),
             )
-            return tuple(found), (size <= CONVERGED) | (size >= guess.least) & (guess.least <= ROUND_OFF)
+            return tuple(found), (size <= MIDPOINT_CONVERGED) | (size >= guess.least) & (
+                guess.least <= MIDPOINT_ROUND_OFF
+            )
 
         still, none = np.zeros(m.nv), np.zeros(m.nh)
         begin = ContactGuess(self.now.v, none, still, none, 1.0, HUGE)
@@ -332,6 +334,6 @@ def _converged(size: Number, last: Number, scale: Number) -> Condition:
     size of the velocities. The corrections decrease by a constant factor, so that the next correction would have the
     size size^2 / last. Corrections that no longer decrease have reached round-off.
     """
-    ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
-    ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)
-    return (size <= CONVERGED * scale) | ended & (last > 0.0)
+    ended = (size * size <= MIDPOINT_CONVERGED * scale * last) | (size <= MIDPOINT_ROUND_OFF * scale) & (size >= last)
+    ended = ended | (size <= MIDPOINT_SLOW * scale) & (size >= 0.5 * last)
+    return (size <= MIDPOINT_CONVERGED * scale) | ended & (last > 0.0)

@@ -25,8 +25,10 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_constraints import Ball, Box
-from linkwork.algorithms.constraints.bounded_impulse_solver import SETTLED, Block, split_by_block
+from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
+from linkwork.algorithms.constraints.constraint_tolerances import SETTLED
 from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_rates, contact_rows
+from linkwork.algorithms.contact_tolerances import SETTLED_FIRST_PASS, TOUCHING, WITHIN_BOUND
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mimic_reduction import reduced, to_tree
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
@@ -58,10 +60,6 @@ from linkwork.spatial.scalar import Array, Condition, Number, maximum, may_be_no
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
-NEAR = 1e-9  # distance [m] from a surface below which a contact touches it
-HELD = 1.0 - 1e-9  # a contact sticks, or a clutch holds, if its impulse is below this fraction of the bound
-# tolerance SETTLED of the impulse solver, for the first of two passes, which only finds the sticking contacts
-FIRST_SETTLED = 1e-10
 # values per contact that change between the passes of a step: coefficient of friction, velocity drift of six rows
 TERMS = 7
 FAR = 1e3  # [m or rad] larger than any displacement out of penetration, so that it limits nothing
@@ -94,7 +92,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
         if bounds:
             limits, change = bounds.after(k, v, split_by_block(blocks_with(terms, limits), p), limits)
         terms = pass_terms(m, middle, there, k == 0, v)
-        blocks, free, settled = blocks_with(terms, limits), middle.free(v), where(k == 0, FIRST_SETTLED, SETTLED)
+        blocks, free, settled = blocks_with(terms, limits), middle.free(v), where(k == 0, SETTLED_FIRST_PASS, SETTLED)
         if bounces:
             found = solve_with_restitution(blocks, middle.v, free, p, settled)
         else:
@@ -218,7 +216,7 @@ def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) 
         rows = contact_rows(m.tree, poses, S, pair, at)
         K = reduced("jacobian", m, own.T @ rows[:3])
         W = np.column_stack([middle.response(row) for row in K])
-        facing = RigidContact(at.distance <= NEAR, K, W, 0.0, 0.0)
+        facing = RigidContact(at.distance <= TOUCHING, K, W, 0.0, 0.0)
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
             if may_be_nonzero(coefficient):
@@ -311,8 +309,8 @@ def with_slip(
     """
     m, found = system.mechanism, []
     for k, (impulse, w, (low, high)) in enumerate(zip(p, speeds, box.bounds(), strict=True)):
-        ahead = (impulse <= low * HELD) & (w > STICKING_SPEED)
-        behind = (impulse >= high * HELD) & (w < -STICKING_SPEED)
+        ahead = (impulse <= low * WITHIN_BOUND) & (w > STICKING_SPEED)
+        behind = (impulse >= high * WITHIN_BOUND) & (w < -STICKING_SPEED)
         found.append(where(box.engaged[k], where(ahead, 1.0, where(behind, -1.0, 0.0)), 0.0))
     after = stopped(m, moved._replace(slip=np.array(found)), moved.v)
     if not len(moved.log.lines):
@@ -414,7 +412,7 @@ def contact_state(
     stored values before the step, v (nv,) the velocities after it, and `at` [s] the time at its end.
     """
     p = one.force(impulses)
-    limit, u = one.facing.friction * p[0] * HELD, one.speeds(v)
+    limit, u = one.facing.friction * p[0] * WITHIN_BOUND, one.speeds(v)
     slides = (p[1] * p[1] + p[2] * p[2] >= limit * limit) & (u[1] * u[1] + u[2] * u[2] > STICKING_SPEED**2)
     number = where(p[0] > 0.0, where(slides, SLIDING, STICKING), APART)
     torque = one.axes @ one.torque(impulses) / h if has_torques(before) else ()

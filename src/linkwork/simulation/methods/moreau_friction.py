@@ -17,6 +17,7 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.joint_friction.friction_limits import active_limits
 from linkwork.algorithms.joint_friction.friction_sites import sites, slip_velocities
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import BOUNDS_AGREE
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of, has_torques
 from linkwork.algorithms.tangent_space import free_acceleration
@@ -32,8 +33,6 @@ from linkwork.tolerances import BOUND_SLACK
 PASSES = 60  # largest number of passes in a step; each reduces the error of the bounds by a factor of 10 to 100
 # number of passes with full changes of the bounds; fraction of the change that later passes apply
 PLAIN, CAREFUL = 8, 0.3
-# largest change of a bound in the last pass, relative to the largest bound, with which the step is solved
-AGREES = 1e-7
 
 
 class Contact(Protocol):
@@ -102,7 +101,7 @@ class StepBounds:
         """Return whether the friction limits (nf,) have converged: whether their last `change` (nf,) is small
         enough.
         """
-        return largest(change) <= AGREES * largest(limits) + BOUND_SLACK
+        return largest(change) <= BOUNDS_AGREE * largest(limits) + BOUND_SLACK
 
 
 def limits_of_step(

@@ -9,10 +9,11 @@ import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import Box
 from linkwork.algorithms.constraints.bounded_impulse_solver import Block, split_by_block
+from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_PREDICTION, TOUCHING
 from linkwork.algorithms.rigid_contact import separating_displacement
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
-from linkwork.algorithms.solid_contact.impulse_iteration import SETTLED, Accuracy, solve_pairs
+from linkwork.algorithms.solid_contact.impulse_iteration import Accuracy, solve_pairs
 from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
 from linkwork.algorithms.solid_contact.newton_iteration import Matrix
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
@@ -51,10 +52,6 @@ from linkwork.tolerances import HUGE
 
 # number of passes in a step that compute the contact conditions; those of the last pass hold at the end of the step
 PASSES = 2
-# As SETTLED, for all passes but the last one: they only predict the velocities from which contact drifts follow. (With
-# few iterations instead, a stack of 8 boxes does not come to rest.)
-PREDICTED = 1e-8
-NEAR = 1e-9  # distance [m] below which points of two solids touch
 
 
 def moreau_with_solids(
@@ -67,7 +64,7 @@ def moreau_with_solids(
     free = replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
     beside = _rows_beside_solids(system.mechanism, middle, now)
-    solids = solids_at_mid_step(middle, now.solid_memory, NEAR, OtherBlocks(beside.blocks))
+    solids = solids_at_mid_step(middle, now.solid_memory, TOUCHING, OtherBlocks(beside.blocks))
     bounces, equations = _may_bounce(m), BodyEquations.of(solids.pairs)
 
     def once(
@@ -90,7 +87,7 @@ def moreau_with_solids(
             found, conditions = solve_pairs_with_restitution(pairs, equations, middle.v, free, p, blocks, others)
             found = found._replace(p=copied(pairs, found.p, p))
         else:
-            accuracy = Accuracy(where(last, SETTLED, PREDICTED), last & (iterations > k), last)
+            accuracy = Accuracy(where(last, SETTLED, SETTLED_PREDICTION), last & (iterations > k), last)
             found, matrix = solve_pairs(pairs, equations, free, p, accuracy, blocks, others, matrix)
         results = found.iterations + iterations, found.left, found.agreed
         return found.v, found.p, conditions, found.others, terms, *matrix, *results
@@ -112,19 +109,36 @@ def moreau_with_solids(
     impulses = beside.impulses(others)
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts, m)
-    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h)).with_work(done)
-    residual = maximum(now.solver.residual, found.left)
-    moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
-    if beside.points:
-        each = zip(beside.points, now.contact_memory, strict=True)
-        touch = [contact_state(one, impulses, before, found.v, h, t + h) for one, before in each]
-        moved = moved._replace(contact_memory=np.array(touch))
+    solver = now.solver._replace(iterations=found.iterations, residual=maximum(now.solver.residual, found.left))
+    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h), solver=solver).with_work(done)
+    moved = _with_point_memory(beside, now, moved, impulses, found.v, h, t + h)
     moved = with_ground(m, middle.q, middle.v, moved, h)
     if len(moved.ledger):
         moved = moved.pushed_by_ground(after.ground_impulse())
     for box in beside.boxes:
         moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
     return moved, True
+
+
+def _with_point_memory(
+    beside: _RowsBesideSolids,
+    now: StepState,
+    moved: StepState,
+    impulses: list[Array],
+    v: Array,
+    h: Number,
+    end: Number,
+) -> StepState:
+    """Return the state `moved` with the memory of point contacts after a step h [s] that ends at the time `end` [s].
+
+    `now` is the state at the beginning of the step, `impulses` are those of all constraint blocks, and v (nv,) are the
+    velocities after them.
+    """
+    if not beside.points:
+        return moved
+    each = zip(beside.points, now.contact_memory, strict=True)
+    touch = [contact_state(one, impulses, before, v, h, end) for one, before in each]
+    return moved._replace(contact_memory=np.array(touch))
 
 
 class _RowsBesideSolids(NamedTuple):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.methods.method_tolerances import LAST_CORRECTION
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE
 
 ITERATIONS = 25  # largest number of iterations
-CLOSE = 1e-8  # largest relative correction at convergence: the next correction would be its square, below round-off
 
 Correction = Callable[[Array, Array], tuple[Array, Array]]  # maps (unknown, multipliers) to their Newton corrections
 
@@ -29,9 +29,9 @@ class Root(NamedTuple):
 class Floor(NamedTuple):
     """Round-off thresholds of Newton corrections, at which the iteration ends.
 
-    A correction that is smaller than the previous one ends the iteration if it is at most `sure` plus CLOSE times the
-    unknown. After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller than the
-    previous one.
+    A correction that is smaller than the previous one ends the iteration if it is at most `sure` plus LAST_CORRECTION
+    times the unknown. After a full step, a correction of at most `stalled` ends the iteration even if it is not smaller
+    than the previous one.
     """
 
     sure: Number
@@ -41,11 +41,11 @@ class Floor(NamedTuple):
 def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, most: int = ITERATIONS) -> Root:
     """Return the root of equations by Newton's method, from the guess `unknown` (n,) and `multipliers` (m,).
 
-    The iteration ends when corrections are smaller than CLOSE times the unknown, or at round-off. Each iteration tries
-    a fraction of the last correction. If the correction at the new point is smaller, the point is accepted; otherwise
-    half of that fraction is tried. The sizes of corrections are compared, not residuals, because they do not depend on
-    the units of the equations. `correction` returns the corrections of unknown and multipliers, `floor` has the
-    thresholds of round-off, and `most` is the largest number of iterations.
+    The iteration ends when corrections are smaller than LAST_CORRECTION times the unknown, or at round-off. Each
+    iteration tries a fraction of the last correction. If the correction at the new point is smaller, the point is
+    accepted; otherwise half of that fraction is tried. The sizes of corrections are compared, not residuals, because
+    they do not depend on the units of the equations. `correction` returns the corrections of unknown and multipliers,
+    `floor` has the thresholds of round-off, and `most` is the largest number of iterations.
     """
 
     def iteration(
@@ -56,7 +56,7 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
         size_next = largest(dx_next)
         better = size_next < size
         stalled = (part == 1.0) & (size < HUGE) & (size_next <= floor.stalled)
-        done = (better & (size_next <= CLOSE * largest(x_next) + floor.sure)) | stalled
+        done = (better & (size_next <= LAST_CORRECTION * largest(x_next) + floor.sure)) | stalled
         return (
             where(done, x_next + dx_next, where(better, x_next, x)),
             _chosen(done, y_next + dy_next, _chosen(better, y_next, y)),

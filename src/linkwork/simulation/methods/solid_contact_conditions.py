@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import SLIDING, STICKING
 from linkwork.algorithms.constraints.admissible_sets import length
+from linkwork.algorithms.contact_tolerances import LEAST_SLIP
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.contact_drifts import body_rate_rows, contact_drifts
 from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, PairConditions
@@ -19,8 +20,6 @@ from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import STICKING_SPEED, TINY
-
-LEAST_SLIP = 1e-3  # smallest slip speed of pairs that may slip back, relative to the speed that gravity adds in a step
 
 
 def pass_conditions(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
+from linkwork.algorithms.contact_tolerances import FORCE_ROUND_OFF, WITHIN_BOUND
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
@@ -19,9 +20,6 @@ from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, STICKING_SPEED
-
-ROUNDED = 4e-12  # change of a force, relative to the force of the last step, that counts as round-off
-HELD = 1.0 - 1e-9  # fraction of the friction limit below which a point sticks
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ class SolidsAfterImpulses:
             new: list[Any] = []
             for j in range(POINTS):
                 part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
-                limit = conditions.friction[j] * part[0] * HELD
+                limit = conditions.friction[j] * part[0] * WITHIN_BOUND
                 fast = speed[1] * speed[1] + speed[2] * speed[2] > STICKING_SPEED**2
                 slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
@@ -119,4 +117,4 @@ def _steadied(force: Array, last: Array) -> Array:
     as needed.
     """
     change, size = force - last, force @ force
-    return where(change @ change <= size * (ROUNDED * ROUNDED), last + change * 0.5, force)
+    return where(change @ change <= size * (FORCE_ROUND_OFF * FORCE_ROUND_OFF), last + change * 0.5, force)

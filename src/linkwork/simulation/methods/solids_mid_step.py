@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.contact_tolerances import PUSHED_APART_AT_START
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.body_responses import body_jacobian, body_responses, relative_compliance
@@ -35,7 +36,6 @@ from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_arra
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 
-INSIDE = 1e-5  # solids that start deeper [m] are moved apart, whatever energy that needs
 FORCE_LAW = RowLayout((2,), ())  # static and dynamic friction coefficient, restitution
 MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
 
@@ -91,7 +91,7 @@ class SolidsAtMidStep(NamedTuple):
             return (*repeat(self.pairs.count, look, 0.0), *self.pairs.selection.visit(measure, 0.0)), True
 
         (touched, deepest), _, _ = iterate(1, find, 1.0, 0.0, start=first)
-        return (touched == 0.0) & (deepest > self.slow * h + INSIDE)
+        return (touched == 0.0) & (deepest > self.slow * h + PUSHED_APART_AT_START)
 
     def force_law(self, k: Number) -> tuple[Array, Number]:
         """Return the static and the dynamic friction coefficient (2,) of pair k, and its coefficient of restitution."""

@@ -19,6 +19,16 @@ from linkwork.algorithms.variational_step_solver import ConstraintRows
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.integration_step import IterationHistory, Solution
+from linkwork.simulation.methods.method_tolerances import (
+    LOOPS_CLOSED,
+    NEARLY_SOLVED,
+    NO_IMPULSE,
+    SHORTEST_CORRECTION,
+    SOLVED,
+    SOLVED_WITH_CONTACTS,
+    STALLED_RESIDUAL,
+    UNIT_ROUND_OFF,
+)
 from linkwork.simulation.simulated_system import System, with_armature
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, may_be_nonzero, minimum, where
@@ -29,17 +39,9 @@ ITERATIONS = 50  # largest number of corrections
 CORRECTIONS = 4  # largest number of corrections with one factorization
 FEW = 6  # up to this number of velocities, factoring the matrix again costs less than a loop of corrections
 FAST = 0.03  # a correction must reduce the residual to this fraction; otherwise Newton's matrix is factored anew
-# the iteration ends if the last and the previous relative momentum residual are at most SOLVED and NEAR
-SOLVED, NEAR = 1e-15, 1e-6
-SOLVED_WITH_CONTACTS = 1e-13  # replaces SOLVED if there are contacts, whose forces are large compared with momenta
-ROUND_OFF = 2e-16
-ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
-CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may leave
-NO_IMPULSE = 1e-60  # replaces a squared impulse of zero; its effect is below round-off
 NO_KICK = np.zeros(0)
 NEARLY = 10.0  # if the last correction increases the residual by at most this factor, the increase counts as round-off
-SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 # solve(residual, errors): corrections of the motion (nv,) and the multipliers (nh,), from a momentum residual (nv,) and
@@ -264,16 +266,18 @@ class Variational:
         better, near = after < before, after <= NEARLY * before
         # at a kink of the friction force the residual may increase first: accept the step over the kink
         if self.has_contacts:
-            better = better | (last.part < SHORT)
+            better = better | (last.part < SHORTEST_CORRECTION)
         if history is not None:
             history.record(after, there.residual, there.errors, better)
         # The square root accounts for the round-off of sums over joints
         solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + self.mechanism.nv / 64.0)
-        ended = (after <= solved) & (before <= NEAR)
-        still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
-        ended = ended | (after >= before) & near & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
+        ended = (after <= solved) & (before <= NEARLY_SOLVED)
+        still = largest(move) <= UNIT_ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
+        ended = ended | (after >= before) & near & ((before <= STALLED_RESIDUAL) | still) | (after <= UNIT_ROUND_OFF)
         better = better | ended
-        only_open = (self._momentum_size(there) <= ROUNDED) & (largest(there.errors / self.reach) > CLOSED)
+        only_open = (self._momentum_size(there) <= STALLED_RESIDUAL) & (
+            largest(there.errors / self.reach) > LOOPS_CLOSED
+        )
         slow = only_open & (after >= 0.5 * before) & (last.part == 1.0) & (last.singular == 0.0)
         singular, balance = where(slow, 1.0, last.singular), select(better, there, last.balance)
         impulses = select(better, multipliers, last.multipliers)

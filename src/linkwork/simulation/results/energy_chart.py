@@ -16,6 +16,7 @@ from linkwork.errors import LinkworkError
 from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.loop_friction import loop_sites
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
+from linkwork.simulation.results.report_tolerances import SMALLEST_PART
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 SIZE = (8.0, 4.2)  # of the figure [inches]
 MOST_JOINTS = 8  # largest number of joints with a colour of their own; the other joints share a colour
-SMALLEST = 1e-6  # parts below this fraction of the largest energy are not drawn
 STORED = {"potential energy": "#9ecae1", "kinetic energy": "#3182bd"}
 OTHERS = {"work.joints": "dampers", "work.clutches": "clutches and brakes", "work.contacts": "contacts"}
 GREYS = ("#636363", "#969696", "#bdbdbd")
@@ -82,7 +82,7 @@ def energy_parts(run: RunData) -> tuple[list[Part], Array]:
     work = run["work"] - run["work"][0]
     lost = sum((part.values for part in parts[len(STORED) :]), np.zeros(len(run.t)))
     total = values[0][0] + values[1][0] + work + lost
-    least = SMALLEST * float(np.nanmax(np.abs(total), initial=0.0))
+    least = SMALLEST_PART * float(np.nanmax(np.abs(total), initial=0.0))
     return [part for part in parts if np.nanmax(np.abs(part.values), initial=0.0) > least], total
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import row_scales
-from linkwork.algorithms.constraints.articulated_body_solver import DAMPING
+from linkwork.algorithms.constraints.constraint_tolerances import ADDED_DIAGONAL
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
@@ -198,7 +198,11 @@ def _singular(run: RunData, J: Array) -> Row:
     ratios = sizes[:, rank - 1] / largest if rank else np.ones(len(finite))
     least = int(np.argmin(ratios))
     note = f"ratio of smallest to largest singular value of the constraint rows, at {times[finite[least]]:g} s"
-    soft = "; near-singular: constraint forces in this direction are damped" if ratios[least] < np.sqrt(DAMPING) else ""
+    soft = (
+        "; near-singular: constraint forces in this direction are damped"
+        if ratios[least] < np.sqrt(ADDED_DIAGONAL)
+        else ""
+    )
     return Row(name, float(ratios[least]), note=note + soft)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from linkwork.algorithms.solid_contact.pair_tables import half_extents
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.report_tolerances import LEAST_MOMENT
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.simulation.work_ledger import IMPULSE, WORK_ENTRIES
@@ -22,7 +23,6 @@ from linkwork.simulation.work_ledger_series import GROUND_IMPULSE
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import TINY
 
-LEAST_MOMENT = 1e-6  # smallest scale of moments, relative to impulse times distance, because moments may cancel at rest
 CONTACTS, *_ = WORK_ENTRIES
 IMPLICIT_DAMPERS = "semi-implicit"  # the method that treats contact dampers implicitly
 

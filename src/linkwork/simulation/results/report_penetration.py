@@ -15,10 +15,11 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_kinematics import contact_kinematics
+from linkwork.algorithms.contact_tolerances import INSIDE_AT_START
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.elements.contact import Contact, Pair
 from linkwork.model.geometry import Box, Cylinder, Sphere
-from linkwork.simulation.contact_checks import DEEP, INSIDE
+from linkwork.simulation.contact_checks import DEEP
 from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.results.report_rows import Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
@@ -133,7 +134,7 @@ def _rigid_limit(run: RunData, pair: Pair, sample: int, speed: float) -> float:
         np.max(np.linalg.norm(np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity)), axis=-1))
     )
     before = speed / max(float(np.max(np.asarray(pair.contact.restitution))), 0.1)
-    return AT_REST * gravity * h * h + before * h + (INSIDE if sample == 0 else 0.0)
+    return AT_REST * gravity * h * h + before * h + (INSIDE_AT_START if sample == 0 else 0.0)
 
 
 def _size(pair: Pair) -> float:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.contact_checks import DEEP, INSIDE
+from linkwork.algorithms.contact_tolerances import INSIDE_AT_START
+from linkwork.simulation.contact_checks import DEEP
 from linkwork.simulation.results.ground_inside_solids import ground_depths
 from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THROUGH, energy_brought
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict
+from linkwork.simulation.results.report_tolerances import DEPTH_ROUND_OFF
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solid_motions import SolidMotions, solid_motions
 from linkwork.simulation.solid_penetration_depths import solid_depths
@@ -26,7 +28,6 @@ from linkwork.tolerances import TINY
 
 MOST_STATES = 1_000_000  # largest product of pairs of solids and states that is examined
 AT_ONCE = 20_000  # largest product of pairs and states that is examined at once, which limits the memory needed
-ROUND_OFF = 1e-9  # depth that counts as round-off, relative to the size of the solids
 # between two samples, fast solids are examined at this number of positions per thickness; largest number
 SUBSTEPS = 4.0, 512
 # in a group of samples, at most this number of samples is examined for solids that passed through each other
@@ -153,8 +154,8 @@ def _limits(run: RunData, motions: SolidMotions) -> Array:
         path = motions.of_members(motions.surface_speeds) * h
         # the path in the previous step counts too, because an impact may have stopped the solids since
         path[:, 1:] = np.maximum(path[:, 1:], path[:, :-1])
-        path = path.reshape(-1, len(sizes)) + np.where(first, INSIDE, 0.0)[:, None]
-        explained = rest + path + ROUND_OFF * tables.radius.sum(axis=1)
+        path = path.reshape(-1, len(sizes)) + np.where(first, INSIDE_AT_START, 0.0)[:, None]
+        explained = rest + path + DEPTH_ROUND_OFF * tables.radius.sum(axis=1)
     else:
         explained = np.repeat(run.once(_compliant_limits), len(motions.times), axis=0)
     return np.minimum(explained, sizes)

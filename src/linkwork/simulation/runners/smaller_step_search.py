@@ -16,6 +16,7 @@ from linkwork.errors import LinkworkError
 from linkwork.simulation.events.event_sources import nan_guard
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.joint_friction_rows import friction_part
+from linkwork.simulation.methods.method_tolerances import HALVED_STEP_AGREES
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
 from linkwork.simulation.runners.compiled_run import MemberProgram, NotCompiled
 from linkwork.simulation.runners.runner_interface import Runner
@@ -30,7 +31,6 @@ RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without the time for c
 HALVINGS = (1, 2, 3, 4, 5, 6, 8, 10)  # the step is divided by 2 to the power of each of these numbers in turn
 MOST_STEPS = 200_000  # largest number of steps of a trial run
 DIVISIONS = (16, 128, 1024)  # numbers of steps of "rk4" in the interval of the failed step
-AGREES = 1e-3  # "rk4" counts as accurate if halving its step changes coordinates by less than this [rad or m]
 QUICKLY_COMPILED = 8  # up to this number of degrees of freedom, compiling the state derivative takes at most 0.3 s
 
 
@@ -227,7 +227,9 @@ def _solved_by_rk4(runner: RunnerWithTrials, index: tuple[int, ...], now: Member
     try:
         with np.errstate(all="ignore"):
             for count in DIVISIONS:
-                if np.abs(end(count) - end(2 * count)).max(initial=0.0) < AGREES:  # false if the difference is nan
+                if (
+                    np.abs(end(count) - end(2 * count)).max(initial=0.0) < HALVED_STEP_AGREES
+                ):  # false if the difference is nan
                     return runner.dt / (2 * count)
     except OutOfTime:
         pass
