@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dynamics", "compile"]
 
-# Methods of Mechanism that are implemented in this package. It is imported at their first call, so that importing
-# linkwork stays quick
+# Methods of Mechanism that are implemented in this package. A Mechanism imports this package at their first call, so
+# that importing linkwork stays quick
 IMPLEMENTATIONS.update(
     check_loops=("linkwork.evaluation.mobility", "checked_loops"),
     independent=("linkwork.evaluation.mobility", "independent"),

@@ -22,26 +22,31 @@ if TYPE_CHECKING:
 
 Parameters = Mapping[str, Any] | None
 Out = Array | None
-PLAIN = {"q", "v", "a", "tau"}  # a kernel can replace a method only if the method takes no other inputs
+PLAIN = {"q", "v", "a", "tau"}  # only methods without other array arguments can be replaced by their kernels
 SEVERAL = {
     "energy",
     "forward_dynamics_derivatives",
     "inverse_dynamics_derivatives",
 }  # methods that split one array into several results; a kernel cannot replace them
-SOLVING = {"forward_dynamics", "forward_dynamics_derivatives", "carried", "reactions"}  # they invert the mass matrix
+# methods that invert the mass matrix
+SOLVING = {"forward_dynamics", "forward_dynamics_derivatives", "carried", "reactions"}
 
 
 class BatchEvaluation:
-    """Base class of `Dynamics`: a mechanism with the settings of `compile`, and calls of algorithms over batches."""
+    """Base class of `Dynamics`: stores a mechanism and the settings of `compile`, and evaluates algorithms over
+    batches.
+    """
 
     def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
         self.mechanism, self.varying, self.target = mechanism, varying, target
         self.threads, self.check = threads, check
         self._kernels: dict[tuple[str, ...], Kernel] = {}
-        self._has_inertia = False  # whether this was checked
+        self._has_inertia = False  # whether the check for joints without inertia has been made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle without machine code; the copy compiles it, or loads it from disk, at its first call."""
+        """Return the data for copies and pickles, without machine code, which a copy compiles or loads at its first
+        call.
+        """
         return type(self), (self.mechanism, self.varying, self.target, self.threads, self.check)
 
     def __repr__(self) -> str:
@@ -50,7 +55,7 @@ class BatchEvaluation:
     def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
         """Return the arguments of a call as a dict of inputs in the order of the algorithms: q, v, a or tau, wrenches.
 
-        The keyword argument is `a` or `tau`; arguments that are None are left out.
+        The keyword argument is `a` or `tau`. The dict does not contain arguments that are None.
         """
         m = self.mechanism
         inputs = {"q": Input(q, (m.nq,))}
@@ -71,7 +76,7 @@ class BatchEvaluation:
         out: Out,
         *fixed: str,
     ) -> Array:
-        """Run `algorithm` on every state of a batch and return the results as an array (..., *result).
+        """Return the results of `algorithm` for every state of a batch, as an array (..., *result).
 
         `algorithm(mechanism, *arrays)` takes one state. `inputs` are the arrays of the call by name, and `parameters`
         the values of varying parameters by name. `out`, if given, receives the results. `quantity` is the name of the
@@ -94,7 +99,8 @@ class BatchEvaluation:
             return run(varied, *arrays[:states])
 
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
-        arrays, batch = checked(inputs, finite=False)  # non-finite inputs give non-finite results, found below
+        # inputs that are not finite pass here; the check of the results finds their effect
+        arrays, batch = checked(inputs, finite=False)
         for name, array in zip(given, arrays[states:], strict=True):
             self.mechanism.check_parameter(name, array)
         if out is not None:
@@ -125,7 +131,8 @@ class BatchEvaluation:
         """
         with BUILDING:
             if name not in self._kernels:
-                from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
+                # imported only here, so that importing linkwork loads no compiler
+                from linkwork.evaluation import dynamics_kernels
 
                 self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
@@ -140,9 +147,8 @@ class BatchEvaluation:
         setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))
 
     def _require_frame(self, frame: str, expressed: str = "body") -> None:
-        """Raise an error unless the frame `frame` exists and `expressed` is a valid choice of axes.
-
-        The error lists the valid names.
+        """Raise an error that lists the valid names, unless the frame `frame` exists and `expressed` names valid
+        axes.
         """
         self.mechanism.frames.index_of(frame)
         if expressed not in jacobians.EXPRESSED:

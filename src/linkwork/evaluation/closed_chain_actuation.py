@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint Jacobian J (nc, nv) of the loops, and the bias gamma (nc,) in J a + gamma = 0.
 
-    q is (nq,) and v is (nv,). Mechanisms with mimic joints are supported.
+    The state is q (nq,), v (nv,). Mechanisms with mimic joints are supported.
     """
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
 
 
 def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
-    """Return the indices in v of the velocities of the named joints, in ascending order, as an integer array."""
+    """Return, in ascending order, the indices in v of the velocities of the joints called `names`."""
     found: list[int] = []
     for name in names:
         joint = m.joints[name]
@@ -71,10 +71,11 @@ def actuation(
     """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain.
 
     This is equation (20) of S2. `d` are the dynamics of the mechanism, and `actuated` names the joints with a motor.
-    `weights` has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies. The
-    open chain needs the joint forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
-    motions with closed loops. If more joints are actuated than the motion needs, the sum of weight * force^2 over the
-    actuated joints is minimal. If too few joints are actuated, the function raises a LinkworkError.
+    `weights` has positive weights of joints by name, 1 by default; `wrenches` are external wrenches on the bodies.
+    Without its loops, the mechanism would need the joint forces inverse_dynamics(q, v, a). The loops contribute J^T
+    lambda, which does no work on motions with closed loops. If more joints are actuated than the motion needs, the sum
+    of weight * force^2 over the actuated joints is minimal. If too few joints are actuated, the function raises a
+    LinkworkError.
     """
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
@@ -88,7 +89,7 @@ def actuation(
             raise LinkworkError(f"the weight of joint {name!r} must be a positive number; got {weight!r}")
         scale[m.joints[name].v] = np.sqrt(weight)
     tau = np.zeros(m.nv)
-    shares = free.T[:, driven] / scale[driven]  # the rows of `free` are at most 1
+    shares = free.T[:, driven] / scale[driven]  # the rows of `free` have a norm of at most 1
     tau[driven] = least_squares(shares, free.T @ needed, float((1.0 / scale[driven]).max(initial=0.0))) / scale[driven]
     residual = free.T @ (needed - tau)
     if np.abs(residual).max(initial=0.0) > UNBALANCED_FORCE * max(1.0, float(np.abs(needed).max(initial=0.0))):

@@ -1,4 +1,4 @@
-"""Symmetries of a mechanism, with the names of the momenta that a mechanism conserves because of its symmetries."""
+"""Symmetries of a mechanism, with the names of the momenta that they conserve."""
 
 from __future__ import annotations
 

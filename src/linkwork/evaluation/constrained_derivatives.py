@@ -11,14 +11,14 @@ from linkwork.algorithms.tangent_space import qdot
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
-COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this small
+COMPLEX_STEP = 1e-30  # imaginary step; it can be this small because a complex step has no cancellation
 
 
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of a constrained mechanism's accelerations with respect to q, v and tau.
+    """Return the derivatives (3, nv, nv) of the accelerations of a constrained mechanism by q, v and tau.
 
-    The derivative with respect to q is in the tangent space. For traced inputs, the expression graph is differentiated.
-    For floats, each column is a complex step, exact to round-off.
+    The derivative by q is in the tangent space. For traced inputs, the expression graph is differentiated. For floats,
+    each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
@@ -31,7 +31,7 @@ def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, ta
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
         """Return the derivatives (nv, k) of the acceleration in the directions that are the k rows of `directions`.
 
-        `moved` takes a direction times a small imaginary step and returns (q, v, tau) displaced by it.
+        `moved` takes a direction times a small imaginary number, and returns (q, v, tau) displaced by it.
         """
         steps = [constrained_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
         return np.imag(steps).T / COMPLEX_STEP

@@ -1,8 +1,8 @@
 """Extension of a formulation for trees to mimic joints, loops, clutches and brakes by Lagrange multipliers.
 
-The module is independent of `Dynamics`. All joints of the tree stay independent coordinates. Each mimic joint and each
-loop adds constraint rows c with c a + bias = 0, whose joint forces are c^T times a multiplier. The rows of loops come
-from `algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of it.
+The module is independent of `Dynamics`. All joints of the tree remain independent coordinates. Each mimic joint and
+each loop adds constraint rows c with c a + bias = 0, whose joint forces are c^T times a multiplier. The rows of loops
+come from `algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of that module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
-# response(tree, q, forces): accelerations M^-1 forces (nv, k) that joint forces (nv, k) add to those of the tree at q
+# response(tree, q, forces) returns the accelerations M^-1 forces (nv, k) that additional joint forces (nv, k) cause at
+# q
 Response = Callable[[Mechanism, Array, Array], Array]
 
 
@@ -74,7 +75,7 @@ def _constrained(
     if not len(C):
         return free, np.zeros(0)
     added = response(m.tree, state[0], C.T)
-    # Constraint rows may be redundant: take the smallest multipliers that satisfy them
+    # Constraint rows may be redundant: use the multipliers of least norm
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
     inverse_masses = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
     multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, inverse_masses, RANK_OF_UNIT_ROWS)

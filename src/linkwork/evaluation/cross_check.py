@@ -17,7 +17,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
 
-CLOSE_TO = (0.3, 0.1, 0.03, 0.01)  # distances from a keyframe [rad or m] at which assembly is tried
+# distances from a keyframe [rad or m] at which the search for closed loops starts, in turn
+CLOSE_TO = (0.3, 0.1, 0.03, 0.01)
 QUANTITIES = ("accelerations", "joint forces", "mass matrix", "reactions")
 
 
@@ -118,7 +119,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     if not m.nv:
         raise LinkworkError(f"{m.name} has no degrees of freedom: there is nothing to compare")
     require_inertia(m)
-    references: dict[str, str] = {}  # the first formulation that has the quantity
+    references: dict[str, str] = {}  # for each quantity, the first formulation that computes it
     left_out = {name: f.why_not(m) for name, f in formulations.items() if not f.applies(m)}
     differences: dict[str, dict[str, float]] = {name: {} for name in formulations if name not in left_out}
     for sample in range(samples):
@@ -140,7 +141,10 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return random coordinates (nq,) and velocities (nv,) of a mechanism, with closed loops if the search succeeds."""
+    """Return random coordinates (nq,) and velocities (nv,) of a mechanism.
+
+    The loops are closed, if a position with closed loops is found.
+    """
     q, v = m.random(rng), rng.normal(size=m.nv)
     if not m.constrained:
         return q, v
@@ -164,7 +168,7 @@ def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: A
     on_tree = np.zeros(m.tree.nv)
     on_tree[independent_velocities(m)] = tau
     position, velocity = to_tree(m, ("q", "v"), (q, v))
-    with np.errstate(all="ignore"):  # the formulations report a singular mass matrix
+    with np.errstate(all="ignore"):  # ignored here, because the formulations report a singular mass matrix
         a = forward_dynamics(m.tree, position, velocity, on_tree, wrenches)
     return float(np.abs(a).max(initial=0.0))
 
@@ -180,7 +184,8 @@ def computed_quantities(
     """Return all quantities that a formulation can compute in one state (accelerations, mass matrix, ...), by name."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
-        "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration serves the comparison: tau
+        # the acceleration is tau here, because any acceleration can be compared
+        "joint forces": f.inverse(m, q, v, tau, wrenches),
     }
     if f.mass:
         found["mass matrix"] = f.mass(m, q)

@@ -1,4 +1,4 @@
-"""Compiled kernels of the methods of `Dynamics`: their cache keys on disk, and how methods call them."""
+"""Compiled kernels of the methods of `Dynamics`: their keys in the cache on disk, and how methods call them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from linkwork.compiler import Kernel, digest, shared, text_digest
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 
-PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their source decides what a kernel computes
+# packages whose source code determines what a kernel computes
+PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")
 
 
 @cache
 def source_digest() -> str:
-    """Return a hash of linkwork's source code from which kernels are compiled; it is part of the cache key, so that
-    changed source code leads to new kernels.
+    """Return a hash of the source code of linkwork from which kernels are compiled.
+
+    The hash is part of the cache key, so that a change of the source code leads to new kernels.
     """
     package = Path(linkwork.__file__).parent
     return digest(linkwork.__version__, text_digest(*(package / name for name in PACKAGES)))
@@ -82,7 +84,7 @@ def has_kinds_of_users(mechanism: Mechanism) -> bool:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """Return the compiled kernel of the function `one` of one state, shared by equal mechanisms and names.
+    """Return the compiled kernel of the function `one` of one state; equal mechanisms and names share a kernel.
 
     Inputs have the shapes `shapes`, the output has the shape `result`.
     """

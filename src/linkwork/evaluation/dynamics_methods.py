@@ -31,15 +31,14 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 CONSTRAINED["forward_dynamics_derivatives"] = (
-    constrained_forward_derivatives  # set here because algorithms import no compiler
+    constrained_forward_derivatives  # set here, because the package `algorithms` must not import the compiler
 )
 
 
 class DynamicsMethods(FrictionMethods):
-    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix, reactions,
-    derivatives.
+    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
 
-    Their derivatives are included.
+    Methods for their derivatives are included.
     """
 
     def inverse_dynamics(
@@ -444,7 +443,7 @@ class DynamicsMethods(FrictionMethods):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
-        """Return the three derivatives (..., nv, nv) of a quantity with respect to q, v and a third argument.
+        """Return the three derivatives (..., nv, nv) of a quantity by q, v and a third argument.
 
         `algorithm` computes them for one state. `quantity` is the name of the kernel, and `third` is the third argument
         by name, a or tau.

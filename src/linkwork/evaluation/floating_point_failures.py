@@ -18,7 +18,8 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a version of `function`, a function of one state, that raises NonFinite on a floating-point failure.
+    """Return a function that computes the same as `function` of one state, but raises NonFinite on a floating-point
+    failure.
 
     The error names `quantity` and the index of the batch member: the returned function must be called once for each
     member, in order.
@@ -34,7 +35,8 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """Return a version of `function`, a function of one state, that returns NaN or inf on floating-point failures.
+    """Return a function that computes the same as `function` of one state, and returns NaN or inf on floating-point
+    failures.
 
     If `function` raises an arithmetic error, the result is an array of NaN with the shape `result`.
     """
@@ -51,9 +53,9 @@ def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]
 
 @contextmanager
 def failures_named(quantity: str, member: int) -> Iterator[None]:
-    """Context manager: raise NonFinite at the first division by zero, overflow or invalid operation on floats.
+    """Context manager that raises NonFinite at the first division by zero, overflow or invalid operation on floats.
 
-    The error names `quantity`, the batch member `member`, the joint and the source line.
+    The error names `quantity`, the number `member` of the batch member, the joint and the source line.
     """
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
@@ -71,9 +73,9 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
 def explain_non_finite(
     quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
 ) -> NoReturn:
-    """Raise NonFinite for the first batch member with a non-finite result, after locating the failure by evaluation in
-    plain NumPy.
+    """Raise NonFinite for the first batch member with a non-finite result.
 
+    The function evaluates this member again in plain NumPy to find the joint and the source line of the failure.
     `found` are the results of the batch. `function` computes `quantity` of one state, and `states` yields the states of
     all members.
     """
@@ -87,7 +89,8 @@ def explain_non_finite(
 
 
 def _failed_joint_and_line(trace: TracebackType | None) -> tuple[str | None, str]:
-    """Return the name of the joint that was processed when the failure occurred, and the source line that failed.
+    """Return the name of the joint that the algorithm processed when it failed, or None, and the source line that
+    failed.
 
     `trace` is the traceback of the failure.
     """

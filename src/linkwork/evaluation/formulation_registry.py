@@ -23,9 +23,7 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return an empty string: the formulation applies to every mechanism. This is the default of
-    `Formulation.why_not`.
-    """
+    """Return an empty string, for formulations that apply to every mechanism: the default of `Formulation.why_not`."""
     return ""
 
 
@@ -36,10 +34,10 @@ class Formulation:
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
     takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
     (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces cause; if `response` is
-    None, they are computed with the formulation's mass matrix. `closes_loops` is True if the functions apply to
-    mechanisms with mimic joints, loops, clutches and brakes, and False if they apply to trees only. `why_not` returns
-    the reason why the formulation does not apply to a mechanism, or an empty string; the functions raise a
-    LinkworkError with the same reason. `source` cites the equations.
+    None, they are computed with the formulation's mass matrix. If `closes_loops` is True, the functions apply to
+    mechanisms with mimic joints, loops, clutches and brakes, otherwise to trees only. `why_not` returns the reason why
+    the formulation does not apply to a mechanism, or an empty string; the functions raise a LinkworkError with the same
+    reason. `source` cites the equations.
     """
 
     name: str
@@ -59,7 +57,7 @@ class Formulation:
     def with_mimics(self) -> Formulation:
         """Return the formulation extended by Lagrange multipliers to mimic joints, loops, clutches and brakes.
 
-        A formulation that closes loops itself is returned unchanged.
+        A formulation that already applies to mechanisms with loops is returned unchanged.
         """
         if self.closes_loops:
             return self
@@ -75,6 +73,8 @@ class Formulation:
     def added_accelerations(self, tree: Mechanism, q: Array, forces: Array) -> Array:
         """Return the accelerations (nv, k) [rad/s^2, m/s^2] that additional joint forces (nv, k) [N m, N] cause in a
         tree.
+
+        q (nq,) are the coordinates of the tree.
         """
         if self.response:
             return self.response(tree, q, forces)
@@ -147,8 +147,7 @@ class Formulations(dict[str, Formulation]):
 
 
 def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that additional joint forces (nv, k) cause in a tree, by the articulated-body
-    algorithm.
+    """Return the accelerations (nv, k) that joint forces (nv, k) cause in a tree, by the articulated-body algorithm.
 
     One factorization serves all k columns.
     """
@@ -158,8 +157,7 @@ def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
 
 
 def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
-    """Return the accelerations (nv, k) that additional joint forces (nv, k) cause in a tree, by the Newton-Euler
-    equations.
+    """Return the accelerations (nv, k) that joint forces (nv, k) cause in a tree, by the Newton-Euler equations.
 
     These are equations (6) and (12) of Schiehlen.
     """

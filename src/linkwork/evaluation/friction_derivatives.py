@@ -1,8 +1,9 @@
 """Derivatives of inverse and forward dynamics with the friction of joints, for trees.
 
-Inverse dynamics with friction is an explicit function of q, v and a, because the motion determines the loads. Its
-graph is differentiated. Forward dynamics solves ID(q, v, a) = tau for a, so that its derivatives follow from those of
-ID at the solution. A joint that sticks keeps its acceleration zero.
+In inverse dynamics, the motion determines the loads, so that friction is an explicit function of q, v and a. The graph
+of this function is differentiated. Forward dynamics solves ID(q, v, a) = tau for a, where ID is inverse dynamics; its
+derivatives follow from those of ID at the solution. The acceleration of a sticking joint is zero, and so are its
+derivatives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from linkwork.tolerances import STICKING_SPEED
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
     """Return the derivatives (3, nv, nv) of the joint forces with friction by q (tangent space), v and a."""
-    from linkwork.compiler.function_jacobian import jacobian  # here, so that importing linkwork loads no compiler
+    # imported only here, so that importing linkwork loads no compiler
+    from linkwork.compiler.function_jacobian import jacobian
 
     def inverse(*state: Array) -> Array:
         return friction_dynamics.inverse_dynamics(mechanism, *state)
@@ -41,7 +43,7 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 
 
 def _moves(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return 1 for each velocity (nv,) that moves or begins to move, and 0 for those that friction holds."""
+    """Return 1 for each velocity (nv,) that moves or begins to move, and 0 for velocities at which a joint sticks."""
     speeds, changes = slip_velocities(mechanism, q, v), slip_velocities(mechanism, q, a)
     G, found = mechanism.spread, list(np.ones(mechanism.nv))
     for site in sites(mechanism):
@@ -55,4 +57,5 @@ def _moves(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
 
 
 def _smaller(x: Number, y: Number) -> Number:
+    """Return the smaller of two numbers, which may be traced."""
     return where(x < y, x, y)

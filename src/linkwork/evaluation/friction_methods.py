@@ -20,7 +20,10 @@ Algorithm = Callable[..., Array]
 
 
 def diagnosed(algorithm: Algorithm) -> Algorithm:
-    """Return the algorithm with an error that names the joints where, for floats, friction has no unique solution."""
+    """Return a version of an algorithm that explains failures: on floats, it names joints whose friction is not unique.
+
+    The friction is not unique if its equations have no unique solution.
+    """
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
         found = algorithm(mechanism, *state)
@@ -34,7 +37,7 @@ def diagnosed(algorithm: Algorithm) -> Algorithm:
 def require_unique_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> None:
-    """Raise a NotConverged error that names the joints if their friction in this state has no unique solution."""
+    """Raise a NotConverged error if the friction in this state has no unique solution; the error names the joints."""
     with np.errstate(all="ignore"):
         jammed, undecided = friction_dynamics.unsolved_joints(mechanism, q, v, tau, wrenches)
     names = jammed or undecided
@@ -71,9 +74,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     REACTIONS: friction_dynamics.reactions,
     FORCES: friction_dynamics.friction,
 }
-UNCHECKED = ", unchecked"  # appended to the name of a quantity whose failures are not diagnosed
+UNCHECKED = ", unchecked"  # added to the name of a quantity whose failures are not diagnosed
 WITH_FRICTION = "with friction"  # distinguishes kernels with friction
-for _name, _one in ALGORITHMS.items():  # mimic joints and loops are part of these algorithms
+for _name, _one in ALGORITHMS.items():  # mimic joints and loops are treated inside these algorithms
     _checked = _one if _name in (INVERSE, INVERSE_DERIVATIVES) else diagnosed(_one)
     for _quantity, _run in ((_name, _checked), (_name + UNCHECKED, _one)):
         CONSTRAINED[_quantity] = WITH_MIMIC_JOINTS[_quantity] = _run
@@ -82,7 +85,9 @@ SEVERAL.update(name + check for name in (FORWARD_DERIVATIVES, INVERSE_DERIVATIVE
 
 
 def with_friction(quantity: str, check: bool) -> tuple[str, Algorithm]:
-    """Return the name of a quantity with friction, and its algorithm, which explains failures if `check` is true."""
+    """Return the kernel name and the algorithm of a quantity with friction; if `check` is true, it explains
+    failures.
+    """
     name = quantity if check else quantity + UNCHECKED
     return name, CONSTRAINED[name]
 
@@ -98,7 +103,9 @@ class FrictionMethods(BatchEvaluation):
     """Methods of `Dynamics` for the dry friction of joints."""
 
     def _includes(self, friction: object) -> bool:
-        """Return whether a method has to include friction: the user wants it, and the mechanism has any."""
+        """Return whether a method includes friction: the argument `friction` is True, and the mechanism has dry
+        friction.
+        """
         return checked_choice(friction) and (
             has_friction(self.mechanism) or any(name.endswith(".friction") for name in self.varying)
         )
@@ -146,7 +153,7 @@ class FrictionMethods(BatchEvaluation):
 
 
 def require_open_loops(mechanism: Mechanism) -> None:
-    """Raise a LinkworkError if a mechanism has loops, whose loads inverse dynamics does not know."""
+    """Raise a LinkworkError if a mechanism has loops, because inverse dynamics does not determine their loads."""
     if mechanism.constrained:
         names = [one.label for one in mechanism.constraints]
         raise LinkworkError(

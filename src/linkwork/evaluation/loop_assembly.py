@@ -1,4 +1,4 @@
-"""Assembly: search for a position near a given one at which all loops are closed; errors name the open loops."""
+"""Assembly: search for a position near a given position at which all loops are closed; errors name the open loops."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from linkwork.tolerances import CLOSURE_ASSEMBLED
 if TYPE_CHECKING:
     from linkwork.evaluation.constraint_methods import ConstraintMethods
 
-ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # closure error [m or rad] that counts as closed when no step reduces it further
+# closure error [m or rad] at which a loop counts as closed if no further step reduces the error
+ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED
 ITERATIONS = 200  # largest number of iterations of Newton's method
 MOST_LISTED = 5  # largest number of open loops that an error message lists
 STEP = 0.5  # largest change of a coordinate in one iteration [rad or m]
-NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # random displacements [rad, m] out of singular positions, such as stretched arms
+# random displacements [rad, m], tried in turn, which lead out of singular positions such as stretched arms
+NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)
 
 
 def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
     """Return coordinates (nq,) near q at which all loops are closed, by Newton's method with a line search.
 
-    The joints `fixed` do not move. Raises NotConverged if a loop stays open.
+    The joints called `fixed` do not move. Raise a NotConverged error if a loop remains open.
     """
     found, left = _nearest_closed(d, q, fixed)
     if left > ROUND_OFF:
@@ -59,8 +61,8 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
 def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
     """Return an error message that names the loops that are open at the position `found` (nq,).
 
-    The message also says whether all other loops can be closed if the loop with the largest error is left out. `q` is
-    the position at which the search began; the joints `fixed` did not move.
+    The message also says whether the other loops can be closed without the loop that has the largest error. `q` is the
+    position at which the search began; the joints called `fixed` did not move.
     """
     m = d.mechanism
     errors: dict[str, float] = {}
@@ -83,7 +85,7 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
 
 
 def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
-    """Return coordinates (nq,), searched from q, at which no small motion reduces the loop closure error.
+    """Return coordinates (nq,) with a local minimum of the loop closure error; the search starts at q (nq,).
 
     Only the velocities selected by the boolean array `free` (nv,) move.
     """

@@ -25,8 +25,8 @@ STEP = 1e-4  # step of central differences of constraint rows [rad or m]
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     """Return the mobility, redundant constraint rows and singular directions of a mechanism at the position q (nq,).
 
-    All loops must be closed at q. Engaged clutches, brakes and other velocity constraints count as constraints;
-    disengaged loops do not.
+    All loops must be closed at q. Engaged clutches, brakes and other velocity constraints count as constraints; open
+    loops (with `closed` = 0) do not.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
@@ -38,7 +38,8 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     rank = int((sizes > RANK).sum())
     repeating: dict[str, int] = {}
     rank_before, start = 0, 0
-    for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):  # count the independent rows that each adds
+    # for each constraint in turn, count the independent rows that it adds
+    for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):
         count = len(list(rows))
         start += count
         known = int(np.linalg.matrix_rank(J[:start], tol=RANK)) if J.size else 0
@@ -48,7 +49,8 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     free = right[rank:]
     loops = {one.name: repeating.pop(one.label, 0) for one in m.frame_constraints}
     redundant = {name: count for name, count in loops.items() if count}
-    singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)  # rows of velocity constraints are constant
+    # without the rows of velocity constraints, which are constant
+    singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)
     return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
 
 
@@ -69,11 +71,11 @@ def require_closed_loops(d: Dynamics, q: Array) -> None:
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
     """Return orthonormal velocities (k, nv) along which redundant constraint rows become independent.
 
-    The rows of `free` (mobility, nv) are the directions of motion that keep all loops closed. The s columns of
-    `repeating` (nc, s) are linear combinations of constraint rows, divided by `scales`, that vanish at q (nq,). If a
-    motion along a free direction makes such a combination nonzero, the position is singular and the direction is
-    returned. Where the closed positions form a manifold, the combinations vanish at all positions nearby too, and no
-    direction is singular.
+    The rows of `free` (mobility, nv) are the directions of motion that satisfy all loops. The s columns of `repeating`
+    (nc, s) are linear combinations of constraint rows, divided by `scales`, that vanish at q (nq,). If a motion along a
+    free direction makes such a combination nonzero, the position is singular, and the result contains the direction. If
+    the closed positions near q form a manifold, the combinations also vanish at all nearby positions, and no direction
+    is singular.
     """
     none = np.zeros((0, d.mechanism.nv))
     if not (len(free) and repeating.size):
@@ -82,8 +84,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     def changes(directions: Array) -> tuple[Array, float]:
         """Return the derivatives, along k directions, of the s vanishing combinations of rows, as (k, s * mobility).
 
-        The derivatives are per unit of motion, and only along the free directions. The second result is the size above
-        which a derivative is not round-off.
+        The derivatives are per unit of motion, and only along the free directions. The second result is the round-off
+        of the derivatives.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
@@ -92,7 +94,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
     any_direction = np.random.default_rng(0).normal(size=len(free)) @ free
     gained, enough = changes(any_direction[None])
-    if np.abs(gained).max() <= enough:  # a random direction would show any change
+    if np.abs(gained).max() <= enough:  # if any derivative were nonzero, that along a random direction would be nonzero
         return none
     gained, enough = changes(free)
     combined, sizes, _ = np.linalg.svd(gained, full_matrices=False)
@@ -100,10 +102,11 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
+    """Return independent velocities of a mechanism with constraints, and the map from these to all velocities.
 
-    `choose` names the joints whose velocities are the independent ones; if it is None, well-conditioned velocities are
-    chosen. v (nv,), zero by default, determines the bias of the map from independent to all accelerations.
+    `choose` names the joints whose velocities are the independent velocities; if it is None, well-conditioned
+    velocities are chosen. v (nv,), zero by default, determines the bias of the map from independent to all
+    accelerations.
     """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
