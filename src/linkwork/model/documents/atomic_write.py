@@ -29,6 +29,6 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the text of an operating-system error in lower case, for use after a colon in a message."""
+    """Return the message of an operating-system error in lower case, for use after a colon in another message."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return reason[:1].lower() + reason[1:]

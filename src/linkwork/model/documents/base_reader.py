@@ -14,10 +14,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.model_definition_faults import Fault
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
-LARGEST = 1e50  # numbers must be smaller, so that squares and products stay finite
+LARGEST = 1e50  # numbers in files must be smaller than this, so that their squares and products stay finite
 LONGEST_NAME = 200
 GROUND: Literal["ground"] = "ground"  # value of the option `contacts`, and name of the plane z = 0 that it adds
-MOST_ERRORS = 1000  # reading stops after so many errors
+MOST_ERRORS = 1000  # number of errors after which reading stops
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ class EnoughError(Exception):
 
 
 class Reader(ABC):
-    """Base class of a reader, which passes the content of one model file to a Builder and collects all faults of the
-    file.
+    """Base class of a reader, which passes the content of a model file to a Builder and collects all faults.
 
     `file` is the name of the file in messages.
     """
@@ -100,7 +99,7 @@ class Reader(ABC):
     def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
         """Call `act` and return its result; if it raises a ModelError, record the error and return `stand_in`.
 
-        `at` is the location of the error in the file.
+        `at` is the location in the file that the recorded error names.
         """
         try:
             return act()

@@ -10,12 +10,12 @@ from linkwork.spatial.scalar import Array
 
 IMPEDANCE = (1e-4, 0.9999)  # MuJoCo's bounds of the impedances in solimp
 SOLREF = np.array([0.02, 1.0])  # MuJoCo's default: time constant [s] and damping ratio
-SOLIMP = np.array([0.9, 0.95, 0.001, 0.5, 2.0])  # MuJoCo's default
-FRICTION = 1.0  # MuJoCo's default
+SOLIMP = np.array([0.9, 0.95, 0.001, 0.5, 2.0])  # MuJoCo's default impedance parameters
+FRICTION = 1.0  # MuJoCo's default sliding friction coefficient
 
 
 class Compliance(NamedTuple):
-    """Stiffness [N/m] and damping [N s/m] along the normal of a contact point."""
+    """Stiffness [N/m] and damping [N s/m] of a contact point along the surface normal."""
 
     stiffness: float
     damping: float

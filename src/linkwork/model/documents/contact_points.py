@@ -17,20 +17,23 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Hull, Shape, Sphere
 from linkwork.model.hull_vertices import hull_vertices, spread_vertices
 from linkwork.spatial.scalar import Array
 
-RIM_POINTS = 12  # around each end of a cylinder: the prism is at most 1 - cos(pi / 12) = 3.4 % of the radius smaller
-HULL_POINTS = 32  # the most vertices of a convex hull that become contacts
-MOST_PAIRS = 1000  # of a contact point and a surface: compiling a simulation takes about 0.1 s for each of them
+# Number of contact points around each end of a cylinder. The prism with these vertices is smaller than the cylinder by
+# at most 1 - cos(pi / 12) = 3.4 % of the radius.
+RIM_POINTS = 12
+HULL_POINTS = 32  # largest number of vertices of a convex hull that become contact points
+# Largest number of pairs of a contact point and a surface. Compiling a simulation takes about 0.1 s for each pair.
+MOST_PAIRS = 1000
 TOO_MANY = (
     f"its contacts would need more than {MOST_PAIRS} pairs of a contact point and a surface; {MOST_PAIRS} is the limit"
 )
-APPROXIMATED = "shapes approximated by fewer points than they have:"  # in the list of what is left out
+APPROXIMATED = "shapes approximated by fewer points than they have:"  # text of a warning
 
 
 class ContactPoints(NamedTuple):
-    """Contact points of a shape: centres `at` (k, 3) [m] of balls in the shape's frame, and their `radius` [m].
+    """Contact points of a shape: points, or balls of equal radius.
 
-    The radius 0 means points. `error` [m] is the largest distance of the shape from the convex hull of the points and
-    balls.
+    `at` (k, 3) [m] are their centres in the shape's frame, and `radius` [m] is the radius, 0 for points. `error` [m] is
+    the largest distance of the shape from the convex hull of the points or balls.
     """
 
     at: Array

@@ -133,7 +133,10 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any, co
 
 
 def _expanded(path: Path, packages: Sequence[str]) -> bytes:
-    """Return the text of a xacro file after expansion by the package xacro; `$(find name)` also searches `packages`."""
+    """Return the text of the xacro file at `path` after expansion by the package xacro.
+
+    `$(find name)` is searched in the folders `packages` too.
+    """
     try:
         xacro = import_module("xacro")
     except ModuleNotFoundError:

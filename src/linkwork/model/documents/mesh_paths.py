@@ -12,19 +12,19 @@ from linkwork.model.documents.xml_parser import shown
 
 PACKAGE = re.compile(
     r"package:///*|\$\(find +(?=[^)]*\))"
-)  # before the name of a package: package://name, $(find name)
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # of a URL, or a Windows drive
+)  # the part of package://name or $(find name) before the name
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # scheme of a URL, or drive of a Windows path
 
 
 class MeshPaths:
-    """Finder of the mesh files that the model file `model` names; it collects the meshes that are missing or refused.
+    """Search for the mesh files that the model file `model` refers to; collects missing and refused meshes.
 
     `package://name/rest` and `$(find name)/rest` are searched in the folder `name` below each folder of `packages`, in
     each folder of `packages` that is called `name`, and in each folder above the model that is called `name`.
     """
 
     def __init__(self, model: Path, packages: Iterable[str]):
-        self.folder = Path(os.path.realpath(model)).parent  # follows links: meshes are next to the real file
+        self.folder = Path(os.path.realpath(model)).parent  # symbolic links resolved
         self.packages = [Path(os.path.realpath(package)) for package in packages]
         self.missing: dict[str, None] = {}
         self.refused: dict[str, None] = {}
@@ -70,7 +70,7 @@ class MeshPaths:
 
 
 def _inside(root: Path, path: Path) -> Path | None:
-    """Return `path` with symbolic links resolved, or None unless it is below `root` both before and after resolving."""
+    """Return `path` with symbolic links resolved, or None if it is not below `root` before and after resolving them."""
     if not Path(os.path.normpath(path)).is_relative_to(root):
         return None
     real = Path(os.path.realpath(path))

@@ -11,7 +11,7 @@ from linkwork.model.documents.base_reader import LARGEST
 from linkwork.model.documents.xml_parser import read_bytes
 from linkwork.spatial.scalar import Array
 
-STL_HEADER = 84  # bytes before the triangles of a binary STL file: a comment, and the number of triangles
+STL_HEADER = 84  # bytes of a comment and the number of triangles, at the beginning of a binary STL file
 TRIANGLE = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
@@ -34,7 +34,7 @@ def mesh_vertices(path: Path) -> Array:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Return whether an STL file is binary: its length agrees with its number of triangles."""
+    """Return whether `data` is a binary STL file: its length agrees with the number of triangles in its header."""
     if len(data) < STL_HEADER:
         return False
     count = int(np.frombuffer(data, "<u4", 1, STL_HEADER - 4)[0])
@@ -42,13 +42,16 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _binary_stl(data: bytes) -> Array:
-    """Return the vertices (n, 3) of the triangles of a binary STL file."""
+    """Return the vertices (n, 3) of the triangles in `data`, a binary STL file."""
     count = int(np.frombuffer(data, "<u4", 1, STL_HEADER - 4)[0])
     return np.frombuffer(data, TRIANGLE, count, STL_HEADER)["vertices"].reshape(-1, 3).astype(float)
 
 
 def _written_vertices(data: bytes, keyword: bytes) -> Array:
-    """Return the three numbers (n, 3) of each line of a text that begins with `keyword`; invalid numbers are NaN."""
+    """Return the vertices (n, 3) in `data`, a text with one vertex per line that begins with `keyword`.
+
+    Numbers that are not valid are NaN.
+    """
     found: list[list[float]] = []
     for line in data.splitlines():
         words = line.split()

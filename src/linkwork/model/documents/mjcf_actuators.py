@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.spatial.scalar import Array
 
-ROTATION = slice(3, 6)  # angular part of a free joint's gear
+ROTATION = slice(3, 6)  # angular part of a free joint's gear vector
 
 
 def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -72,7 +72,8 @@ def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
 
     `gear` (6,) is MuJoCo's gear vector of the actuator. For a free joint, the gear vector is in world axes for
     translation and in body axes for rotation; linkwork's velocities are all in body axes. If `in_parent` is true, the
-    gear vector is in the axes of the parent; the ratios of a ball or free joint are then not constant.
+    gear vector is in the axes of the parent; the ratios of a ball or free joint are then not constant. `c` is the model
+    that MuJoCo compiled.
     """
     if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
         return gear[:3] * (not in_parent)
@@ -87,7 +88,7 @@ def _bias(c: Compiled, k: int) -> Array:
 
 
 def _limits(c: Compiled, k: int) -> dict[str, Any]:
-    u = int(c.actuator_ctrladr[k])  # not k, since other actuators may have several controls
+    u = int(c.actuator_ctrladr[k])  # control of actuator k; others may have several controls
     clamped = c.actuator_ctrllimited[u] and not c.disabled("CLAMPCTRL")
     return {
         "control_limits": c.actuator_ctrlrange[u] if clamped else None,

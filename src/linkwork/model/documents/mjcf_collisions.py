@@ -13,13 +13,17 @@ import numpy as np
 from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.spatial.scalar import Array
 
-TINY = 1e-15  # MuJoCo's mjMINVAL
-BODY_BITS = 16  # MuJoCo writes two body numbers into one signature of an exclusion
-DYNAMIC = -1  # in place of the number of a <pair>: the pair of geoms collides because of contype and conaffinity
+TINY = 1e-15  # MuJoCo's constant mjMINVAL, the smallest denominator
+BODY_BITS = 16  # bits per body number in the signature of a MuJoCo <exclude>, which has two body numbers
+# Value of `Collision.pair` for geoms that can collide because of contype and conaffinity, without a <pair> element
+DYNAMIC = -1
 
 
 class Collision(NamedTuple):
-    """Two geoms that can collide: their numbers, and the number of their `<pair>` element, or DYNAMIC without one."""
+    """Two geoms that can collide in MuJoCo, by their numbers `first` and `second`.
+
+    `pair` is the number of the `<pair>` element that names both, or DYNAMIC if there is none.
+    """
 
     first: int
     second: int
@@ -42,7 +46,10 @@ class ContactParameters(NamedTuple):
 
 
 def static_geoms(c: Compiled) -> Array:
-    """Return a boolean array (ngeom,): True for each geom whose body has no degrees of freedom."""
+    """Return a boolean array (ngeom,): True for each geom whose body has no degrees of freedom.
+
+    `c` is the model that MuJoCo compiled.
+    """
     return (c.body_treeid < 0)[c.geom_bodyid]
 
 
@@ -67,6 +74,7 @@ def collisions(c: Compiled) -> Iterator[Partners]:
 
     Geoms collide if `contype` of one and `conaffinity` of the other have a common bit, unless their bodies are welded
     together, excluded, or parent and child; the world is not a parent in this sense. A `<pair>` collides in any case.
+    `c` is the model that MuJoCo compiled.
     """
     if c.disabled("CONTACT") or c.disabled("CONSTRAINT"):
         return
@@ -94,8 +102,9 @@ def collisions(c: Compiled) -> Iterator[Partners]:
 
 
 def _named_pairs(c: Compiled) -> dict[int, dict[int, int]]:
-    """Return the numbers of the `<pair>` elements as nested dicts: by the smaller, then by the larger geom number of a
-    pair.
+    """Return the numbers of the `<pair>` elements as nested dicts, whose keys are geom numbers.
+
+    The smaller geom number of a pair is the key of the outer dict. `c` is the model that MuJoCo compiled.
     """
     named: dict[int, dict[int, int]] = {}
     for k, geoms in enumerate(zip(c.pair_geom1.tolist(), c.pair_geom2.tolist(), strict=True)):
@@ -108,7 +117,8 @@ def contact_parameters(c: Compiled, at: Collision) -> ContactParameters:
 
     The parameters are those of the geom with the higher `priority`. If the priorities are equal, condim and each
     coefficient of friction is the larger of the two geoms' values, and solref and solimp are averaged with the weights
-    `solmix`.
+    `solmix`. `at` has the two geoms; a `<pair>` element sets the parameters itself. `c` is the model that MuJoCo
+    compiled.
     """
     a, b, pair = at
     if pair != DYNAMIC:

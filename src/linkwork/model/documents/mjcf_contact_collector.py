@@ -1,4 +1,4 @@
-"""The base class of the readers of MJCF contacts: surfaces, contact parameters, and the list of what is left out."""
+"""The base class of the readers of MJCF contacts: surfaces, contact parameters, and geoms that are left out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from linkwork.model.elements.uneven_ground import HeightField, SurfaceShape
 from linkwork.model.geometry import Shape, Sphere
 from linkwork.spatial.scalar import Array
 
-FRICTIONLESS, TORSIONAL, ROLLING = 1, 4, 6  # values of condim: without friction; from which a friction acts
+# MuJoCo's condim: 1 for contacts without friction; torsional friction acts from 4 on, rolling friction from 6 on
+FRICTIONLESS, TORSIONAL, ROLLING = 1, 4, 6
 REMEDY = "set contype and conaffinity of geoms that need no contact to 0"
 
 
 class ContactCollector:
-    """Collector of the contacts of an MJCF model; `gone` maps each reason for leaving out geoms to their names."""
+    """Collector of the contacts of an MJCF model.
+
+    `most` is the largest number of contact pairs, and `too_many` the error message for more. `left_out_geoms` maps each
+    reason for leaving out or approximating geoms to the names of these geoms.
+    """
 
     most: ClassVar[int]
     too_many: ClassVar[str]
@@ -35,19 +40,20 @@ class ContactCollector:
         self.gone: dict[str, dict[str, None]] = {}
 
     def limit(self, pairs: int, geom: int) -> None:
-        """Count the pairs of a geom; raise a ModelError if there are too many."""
+        """Add `pairs` to the number of contact pairs; raise a ModelError at geom number `geom` if it is too large."""
         self.pairs += pairs
         if self.pairs > self.most:
             raise ModelError(f"{self.too_many}; {REMEDY}", f"geom {self.names[geom]!r}")
 
     def leave(self, reason: str, name: str) -> None:
-        """Record the geom `name` as left out or approximated; the warning prints each `reason`, followed by the names
-        of its geoms.
+        """Record that the geom `name` is left out or approximated.
+
+        `reason` begins the text of the warning; the names of the geoms follow.
         """
         self.gone.setdefault(reason, {})[name] = None
 
     def leave_kind(self, g: int) -> None:
-        """Record that linkwork does not support the type of geom g."""
+        """Record that geom number g is left out because linkwork does not support its type."""
         role = "static geoms" if self.static[g] else "geoms of moving bodies"
         self.leave(f"{role} that are {plural(kind_of_geom(self.c, g))}:", self.names[g])
 
@@ -72,7 +78,8 @@ class ContactCollector:
             return None
         k = int(c.geom_dataid[g])
         rows, columns, start = int(c.hfield_nrow[k]), int(c.hfield_ncol[k]), int(c.hfield_adr[k])
-        heights = c.hfield_data[start : start + rows * columns].reshape(rows, columns)  # rows are along y
+        # Rows of MuJoCo's heights are along y
+        heights = c.hfield_data[start : start + rows * columns].reshape(rows, columns)
         half_x, half_y, height = c.hfield_size[k, :3]
         return HeightField((2.0 * half_x, 2.0 * half_y), height * heights.T.astype(float))
 
@@ -84,7 +91,10 @@ class ContactCollector:
     # --- contact parameters ---
 
     def parameters(self, at: Collision, geom: int, other: int) -> ContactParameters:
-        """Return the checked parameters of a contact of two geoms; record properties of `geom` that are left out."""
+        """Return the checked parameters of a contact of two geoms; record properties of `geom` that are left out.
+
+        `at` has the two geoms; `geom` is one of them and `other` the other.
+        """
         given, name = contact_parameters(self.c, at), self.names[geom]
         for key, numbers in (("friction", given.friction), ("solref", given.solref), ("solimp", given.solimp)):
             least = 0.0 if key == "friction" else -LARGEST
@@ -125,14 +135,20 @@ class ContactCollector:
 
 
 def solid_primitive(c: Compiled, g: int) -> Shape | None:
-    """Return geom g as a plane, sphere, capsule, cylinder or box, or None; a round ellipsoid is a sphere."""
+    """Return geom g as a plane, sphere, capsule, cylinder or box, or None; a round ellipsoid is a sphere.
+
+    `c` is the model that MuJoCo compiled.
+    """
     if c.is_a(c.geom_type[g], "mjGEOM_ELLIPSOID") and np.ptp(c.geom_size[g]) == 0.0:
         return Sphere(c.geom_size[g, 0])
     return primitive(c, g)
 
 
 def mesh_of_geom(c: Compiled, g: int) -> Array | None:
-    """Return the vertices (n, 3) [m] of geom g in its frame if it is a mesh, else None."""
+    """Return the vertices (n, 3) [m] of geom g in its frame if it is a mesh, else None.
+
+    `c` is the model that MuJoCo compiled.
+    """
     if not c.is_a(c.geom_type[g], "mjGEOM_MESH"):
         return None
     k = int(c.geom_dataid[g])
@@ -141,5 +157,8 @@ def mesh_of_geom(c: Compiled, g: int) -> Array | None:
 
 
 def plural(kind: str) -> str:
-    """Return the plural of the MJCF word for a type of geom."""
+    """Return the plural of the MJCF word for a type of geom.
+
+    `kind` is the word.
+    """
     return {"mesh": "meshes"}.get(kind, f"{kind}s")

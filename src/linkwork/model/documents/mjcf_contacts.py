@@ -22,10 +22,11 @@ EXACT_ON_PLANES = (Sphere, Capsule, Box)  # shapes whose point nearest to a plan
 
 
 class ContactsRead(NamedTuple):
-    """Arguments of `Builder.surface`, `Builder.touch` and `Builder.collide`, and texts that say what was left out.
+    """Contacts of an MJCF model as arguments of the Builder, and texts that say what was left out.
 
     `shapes` maps geom numbers to the names and shapes of collision shapes; None if the contacts do not use collision
-    shapes.
+    shapes. `surfaces` has the arguments of `Builder.surface` by name. `touches` and `collisions` are the names and
+    arguments of `Builder.touch` and `Builder.collide`.
     """
 
     shapes: dict[int, tuple[str, Shape]] | None
@@ -36,8 +37,9 @@ class ContactsRead(NamedTuple):
 
 
 def collision_count(c: Compiled) -> tuple[int, int]:
-    """Return the number of geoms that can collide with another geom in MuJoCo, and the number of such pairs of
-    geoms.
+    """Return the number of geoms that can collide with another geom in MuJoCo, and the number of pairs that can.
+
+    `c` is the model that MuJoCo compiled.
     """
     geoms, pairs = np.zeros(c.ngeom, dtype=bool), 0
     for geom, others, _ in collisions(c):
@@ -47,7 +49,10 @@ def collision_count(c: Compiled) -> tuple[int, int]:
 
 
 def contacts_of(c: Compiled) -> ContactsRead:
-    """Return the contacts of an MJCF model that MuJoCo compiled."""
+    """Return the contacts of an MJCF model that MuJoCo compiled.
+
+    `c` is the model that MuJoCo compiled.
+    """
     if not _points_are_exact(c):
         solids = SolidContacts(c)
         for partners in collisions(c):
@@ -69,7 +74,8 @@ def contacts_of(c: Compiled) -> ContactsRead:
 def _points_are_exact(c: Compiled) -> bool:
     """Return whether point and ball contacts are exact for all pairs of geoms that linkwork supports.
 
-    Pairs with a height field count as exact, because contacts of solids with a height field are at the same points.
+    Pairs with a height field count as exact, because contacts of solids with a height field are at the same points. `c`
+    is the model that MuJoCo compiled.
     """
     static = static_geoms(c)
     shapes = [solid_primitive(c, g) for g in range(c.ngeom)]

@@ -18,10 +18,11 @@ from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.xml_parser import DEEPEST, MOST_ELEMENTS, Element, parse, read_bytes, shown
 
 READ_FROM_FILES = ("mesh", "hfield")
-# Appearance, memory sizes and user data have no effect here; without them MuJoCo need not decode or allocate them
+# Elements and attributes for appearance, memory sizes and user data, which are removed: they have no effect here, and
+# MuJoCo would decode files and allocate memory for them
 LOOKS = ("texture", "skin", "layer", "size", "visual", "statistic", "custom")
 LOOKS_OF_OTHERS = (("material", "texture"), ("light", "texture"))
-REFUSED = {  # element: why, and what to do
+REFUSED = {  # XML tag: reason and remedy of the error
     "flexcomp": ("flexible bodies are not supported", "model it with rigid bodies"),
     "flex": ("flexible bodies are not supported", "model it with rigid bodies"),
     "model": ("nested models are not supported", "save the whole model as one file with MuJoCo (MjSpec.to_xml)"),
@@ -39,9 +40,11 @@ GROUND_GEOM = {
     "condim": "3", "priority": "0", "solmix": "1", "friction": "1 0.005 0.0001", "margin": "0", "gap": "0",
     "solref": "0.02 1", "solimp": "0.9 0.95 0.001 0.5 2",
 }  # fmt: skip
-MOST_COMPILED = 20_000  # elements, copies included: MuJoCo takes 10 s for them, and four times that for twice as many
+# Largest number of XML elements after copying. MuJoCo takes 10 s for this number, and four times as long for twice the
+# number.
+MOST_COMPILED = 20_000
 MOST_FILES = 1000
-FINEST = 200  # points along a side of a generated mesh
+FINEST = 200  # largest number of points along a side of a mesh that MuJoCo generates
 
 
 class MjcfText:
@@ -63,7 +66,7 @@ class MjcfText:
         folders = [a.get("meshdir", a.get("assetdir")) for a in compilers]
         self.folder = next((folder for folder in reversed(folders) if folder is not None), "")
         self.strips = any(a.get("strippath") == "true" for a in compilers)
-        self.sources: dict[str, str] = {}  # by located file: the name written in the model
+        self.sources: dict[str, str] = {}  # path of each file: its name as written in the model
         self.lines: list[Element] = []
         self.text = "".join(self._written(root))
 
@@ -107,10 +110,10 @@ class MjcfText:
         element.children = children
 
     def _included(self, at: Element, parent: Element, folder: Path, depth: int) -> list[Element]:
-        """Return the XML elements of an included file, which is in the folder of the main file or of the including
-        file.
+        """Return the XML elements of an included file.
 
-        `at` is the <include> element, and `parent` the element that receives the content of the file.
+        The file is in the folder of the main file or of the including file, `folder`. `at` is the <include> element,
+        `parent` the element that receives the content of the file, and `depth` the number of nested includes.
         """
         source = at.attributes.get("file", "")
         path = self._located(at, [source, str(folder / source)])
@@ -187,7 +190,7 @@ class MjcfText:
         """Return the attributes of an XML element for MuJoCo, with file names replaced by the paths of the files."""
         attributes = {k: v for k, v in element.attributes.items() if (element.tag, k) not in LOOKS_OF_OTHERS}
         blank = [k for k, v in attributes.items() if not v.strip()]
-        if element.tag in ("connect", "weld") and blank:  # MuJoCo fails on these, and hangs the next time
+        if element.tag in ("connect", "weld") and blank:  # MuJoCo fails on empty attributes of these elements
             raise _refusal(element, f"attribute {blank[0]} is blank", "give a value, or remove the attribute")
         if element.tag == "compiler":
             return {k: v for k, v in attributes.items() if k not in ("meshdir", "assetdir", "texturedir", "strippath")}
@@ -217,9 +220,7 @@ def _numbers(element: Element, key: str) -> list[float]:
 
 
 def _count(element: Element, *keys: str) -> float:
-    """Return the product of all numbers in the attributes `keys` of an XML element, in which numbers below 1 count as
-    1.
-    """
+    """Return the product of all numbers in the attributes `keys` of an XML element; numbers below 1 count as 1."""
     return math.prod(max(x, 1.0) for key in keys for x in _numbers(element, key))
 
 

@@ -40,7 +40,10 @@ class PointContacts(ContactCollector):
         self.groups: dict[tuple[int, tuple[float, ...]], tuple[ContactParameters, list[int]]] = {}
 
     def add(self, at: Collision) -> None:
-        """Add the contact of a geom of a moving body with a static geom."""
+        """Add the contact of a geom of a moving body with a static geom.
+
+        `at` has the two geoms.
+        """
         geom, surface = (at.second, at.first) if self.static[at.first] else (at.first, at.second)
         self.limit(1, geom)
         if self.surface(surface) is None or self.touching(geom) is None:
@@ -62,8 +65,9 @@ class PointContacts(ContactCollector):
         return found
 
     def touching(self, g: int) -> ContactPoints | None:
-        """Return the contact points of the moving geom g (see `points_of`), computed once; record if they are
-        approximate or None.
+        """Return the contact points of the moving geom g, or None if it has none; record geoms that are approximated.
+
+        The points are those of `points_of`, computed once for each geom.
         """
         if g not in self.points:
             self.points[g] = found = self.points_of(g)
@@ -82,7 +86,10 @@ class PointContacts(ContactCollector):
         return None if shape is None else contact_points(shape)
 
     def parameters(self, at: Collision, geom: int, other: int) -> ContactParameters:
-        """Return the checked parameters of a contact of a geom with a surface; record properties that are left out."""
+        """Return the checked parameters of a contact of a geom with a surface; record properties that are left out.
+
+        `at` has the two geoms, `geom` is the moving geom and `other` the static one.
+        """
         given, points, name = super().parameters(at, geom, other), self.points[geom], self.names[geom]
         assert points
         if given.condim >= TORSIONAL and not points.radius:

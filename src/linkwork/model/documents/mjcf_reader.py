@@ -44,7 +44,7 @@ KINDS: dict[str, Callable[[Array], JointKind]] = {
     "mjJNT_SLIDE": Prismatic,
 }
 SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
-NUMBERS = {  # by kind of object: the fields that must be finite
+NUMBERS = {  # kind of MuJoCo object: its fields that must be finite
     "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
     "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness"),
     "geom": ("geom_pos", "geom_quat", "geom_size"),
@@ -53,7 +53,7 @@ NUMBERS = {  # by kind of object: the fields that must be finite
     "equality": ("eq_data",),
     "tendon": ("tendon_stiffness", "tendon_damping", "tendon_lengthspring"),
 }
-TAGS = {  # XML tags by kind of linkwork object
+TAGS = {  # kind of linkwork object: XML tags that define it
     "body": ("body",),
     "joint": ("joint", "freejoint"),
     "keyframe": ("key",),
@@ -72,7 +72,10 @@ START = "qpos0"  # name of the keyframe with MuJoCo's reference position
 
 
 def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read an MJCF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
+    """Read an MJCF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages.
+
+    `options` are those of `load`.
+    """
     if options.floating is not None:
         reason = "floating is for URDF only; in an MJCF, use <freejoint/> for a floating body"
         raise ModelError(reason, file=file)
@@ -248,7 +251,10 @@ class _MjcfReader:
             self.geometry(g, name, shape, geom_pose(c, g), "collision")
 
     def geometry(self, g: int, name: str, shape: Shape, X: Transform, role: Role) -> None:
-        """Add MuJoCo's geom g to its body, with a name, shape and pose X."""
+        """Add MuJoCo's geom g to its body as a shape called `name`, with the pose X in the body's frame.
+
+        `role` is "visual" or "collision".
+        """
         body, color = self.bodies[self.compiled.geom_bodyid[g]], self.color(g)
         self.builder.geometry(body, shape, X.p, rotation=X.R, role=role, color=color, name=name)
 
@@ -272,7 +278,10 @@ class _MjcfReader:
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def contacts(self, found: ContactsRead) -> None:
-        """Add surfaces, point contacts and collisions of solids to the Builder."""
+        """Add surfaces, point contacts and collisions of solids to the Builder.
+
+        `found` are the contacts of the MJCF model.
+        """
         for name, given in found.surfaces.items():
             self.builder.surface(name, **given)
         for name, given in found.touches:
@@ -284,7 +293,7 @@ class _MjcfReader:
             found.left_out.insert(0, f"no geom of a moving body touches another geom ({GROUND_HINT})")
 
     def collision_faults(self) -> Iterator[Fault]:
-        """Yield a warning about the contacts of MuJoCo that the mechanism does not have, if there are any."""
+        """Yield one warning about MuJoCo's contacts that the mechanism does not have; none if it has all of them."""
         if self.options.contacts is None:
             geoms, pairs = collision_count(self.compiled)
             number = "1 pair" if pairs == 1 else f"{pairs} pairs"
@@ -299,7 +308,7 @@ class _MjcfReader:
     def sites(self) -> None:
         """Add a named frame to the Builder for every MuJoCo site.
 
-        If a body or frame has the site's name already, the name of the frame is `name_site`.
+        If a body or another frame has the name of the site, the frame is called `name_site`.
         """
         c = self.compiled
         for k, name in enumerate(c.names("site")):
@@ -333,9 +342,10 @@ class _MjcfReader:
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """Return the two bodies that the `connect` or `weld` constraint k connects, with its constraint frame on each.
+        """Return the two bodies that the `connect` or `weld` constraint k connects, with its frame on each body.
 
-        Each body is a pair: its number, and the pose of the constraint frame in the body's frame.
+        Each of the two results is a pair: the number of the body, and the pose of the constraint frame in the body's
+        frame.
         """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
@@ -347,7 +357,10 @@ class _MjcfReader:
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Add a spring for each tendon that acts as one; underscores keep its name distinct from joint names."""
+        """Add a spring to the Builder for each tendon that acts as one.
+
+        Underscores at the end of its name keep it distinct from joint names.
+        """
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
@@ -373,7 +386,7 @@ class _MjcfReader:
             self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
     def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return MuJoCo's q (nq,) and v (nv,) as two dicts by joint name, without zero velocities."""
+        """Return MuJoCo's q (nq,) and v (nv,) as two dicts by joint name; joints at rest are left out of the second."""
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
         for name, kind, at_q, at_v in (part for parts in self.parts for part in parts):
@@ -386,7 +399,7 @@ class _MjcfReader:
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
     """Raise a ModelError if the MJCF model has numbers that are not finite, or so large that their products overflow.
 
-    `c` is the model that MuJoCo compiled.
+    `c` is the model that MuJoCo compiled, and `text` the MJCF text with the lines of its elements.
     """
     if not (np.abs(c.gravity) < LARGEST).all():
         at = text.find("option", gravity="")
@@ -404,5 +417,8 @@ def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
 
 
 def _geoms_of_kind(kind: str) -> str:
-    """Return the text of a warning about geoms of one MuJoCo type, such as "hfield"."""
+    """Return the text of a warning about geoms of one MuJoCo type, such as "hfield".
+
+    `kind` is the type.
+    """
     return f"geoms that are {kind}s"

@@ -19,7 +19,7 @@ from linkwork.model.elements.collision import MOST_PAIRS
 from linkwork.model.elements.uneven_ground import Ground, HeightField, SurfaceShape
 from linkwork.model.geometry import Hull, Shape
 
-NAME = "contacts"  # of collision elements
+NAME = "contacts"  # name of the collision elements
 NOT_OF_BODIES = (Ground, HeightField)  # shapes of surfaces that a moving body cannot have
 
 
@@ -47,7 +47,7 @@ class SolidContacts(ContactCollector):
         self.groups: dict[tuple[float, ...], tuple[dict[str, float], list[tuple[int, int]]]] = {}
 
     def add(self, at: Collision) -> None:
-        """Add a pair of geoms that can touch, of which at most one is static."""
+        """Add a pair of geoms that can touch, of which at most one is static; `at` has the two geoms."""
         a, b = at.first, at.second
         self.limit(1, a)
         geom, other = (b, a) if self.static[a] else (a, b)

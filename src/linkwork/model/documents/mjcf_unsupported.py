@@ -14,13 +14,14 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.model.model_definition_faults import Fault
 from linkwork.spatial.scalar import Array
 
-FEW = 5  # the most names of one kind in a message
+FEW = 5  # largest number of names of one kind in a message
 LISTED = {
     "tendon": "tendons",
     "sensor": "sensors",
     "camera": "cameras",
 }
-COLLIDING = {"pair": "contact pairs", "exclude": "contact exclusions"}  # ignored unless contacts are loaded
+# XML tags that are ignored unless contacts are loaded
+COLLIDING = {"pair": "contact pairs", "exclude": "contact exclusions"}
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "dcmotor", "adhesion"),
     *("muscle", "pid", "orientation"),
@@ -32,7 +33,7 @@ def gap_faults(c: Compiled, text: MjcfText, options: Options, unseen: Iterable[s
     """Yield an error for each unsupported MJCF feature that affects accelerations, and one warning for all others.
 
     `unseen` lists features that the reader has already ignored. `c` is the model that MuJoCo compiled; `options` are
-    those of `load`.
+    those of `load`. `text` is the MJCF text with the lines of its elements.
     """
     mimic = options.mimic
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
@@ -44,7 +45,8 @@ def gap_faults(c: Compiled, text: MjcfText, options: Options, unseen: Iterable[s
         yield Fault(reason, str(text.root), "", "warning", text.root.file, text.root.line)
 
 
-Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags and attributes of the element
+# Reason, remedy; XML tags and attributes that identify the element
+Gap = tuple[str, str, tuple[str, ...], dict[str, str]]
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
@@ -95,7 +97,7 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
     Linear joint couplings and loop closures are supported. `c` is the model that MuJoCo compiled; `mimic` is the option
     of `load`.
     """
-    found: dict[tuple[str, str, str, str], list[str]] = {}  # names by reason, remedy, tag and attribute
+    found: dict[tuple[str, str, str, str], list[str]] = {}  # (reason, remedy, tag, attribute): names of constraints
     for k, name in enumerate(c.names("equality")):
         if not c.held(k) or closes_loop(c, k):
             continue
@@ -117,12 +119,18 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
 
 
 def closes_loop(c: Compiled, k: int) -> bool:
-    """Return whether MuJoCo's equality constraint k is a `connect` or `weld` constraint between two bodies."""
+    """Return whether MuJoCo's equality constraint k is a `connect` or `weld` constraint between two bodies.
+
+    `c` is the model that MuJoCo compiled.
+    """
     return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
 
 
 def _couples_joints(c: Compiled, k: int) -> bool:
-    """Return whether all tendons of the MJCF equality constraint k are weighted sums of joint positions."""
+    """Return whether all tendons of the MJCF equality constraint k are weighted sums of joint positions.
+
+    `c` is the model that MuJoCo compiled.
+    """
     tendons = [int(t) for t in (c.eq_obj1id[k], c.eq_obj2id[k]) if t >= 0]
     wraps = [c.wrap_type[c.tendon_adr[t] : c.tendon_adr[t] + c.tendon_num[t]] for t in tendons]
     return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
@@ -156,5 +164,5 @@ def _left_out(c: Compiled, options: Options) -> Iterator[str]:
 
 
 def _few(names: list[str], which: Array) -> str:
-    """Return the first few names selected by the boolean array `which`, as text for a message."""
+    """Return the first few of the `names` that the boolean array `which` selects, as text for a message."""
     return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

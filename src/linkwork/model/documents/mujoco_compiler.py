@@ -21,10 +21,10 @@ from linkwork.model.documents.xml_parser import shown
 from linkwork.spatial.scalar import Array
 
 OLDEST = (3, 17)
-ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
-    "jnt_springyield": 0.0,  # no yielding springs
+ABSENT: dict[str, Any] = {  # field of a compiled model that MuJoCo 4.0 has and 3.17 lacks: its value
+    "jnt_springyield": 0.0,  # joint springs do not yield
 }
-NAMES = {  # field with the addresses of names, by kind of object
+NAMES = {  # kind of object: field with the addresses of names
     "body": "name_bodyadr",
     "joint": "name_jntadr",
     "geom": "name_geomadr",
@@ -49,7 +49,7 @@ ENUMERATIONS = {
     "mjDYN": "mjtDyn",
     "mjOBJ": "mjtObj",
 }
-MOST_SAID = 500  # characters of MuJoCo's message
+MOST_SAID = 500  # largest number of characters of MuJoCo's message in ours
 LINE = re.compile(r"\bline (\d+)")
 PLACE = re.compile(r"\s*\bElement (name )?'[^']*'.*", re.DOTALL)
 
@@ -82,7 +82,10 @@ class Compiled:
         return self._text(self.model.paths, start) if start >= 0 else ""
 
     def is_a(self, number: Any, name: str) -> Any:
-        """Return whether a number, or each number of an array, equals a MuJoCo constant, such as "mjJNT_FREE"."""
+        """Return whether a number, or each number of an array, equals a MuJoCo constant.
+
+        `name` is the name of the constant, such as "mjJNT_FREE".
+        """
         enumeration = getattr(self.mujoco, ENUMERATIONS[name.split("_")[0]])
         return np.asarray(number) == int(getattr(enumeration, name))
 
@@ -156,7 +159,7 @@ def compile_mjcf(text: MjcfText) -> Compiled:
 def _quiet(mujoco: Any) -> Iterator[list[str]]:
     """Context manager: collects MuJoCo's warnings in a list, which it yields.
 
-    Otherwise MuJoCo would print them and write them to a file in the current folder.
+    Otherwise MuJoCo would print them and write them to a file in the current folder. `mujoco` is the module.
     """
     before, notes = mujoco.get_mju_user_warning(), []
     mujoco.set_mju_user_warning(notes.append)
@@ -167,7 +170,7 @@ def _quiet(mujoco: Any) -> Iterator[list[str]]:
 
 
 def _complaint(message: str, text: MjcfText) -> ModelError:
-    """Return a ModelError with MuJoCo's error message, at the XML element to which the message refers."""
+    """Return a ModelError with MuJoCo's error `message`, at the XML element of `text` to which the message refers."""
     found = LINE.findall(message)
     number = int(found[-1]) if found else 0
     at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root

@@ -9,9 +9,9 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.model_definition_faults import Fault
 from linkwork.model.solid_separation import Overlap, overlaps
 
-DEEP = 0.05  # depth of two solids, relative to the width of the thinner one, that causes a warning
-MOST_KEYFRAMES = 20  # of a model that are checked
-FEW = 5  # the most pairs in a message
+DEEP = 0.05  # depth of two solids in each other, relative to the width of the thinner one, that causes a warning
+MOST_KEYFRAMES = 20  # largest number of keyframes that are checked
+FEW = 5  # largest number of pairs in a message
 
 
 def depth_faults(mechanism: Mechanism) -> Iterator[Fault]:

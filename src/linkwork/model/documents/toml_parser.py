@@ -12,11 +12,12 @@ from linkwork.errors import ModelError
 from linkwork.model.documents.toml_values import key_text
 from linkwork.model.documents.xml_parser import UTF8_MARK, shown
 
-MOST_BYTES = 4 * 2**20  # takes seconds to read; a body and its joint have a few hundred bytes
+# Largest size of a document, which takes seconds to read; a body with its joint has a few 100 bytes
+MOST_BYTES = 4 * 2**20
 DEEPEST = 64
 KeyPath = tuple[str | int, ...]
 
-QUOTED = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')""")  # on one line
+QUOTED = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')""")  # string on one line
 QUOTED_OR_OPEN = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?)""")
 BARE_OR_QUOTED = re.compile(rf"[A-Za-z0-9_-]++|{QUOTED.pattern}")
 TOO_DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
@@ -24,15 +25,18 @@ LINE = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
 TWICE = ("Cannot overwrite a value", "Cannot declare", "Cannot mutate", "Duplicate inline table key")
 
 SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
-FLAT = re.compile(r"""\[[^][{}"'#]*+\]""")  # a list of numbers
+FLAT = re.compile(r"""\[[^][{}"'#]*+\]""")  # list without nested lists, tables and strings
 STRING = re.compile(
     r'''"""(?:\\.|(?!""")[^\\])*+"{3,5}|\'\'\'(?:(?!\'\'\').)*+'{3,5}|"(?:\\.|[^"\\])*+"|'[^']*+\'''', re.DOTALL
 )
-SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may contain a space
+SCALAR = re.compile(r"[^,\]}\n#]*")  # number, bool or date, which may contain a space
 
 
 def parse_toml(data: bytes, file: str) -> Source:
-    """Return the parsed content of a TOML document; raise a ModelError with the line of a syntax error."""
+    """Return the parsed content of the TOML document `data`; raise a ModelError with the line of a syntax error.
+
+    `file` is the name of the file in messages.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:2]:
         raise ModelError("the text is UTF-16 or binary; save it as UTF-8", file=file, line=1)
     if not data.strip():
@@ -49,12 +53,15 @@ def parse_toml(data: bytes, file: str) -> Source:
         return Source(text, tomllib.loads(text))
     except RecursionError:
         raise ModelError("lists or tables are nested too deeply", file=file) from None
-    except ValueError as error:  # a TOMLDecodeError, or the error of int() for too many digits
+    except ValueError as error:  # TOMLDecodeError, or too many digits for int()
         raise _not_toml(str(error), text, file) from None
 
 
 def _refuse_depth(text: str, file: str) -> None:
-    """Raise a ModelError for dotted keys with too many parts, for which tomllib needs much time and memory."""
+    """Raise a ModelError if the TOML `text` has dotted keys of too many parts, which tomllib reads very slowly.
+
+    `file` is the name of the file in messages.
+    """
     plain = QUOTED_OR_OPEN.sub("quoted", text)
     deep = TOO_DEEP.search(plain)
     if deep:
@@ -63,7 +70,10 @@ def _refuse_depth(text: str, file: str) -> None:
 
 
 def _not_toml(message: str, text: str, file: str) -> ModelError:
-    """Return a syntax error of tomllib as a ModelError, with the line number taken from its message."""
+    """Return the ModelError for a syntax error in a TOML document, with the line number of tomllib's `message`.
+
+    `text` is the document, and `file` the name of the file in messages.
+    """
     found = LINE.search(message)
     line = None if found is None else int(found[1]) if found[1] else text.count("\n") + 1
     reason = f"not well-formed TOML: {shown(message[: found.start()] if found else message)}"
@@ -121,9 +131,9 @@ class _LineFinder:
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
-        self.counted, self.line = 0, 1  # position up to which lines are counted, and the line number there
+        self.counted, self.line = 0, 1  # position up to which lines are counted; its line
         self.lines: dict[KeyPath, int] = {(): 1}
-        self.listed: dict[KeyPath, int] = {}  # number of tables of each [[list]] so far
+        self.listed: dict[KeyPath, int] = {}  # path of each [[list]]: number of its tables so far
 
     def find(self) -> dict[KeyPath, int]:
         table: KeyPath = ()

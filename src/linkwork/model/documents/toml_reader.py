@@ -33,11 +33,14 @@ from linkwork.model.model_definition_faults import Fault
 from linkwork.model.toml_value_conversion import DEGREES
 
 AS_WRITTEN = Options(None, None, True, ())
-LEADING_WORDS = 4  # the invalid argument is among the first four words of the Builder's reasons
+LEADING_WORDS = 4  # number of first words of a Builder's reason that contain the name of the invalid argument
 
 
 def read_document(path: Path, options: Options) -> Reading:
-    """Read the TOML document at `path`; return the mechanism and all faults."""
+    """Read the TOML document at `path`; return the mechanism and all faults.
+
+    `options` are those of `load`.
+    """
     if options.floating is not None:
         reason = "floating is for URDF only; in a document, use a joint of kind 'free' with the parent 'world'"
         raise ModelError(reason, file=str(path))
@@ -48,7 +51,10 @@ def read_document(path: Path, options: Options) -> Reading:
 
 
 def read_text(data: bytes, path: Path, options: Options = AS_WRITTEN) -> Reading:
-    """Read a TOML document from the bytes `data`; `path` is the file that has or will have this content."""
+    """Read a TOML document from the bytes `data`; `path` is the file that has or will have this content.
+
+    `options` are those of `load`.
+    """
     if len(data) > MOST_BYTES:
         raise ModelError(f"the file is larger than {MOST_BYTES >> 20} MiB, the limit", file=str(path))
     return _DocumentReader(parse_toml(data, str(path)), path, options).read()
@@ -61,10 +67,11 @@ class _DocumentReader(Reader):
         super().__init__(str(path))
         self.tree, self.top, self.options = source.tree, source.top, options
         self.refuse_versions()
-        self.places: dict[str | None, tuple[Key, Mapping[str, Any]]] = {}  # by the label of a body, joint or element
+        # Label of a body, joint or element: location and table
+        self.places: dict[str | None, tuple[Key, Mapping[str, Any]]] = {}
         self.meshes = MeshPaths(path, options.packages)
         self.carried: set[str] = set()
-        self.lost = False  # whether the child of a joint could not be read
+        self.lost = False  # whether a joint had no readable child
         for key in self.tree:
             if key not in (valid := ("linkwork", *tables.TOP, "world", *READERS, *kinds())):
                 self.error(self.top[key], unknown_name("key", shown(key), valid).reason)
@@ -303,7 +310,7 @@ class _DocumentReader(Reader):
         if self.errors == before:
             self.recording_keys(at, table, lambda: self.builder.add(class_.from_document(name, options)))
         stand_in = class_.stand_in(name)
-        if self.errors > before and stand_in is not None:  # other elements may name it
+        if self.errors > before and stand_in is not None:  # other elements may refer to this element
             self.builder.add(stand_in)
 
     def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
@@ -366,7 +373,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Iterator[float]:
-    """Yield all floats in a number or in a nested list of numbers."""
+    """Yield all floats in `value`, which is a number or a nested list of numbers."""
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat(item)
@@ -379,8 +386,8 @@ def _radians(value: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """Return a value of a document as a short text for error messages."""
+    """Return a value of a TOML document as a short text for error messages."""
     try:
         return shown(reprlib.repr(value))
-    except ValueError:  # an integer of very many digits
+    except ValueError:  # an integer with too many digits for str()
         return "a very large integer"

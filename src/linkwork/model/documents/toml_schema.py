@@ -24,7 +24,7 @@ from linkwork.model.joints import JointKind
 from linkwork.model.toml_value_conversion import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
 
 LONGEST_TEXT = 4096
-Keys = dict[str, Any]  # a table's keys, each with the type of its value
+Keys = dict[str, Any]  # TOML key: type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
@@ -65,8 +65,8 @@ def _by_joint(item: Any, about: str, **more: Any) -> Any:
 _ONE_OR_MANY = float | Annotated[list[float], Meta(min_length=1, max_length=7)]
 _COORDINATES = "a number for each coordinate of the joint"
 _VELOCITIES = "a number for each velocity of the joint"
-_INFINITE = {"infinite": True}  # inf may be written
-_MUST = {"required": True}  # the key must be there
+_INFINITE = {"infinite": True}  # marks types whose values may be infinite
+_MUST = {"required": True}  # marks required keys
 NAME = _of(str, f"a name of 1 to {LONGEST_NAME} characters", min_length=1, max_length=LONGEST_NAME)
 NEEDED = _of(NAME, f"a name of 1 to {LONGEST_NAME} characters", extra=_MUST)
 TEXT = _of(str, f"a string of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
@@ -76,7 +76,7 @@ _STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _one_or_per_velocity("", _VEL
 
 
 def _typed(type_: Any) -> Any:
-    """Return a type with its markers (Name, Text, Velocities) replaced by the types of values in a TOML document."""
+    """Return `type_` with markers (Name, Text, Velocities) replaced by the types of values in a TOML document."""
     arguments = get_args(type_)
     if not arguments:
         return _STANDS_FOR.get(type_, type_)
@@ -92,7 +92,7 @@ def _key(one: Documented) -> Any:
 
 
 def keys_of(class_: type[Element]) -> Keys:
-    """Return the TOML keys of a kind of element, each with the type of its value.
+    """Return the TOML keys of the element kind `class_`, each with the type of its value.
 
     If the element has a joint kind or a shape, the key that names the class of this object and the keys of the class
     are left out.
@@ -156,12 +156,13 @@ KEYFRAME: Keys = {
         _one_or_per_velocity("", _VELOCITIES), "Velocities by joint [rad/s or m/s]; others are zero"
     ),
 }
-PLAIN: dict[str, tuple[str, Keys]] = {  # tables other than those of elements, with the word for one in messages
+# Section without elements: word for one of its tables in messages, and their keys
+PLAIN: dict[str, tuple[str, Keys]] = {
     "frames": ("frame", FRAME),
     "keyframes": ("keyframe", KEYFRAME),
 }
 TOP: Keys = {"name": _of(TEXT, "a nonempty string", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
-# Document types by the annotation of a field of a joint kind or shape; fields with other annotations are not written
+# Annotation of a field of a joint kind or shape: type in documents. Fields with other annotations are not written
 WRITTEN: Keys = {
     "float": _number(),
     "float | None": _number(),
@@ -203,12 +204,12 @@ def _is(what: str, type_: Any) -> bool:
 
 
 def wanted(type_: Any) -> str:
-    """Return a description of the TOML values that a type accepts, for error messages."""
+    """Return a description of the TOML values that the type `type_` accepts, for error messages."""
     return [meta.title for meta in _meta(type_) if meta.title][-1]
 
 
 def allows_infinity(type_: Any) -> bool:
-    """Return whether a TOML value of this type may be infinite."""
+    """Return whether a TOML value of the type `type_` may be infinite."""
     return _is("infinite", type_)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-VERSION = 1  # of the document format; larger versions are refused
+VERSION = 1  # version of the document format; documents with a larger version are refused
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 INDENT = "    "
 
@@ -23,7 +23,7 @@ def string_text(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a string, bool, number, list or inline table as TOML text that restores every float exactly."""
+    """Return `value`, a string, bool, number, list or inline table, as TOML text that restores every float exactly."""
     match value:
         case str():
             return string_text(value)
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any], notes: Mapping[str, str]) -> str:
-    """Return a table as TOML text with its header [path]; `notes` are comments after some of its keys."""
+    """Return a table as TOML text with its header [path]; `notes` are comments by key."""
     header = f"[{'.'.join(map(key_text, path))}]\n" if path else ""
     return header + "".join(
         f"{key_text(key)} = {value_text(value)}{f'  # {notes[key]}' if key in notes else ''}\n"

@@ -110,7 +110,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     ground = parts.pop(mechanism.bodies[WORLD].name, None)
     if ground:
         yield Table(("world",), _geometry(ground))
-    for frame in mechanism.frames:  # has all parts in the order of numbering, then the other frames
+    for frame in mechanism.frames:  # first the frames of all parts in order, then others
         if frame.name in parts:
             yield Table(("bodies", frame.name), _body(parts[frame.name]))
             yield _joint(joints[frame.name]) if frame.name in joints else _weld(parts[frame.name])
@@ -196,7 +196,7 @@ def _entry_unless_default(key: str, values: Array, default: float) -> dict[str, 
 
 
 def _one_or_many(values: Array) -> float | list[float]:
-    """Return an array of numbers as one float if all are equal, else as a list."""
+    """Return the array `values` as one float if all its numbers are equal, else as a list."""
     return float(values[0]) if same_bits(values, np.full(len(values), values[0])) else values.tolist()
 
 
@@ -204,7 +204,10 @@ def _one_or_many(values: Array) -> float | list[float]:
 
 
 def _read_back(text: str, path: Path) -> None:
-    """Raise a ModelError unless the document `text` describes a mechanism whose document is the same text."""
+    """Raise a ModelError unless reading the document `text` gives a mechanism whose document is the same text.
+
+    `path` is the file that will have the text.
+    """
     from linkwork.model.documents.toml_reader import read_text  # imports msgspec, which only documents need
 
     try:

@@ -50,7 +50,7 @@ def can_move(link: str, parents: Mapping[str, tuple[str, bool]], floating: bool)
 
 
 def add_ground_contacts(builder: Builder, shapes: Iterable[CollisionShape], mass: float, taken: set[str]) -> list[str]:
-    """Add the plane z = 0, and contacts of collision shapes of moving links with it, to a Builder.
+    """Add the plane z = 0, and contacts of collision shapes of moving links with it, to `builder`.
 
     `mass` [kg] is the mass of the robot; `taken` are the names of joints, which contacts must not have. Return texts
     that say what was left out.
@@ -89,7 +89,11 @@ def _add_contact_points(
     taken: set[str],
     spring: Mapping[str, float],
 ) -> None:
-    """Add the contact points of one collision shape with the pose X in the frame of its link."""
+    """Add the contact points of one collision shape with the pose X in the frame of its link `link` to `builder`.
+
+    `name` is the name of the contacts, which is changed if it is in `taken`, and `spring` has the parameters of their
+    force law.
+    """
     for number, at in enumerate(points.at @ X.R.T + X.p, start=1):
         own = f"{name} {number}" if len(points.at) > 1 else name
         given: dict[str, Any] = {"radius": points.radius, "friction": FRICTION, **spring}

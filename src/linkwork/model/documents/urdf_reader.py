@@ -45,7 +45,7 @@ KINDS: dict[str, Callable[..., JointKind]] = {
     "prismatic": Prismatic,
     "planar": Planar,
     "floating": Free,
-    "spherical": Ball,  # not part of URDF, but of Bullet's
+    "spherical": Ball,  # not part of URDF, but supported by Bullet
 }
 WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 WITH_RANGE = ("revolute", "prismatic")
@@ -64,11 +64,14 @@ class Inertial(NamedTuple):
     inertia: Any = ZERO
 
 
-STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link with an invalid <inertial>
+STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # placeholder for an invalid <inertial>
 
 
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read a URDF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages."""
+    """Read a URDF model from the parsed XML element `root` of the file at `path`; `file` is its name in messages.
+
+    `options` are those of `load`.
+    """
     return _UrdfReader(root, path, file, options).read()
 
 
@@ -78,7 +81,7 @@ class _UrdfReader(Reader):
     def __init__(self, root: Element, path: Path, file: str, options: Options):
         super().__init__(file)
         self.root, self.options = root, options
-        self.places: dict[str | None, Element] = {}  # XML elements by the label of a body or joint
+        self.places: dict[str | None, Element] = {}  # label of a body or joint: XML element
         self.meshes = MeshPaths(path, options.packages)
         self.link_nodes: dict[str, Element] = {}
         self.link_names = {link.attributes.get("name") for link in root.all("link")}
@@ -87,8 +90,8 @@ class _UrdfReader(Reader):
         }
         self.colors: dict[str, list[float] | None] = {}
         self.collisions: list[CollisionShape] = []
-        self.parents: dict[str, tuple[str, bool]] = {}  # by child link: its parent link, and whether the joint is fixed
-        self.mass = 0.0  # [kg], of all links
+        self.parents: dict[str, tuple[str, bool]] = {}  # child link: parent link, and whether the joint is fixed
+        self.mass = 0.0  # [kg] mass of all links
         gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
@@ -129,7 +132,7 @@ class _UrdfReader(Reader):
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """Return the only child with the tag `tag` of an XML element, or None; record an error if several differ."""
+        """Return the child with the tag `tag` of the XML element `at`, or None; record an error if several differ."""
         found = at.all(tag)
         if len(found) > 1:
             if all(one.attributes == found[0].attributes and not one.children for one in found):
@@ -146,7 +149,7 @@ class _UrdfReader(Reader):
         return found
 
     def attribute(self, at: Element | None, key: str) -> str | None:
-        """Return the attribute `key` of an XML element, which is a name; record an error if it is missing or empty."""
+        """Return the name in the attribute `key` of the XML element `at`; record an error if it is missing or empty."""
         if at is None:
             return None
         text = at.attributes.get(key)
@@ -159,7 +162,7 @@ class _UrdfReader(Reader):
         return text
 
     def numbers(self, at: Element | None, key: str, count: int, default: Any = None) -> list[float]:
-        """Return `count` finite numbers from the attribute `key` of an XML element; record an error if invalid.
+        """Return `count` finite numbers from the attribute `key` of the XML element `at`; record an error if invalid.
 
         A missing attribute without a `default` is an error.
         """
@@ -219,7 +222,7 @@ class _UrdfReader(Reader):
                     self.colors.setdefault(material.attributes["name"], self.color(color))
 
     def color(self, node: Element) -> list[float]:
-        """Return the colour of a URDF material: red, green, blue and opacity, each from 0 to 1."""
+        """Return the colour of the URDF material `node`: red, green, blue and opacity, each from 0 to 1."""
         rgba = self.numbers(node, "rgba", 4)
         if not all(0.0 <= x <= 1.0 for x in rgba):
             self.error(node, f"rgba must be four numbers from 0 to 1; got {rgba}")
@@ -288,7 +291,7 @@ class _UrdfReader(Reader):
         self.recording_faults(known[0], act)
 
     def color_of(self, node: Element) -> list[float] | None:
-        """Return the colour of a URDF visual: of the material that it defines or refers to by name."""
+        """Return the colour of the URDF visual `node`, from the material that it defines or names; None if absent."""
         material = self.only(node, "material")
         if material is None:
             return None
@@ -297,7 +300,7 @@ class _UrdfReader(Reader):
             return self.color(own[0])
         if name not in self.colors and not material.all("texture"):
             self.warning(material, "no material with this name has a colour; the shape gets no colour")
-            self.colors[name] = None  # so that the warning appears once
+            self.colors[name] = None  # to warn only once
         return self.colors.get(name)
 
     def mesh(self, node: Element) -> Mesh:
@@ -305,8 +308,9 @@ class _UrdfReader(Reader):
         return Mesh(source, self.meshes.find(source) if source else None, self.scale(node))
 
     def scale(self, node: Element) -> list[float]:
-        """Return the scale factors of a URDF mesh along x, y and z. One number scales all axes; a fourth number is
-        ignored.
+        """Return the scale factors (3,) of a URDF mesh along x, y and z, from its XML element `node`.
+
+        One number scales all axes; a fourth number is ignored.
         """
         count = len(node.attributes.get("scale", "").split())
         if count == 1:
@@ -370,7 +374,7 @@ class _UrdfReader(Reader):
         if len(given) < 2:
             self.warning(node, "effort or velocity is missing and treated as unlimited")
         found: dict[str, Any] = {f"{key}_limit": self.number(node, key) for key in given}
-        if type_ in WITH_RANGE:  # URDF's default of either end is 0
+        if type_ in WITH_RANGE:  # URDF's default for lower and upper is 0
             lower, upper = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
             if lower > upper:
                 reason = f"the lower limit exceeds the upper limit, {lower:g} > {upper:g}"
@@ -399,7 +403,7 @@ class _UrdfReader(Reader):
         lost = self.child_names - self.link_names or any(not joint.all("child") for joint in self.root.all("joint"))
         roots = {name: link for name, link in self.link_nodes.items() if name not in self.child_names}
         for number, (name, link) in enumerate(roots.items()):
-            if number and not lost:  # otherwise an invalid joint may be the cause
+            if number and not lost:  # otherwise an invalid joint may be the cause of several roots
                 first = next(iter(roots))
                 self.error(
                     link,

@@ -22,8 +22,8 @@ from linkwork.model.model_tolerances import OVERLAPPING_SHAPES
 from linkwork.model.solid_separation import overlaps
 from linkwork.model.solids import SolidPair, pairs_of_collision
 
-NAME = "contacts"  # of the collision element
-FREEDOMS = 6  # of a free joint
+NAME = "contacts"  # name of the collision element
+FREEDOMS = 6  # number of velocities of a free joint
 
 
 class LeftOut(NamedTuple):
@@ -35,7 +35,7 @@ class LeftOut(NamedTuple):
     names: dict[str, list[str]]
 
     def add(self, reason: str, name: str) -> None:
-        """Record that the shape or pair `name` is left out or approximated."""
+        """Record that the shape or pair `name` is left out or approximated, for the given `reason`."""
         self.names.setdefault(reason, []).append(name)
 
     def texts(self) -> list[str]:
@@ -44,7 +44,7 @@ class LeftOut(NamedTuple):
 
 
 def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: float, taken: set[str]) -> list[str]:
-    """Add collision shapes, and one collision element for all of them, to a Builder that has all links and joints.
+    """Add collision shapes, and one collision element for all of them, to `builder`, which has all links and joints.
 
     `mass` [kg] is the mass of the robot; `taken` are the names of joints, which the collision element must not have.
     Return texts that say what was left out.
@@ -78,7 +78,10 @@ def add_link_contacts(builder: Builder, shapes: Sequence[CollisionShape], mass: 
 
 
 def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
-    """Return a collision shape as a solid, or None if it cannot be one; a mesh becomes its convex hull."""
+    """Return a collision shape as a solid, or None if it cannot be one; a mesh becomes its convex hull.
+
+    Shapes that are left out or approximated are recorded in `left_out`.
+    """
     if not isinstance(one.shape, Mesh):
         return one.shape
     try:
@@ -94,8 +97,9 @@ def _solid(one: CollisionShape, left_out: LeftOut) -> Shape | None:
 
 
 def _names(solids: Iterable[tuple[CollisionShape, Shape]]) -> list[str]:
-    """Return a unique name for each solid, different from all link names; the only solid of a link has the name of the
-    link.
+    """Return a unique name for each of the `solids`, different from the names of other links.
+
+    If a link has only one solid, the solid has the name of the link.
     """
     links = [one.link for one, _ in solids]
     counts = Counter(links)

@@ -21,7 +21,7 @@ MOST_ELEMENTS = 200_000
 DEEPEST = 256
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
-SHOWN = 60  # the most characters of a name or value in a message
+SHOWN = 60  # largest number of characters of a name or value in a message
 
 
 @dataclass(eq=False)
@@ -64,8 +64,9 @@ def shown(text: str, most: int = SHOWN) -> str:
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a regular file of at most `most` bytes; raise a ModelError if there is none or it is
-    larger.
+    """Return the content of the regular file at `path`.
+
+    Raise a ModelError if there is no such file, or if it has more than `most` bytes.
     """
     file = str(path)
     try:
@@ -82,9 +83,10 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def parse(data: bytes, file: str) -> Element:
-    """Return the root element of an XML text; raise a ModelError with the line of a syntax error.
+    """Return the root element of the XML text `data`; raise a ModelError with the line of a syntax error.
 
-    Blanks and a byte-order mark may precede the text, and NUL bytes may end it: many published files have these.
+    Blanks and a byte-order mark may precede the text, and NUL bytes may end it: many published files have these. `file`
+    is the name of the file in messages.
     """
     _refuse_encodings(data, file)
     text = _without_blanks(data)
