@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Number
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-MOST_PAIRS = 2000  # of two solids: each takes memory in every state, also while they are apart
+MOST_PAIRS = 2000  # largest number of solid pairs; each takes memory in every state, even if the solids are apart
 
 
 class Collision(Element, section="collisions"):
@@ -60,7 +60,7 @@ class Collision(Element, section="collisions"):
     dissipation: Number | None = force_law.dissipation()
 
     acts_in_motion_only = True
-    radius = rolling = spinning = 0.0  # a solid touches in points; `compliant_contact.ContactLaw` has these too
+    radius = rolling = spinning = 0.0  # needed by `compliant_contact.ContactLaw`; zero for solids
 
     def checked(self) -> Self:
         """Return the collision element with all its values checked; raise a ModelError for an invalid value.

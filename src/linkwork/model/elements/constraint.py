@@ -23,7 +23,7 @@ UNBOUNDED: Bound = (-np.inf, np.inf)
 class Constraint(Element):
     """Base class of a constraint element, which acts while `engaged` is 1 and has no effect while it is 0."""
 
-    holonomic: ClassVar[bool]  # whether its rows are time derivatives of position errors
+    holonomic: ClassVar[bool]  # whether the rows constrain positions, not only velocities
 
     if TYPE_CHECKING:  # a field of most subclasses
 
@@ -39,10 +39,10 @@ class Constraint(Element):
 
 
 class FrameConstraint(Constraint):
-    """Base class of a constraint, such as a loop, between the frame `at` on one body and the frame `to` on another
-    body.
+    """Base class of a constraint between two frames on two bodies, such as a loop.
 
-    `rows` are the constraint rows of its joint kind or loop kind.
+    `at` is the frame on the first body and `to` the frame on the second body. `rows` are the constraint rows of its
+    joint kind or loop kind.
     """
 
     holonomic = True
@@ -51,16 +51,12 @@ class FrameConstraint(Constraint):
 
         @property
         def at(self) -> Place:
-            """The frame on the first body; the constraint acts between this frame and the frame `to` on the second
-            body.
-            """
+            """The constraint frame on the first body."""
             ...
 
         @property
         def to(self) -> Place:
-            """The frame on the second body; the constraint acts between this frame and the frame `at` on the first
-            body.
-            """
+            """The constraint frame on the second body."""
             ...
 
     def closed_now(self) -> Self:
@@ -69,8 +65,7 @@ class FrameConstraint(Constraint):
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line on which the constraint holds the origin of the frame
-        `to`.
+        """The direction (3,) of the line in the frame `at` on which the origin of the frame `to` moves.
 
         None for constraints without such a line.
         """

@@ -17,7 +17,7 @@ from linkwork.model.elements.key_types import (
 )
 from linkwork.model.parameter_value_checks import NOT_NEGATIVE
 
-REST_SPEED = 1e-3  # [m/s], the default
+REST_SPEED = 1e-3  # [m/s] default of the key `rest_speed`
 # Values that count as omitted when an element without stiffness is checked again: `completed` has filled them in
 OMITTED: Mapping[str, Any] = {"stiffness": None, "tangential_stiffness": None, "tangential_damping": None}
 
@@ -96,7 +96,10 @@ def completed(one: Any) -> dict[str, Any]:
 
 
 def slopes(one: Any, load: float) -> tuple[float, float]:
-    """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the force `load` [N]."""
+    """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the force `load` [N].
+
+    `one` is an element with the force law: a contact or a collision.
+    """
     if one.dissipation is None:
         return one.stiffness, one.damping
     depth = (load / one.stiffness) ** (2.0 / 3.0)

@@ -104,7 +104,7 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
         return
     count = next(k for k in range(1, len(rows) + 1) if _forced_to_zero(rows[:k]).any())
     number, name = int(np.flatnonzero(_forced_to_zero(rows[:count]))[0]), names[count - 1]
-    # Write the joint's unit velocity as a combination of rows: couplings with a nonzero coefficient take part
+    # The joint's unit velocity is a combination of rows; couplings with a nonzero coefficient are involved
     shares = np.linalg.lstsq(np.array(rows[:count]).T, np.eye(mechanism.nv)[number], rcond=None)[0]
     others = [
         other for other, share in zip(names, shares, strict=False) if abs(share) > RANK_OF_UNIT_ROWS and other != name

@@ -113,7 +113,7 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     # In the mechanism's independent coordinates l' = gear (row v), and l = gear (row q + offset) over the joints with
     # one coordinate; mimic joints are eliminated
-    reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all driven joints, if it has cables
+    reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all driven joints, if the drive has cables
     row: Array = derived(default_factory=lambda: np.zeros(0))  # pyright: ignore[reportIncompatibleMethodOverride]
     offset: float = derived(default=0.0)
 
@@ -135,7 +135,7 @@ class Drive(Actuator, section="drives"):
             return None
         return Rotor(self.name, self.joints, inertia * (self.gear * self.gear), self.row)
 
-    # --- its force ---
+    # --- force of the drive ---
 
     def speed(self, v: Array) -> Number:
         """Return the motor speed l' [rad/s or m/s], the rate of the motor's length l, at the velocities v (nv,)."""
@@ -168,7 +168,7 @@ class Drive(Actuator, section="drives"):
         """Return the motor force f [N m or N] after losses, before the gear ratio multiplies it.
 
         The losses reduce the power that the driven side receives. Near rest the losses fade to zero, as dry friction
-        does, so that forces stay continuous. Losses are never negative.
+        does, so that forces stay continuous. Losses are never negative. v (nv,) are the velocities of the mechanism.
         """
         if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
             return f
@@ -178,11 +178,14 @@ class Drive(Actuator, section="drives"):
         return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
 
     def _turning(self, v: Array) -> Number:
-        """Return the sum of ratio times velocity over all driven joints [rad/s or m/s]: the motor speed / `gear`."""
+        """Return the sum of ratio times velocity over all driven joints [rad/s or m/s], at the velocities v (nv,).
+
+        It is the motor speed divided by `gear`.
+        """
         return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
 
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
-        """Return the sum of ratio times coordinate over all driven joints [rad or m].
+        """Return the sum of ratio times coordinate over all driven joints [rad or m], at the coordinates q (nq,).
 
         The length l of the motor is `gear` times this sum plus the constant `offset`. Only the first coordinate of a
         joint counts; motors whose force depends on l drive only joints with one coordinate.
@@ -190,7 +193,7 @@ class Drive(Actuator, section="drives"):
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]
         return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
 
-    # --- its definition, checked ---
+    # --- checks of the definition ---
 
     def completed(self) -> Self:
         """Return the drive; raise a ModelError if only one of stall torque and no-load speed is given."""
@@ -276,7 +279,7 @@ def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[J
     """Yield the joint called `joint`, then the joint of its parent body, and so on up to the world."""
     carriers = {one.child: one for one in joints.values()}
     now: JointSpecification | None = joints[joint]
-    for _ in joints:  # a bounded number of times, so that a cycle of joints ends too
+    for _ in joints:  # bounded, so that the loop ends even if joints form a cycle
         if now is not None:
             yield now
             now = carriers.get(now.parent)

@@ -63,16 +63,14 @@ class Element:
 
     name: str
 
-    what: ClassVar[str] = ""  # the word for one element in messages
+    what: ClassVar[str] = ""  # word for one element in messages
     section: ClassVar[str] = ""  # the table in documents and the attribute of a Mechanism
-    acts_in_motion_only: ClassVar[bool] = False  # whether no dynamics at a single state depends on it
+    acts_in_motion_only: ClassVar[bool] = False  # whether the element affects runs only, not the dynamics at one state
     writes_all: ClassVar[bool] = False  # whether documents include values that equal their defaults
-    couples_ratios: ClassVar[bool] = False  # whether it drives joints at ratios, which may contradict other couplings
-    switches: ClassVar[
-        Mapping[str, tuple[str, Any]]
-    ] = {}  # by verb of a schedule: the mode that it sets, and its value
+    couples_ratios: ClassVar[bool] = False  # whether the element drives joints at ratios, which may contradict others
+    switches: ClassVar[Mapping[str, tuple[str, Any]]] = {}  # verb of a schedule: the mode that it sets, and its value
     locks_joint: ClassVar[bool] = False  # whether a schedule may name the joint instead of the element
-    switches_itself: ClassVar[bool] = False  # whether it has an event function that switches one of its modes
+    switches_itself: ClassVar[bool] = False  # whether its event function switches one of its modes
 
     def __init_subclass__(cls, section: str = "", what: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -156,7 +154,7 @@ class Element:
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the element with its data for the numbered `joints`, such as the indices of velocities."""
+        """Return the element with data that depend on the numbered `joints`, such as the indices of velocities."""
         return self
 
     def added_damping(self, joint: str) -> float:
@@ -237,8 +235,9 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Return whether a TOML document omits the value of the field `one`, because readers assume this value by
-        default.
+        """Return whether a TOML document omits the `value` of a field, because readers assume this value by default.
+
+        `one` is the definition of the field.
         """
         if self.writes_all or not one.kind.counts or one.required:
             return False
@@ -337,7 +336,8 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return the classes of all element kinds by section of a TOML document: first linkwork's classes, then those of
-    users.
+    """Return the classes of all element kinds by section: first linkwork's classes, then those of users.
+
+    A section is the name of the table of these elements in TOML documents.
     """
     return _registered

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Kind(ABC):
-    """The kind of value that a field of an element has: methods to check a value, write it to a TOML document, and vary
-    it.
+    """The kind of value that a field of an element has.
 
-    The attributes are keyword arguments of the constructor and never change.
+    Its methods check a value, write it to a TOML document, read it, and vary it as a parameter. The attributes are
+    keyword arguments of the constructor and never change.
     """
 
     type_: Any = str
     wanted: str = ""  # the expected value, as documents and messages describe it
     python: str = ""  # the type of the argument, as docstrings describe it
-    rules: Rules = FINITE  # for values of a parameter
+    rules: Rules = FINITE  # rules that the values of a parameter must satisfy
     infinite: bool = False  # whether infinity is allowed
-    takes_none: bool = False  # whether None is a value like others, and does not mean "not given"
-    counts: bool = False  # whether values are numbers, which a document omits where they equal the default
+    takes_none: bool = False  # whether None is a valid value; else it means "not given"
+    counts: bool = False  # whether values are numbers, which documents omit if they equal the default
 
     def __init__(self, type_: Any, wanted: str = "", **own: Any):
         vars(self).update(own, type_=type_, wanted=wanted)
@@ -79,11 +79,14 @@ class Kind(ABC):
         return as_number(value)
 
     def varied(self, value: Any, new: Any) -> Any:
-        """Return the field's value with its numbers replaced by the new parameter values `new`."""
+        """Return the field's value with the new parameter values `new` in place of its numbers."""
         return new
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for every body or joint name in the value that does not exist in the Builder's `draft`."""
+        """Yield a fault for every body or joint name in the value that does not exist in the Builder's `draft`.
+
+        `element` is the label of the element in messages.
+        """
         return iter(())
 
     def placed(self, value: Any, owner: object, homes: Homes) -> Any:
@@ -140,10 +143,10 @@ def key(
 
 
 def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
-    """Define a field that `Builder.build` computes: the field is neither an argument of the Builder method, nor a TOML
-    key, nor a parameter.
+    """Define a field of an element that `Builder.build` computes.
 
-    The arguments are those of a dataclass field.
+    The field is neither an argument of the Builder method, nor a TOML key, nor a parameter. The arguments are those of
+    a dataclass field.
     """
     given = {"default": default} if default_factory is MISSING else {"default_factory": default_factory}
     return field(kw_only=kw_only, **given)

@@ -51,16 +51,17 @@ def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    """The forces and torques that a force element applies, collected by `on_body` and `on_joint`.
+    """The forces and torques that a force element applies to bodies and joints.
 
-    An example is `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`.
+    The methods `on_body` and `on_joint` add a force and return the extended collection, for example
+    `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`.
     """
 
     bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], in the world
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return these forces together with a further force (3,) [N] and torque (3,) [N m] on the named body.
+        """Return these forces together with a further force (3,) [N] and torque (3,) [N m] on the body called `body`.
 
         Force and torque are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted
         if there is only a torque.
@@ -70,8 +71,9 @@ class Acting:
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return these forces together with further joint forces [N m or N] on the named joint, one for each of its
-        velocities.
+        """Return these forces together with further joint forces [N m or N] on the joint called `joint`.
+
+        `force` has one number for each velocity of the joint.
         """
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 

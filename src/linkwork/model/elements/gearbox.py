@@ -48,10 +48,12 @@ class Transmission(VelocityConstraint, section="transmissions"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity constraint row v_driven - v_driving / ratio = 0. Its multiplier is the force on the driven
-        joint.
+        """The velocity constraint row v_driven - v_driving / ratio = 0.
+
+        Its multiplier is the force [N m or N] on the driven joint.
         """
-        shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])  # v_driven / v_driving by gear
+        # Ratio v_driven / v_driving for each gear, 0 for neutral
+        shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])
         share = shares[self.selected.astype(int)] if np.ndim(self.selected) else lookup(shares, self.selected)
         yield VelocityRow(self.name, ((self.driven, 0, 1.0), (self.driving, 0, -share[..., 0])), self.engaged)
 

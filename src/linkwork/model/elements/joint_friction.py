@@ -61,7 +61,7 @@ class JointFriction(Element, section="frictions", what="friction"):
     law: FrictionLaw = key(
         ClassKind(object, python="friction law", check=checked_law, choices=_laws), "Friction law, such as lw.Bearing"
     )
-    in_tree: bool = derived(default=True)  # whether it belongs to a joint of the tree, not to a loop
+    in_tree: bool = derived(default=True)  # whether the friction belongs to a joint, not to a loop
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """Yield a fault if no joint or loop has the name of the friction, or if the law does not fit its kind.
@@ -139,14 +139,14 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault("its joint also has friction that is given as a number", self.label, "use only one of the two")
 
 
-# --- joints that friction holds ---
+# --- velocities that static friction holds at zero ---
 
 
 class HeldVelocity(VelocityConstraint):
     """A velocity of a joint that static friction holds at zero while `engaged` is 1."""
 
     joint: str = derived()
-    number: int = derived()  # of the velocity within the joint
+    number: int = derived()  # number of the velocity within the joint
     engaged: Number = derived()
 
     @property
@@ -167,7 +167,7 @@ class HeldFreedom(Row):
         return 0.0
 
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench of a unit friction force on frame B, in B."""
+        """Return the wrench on frame B, in B, of a unit friction force."""
         return self.wrench_
 
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
@@ -177,9 +177,10 @@ class HeldFreedom(Row):
 
 @dataclass(frozen=True, eq=False)
 class HeldKind:
-    """The kind of a loop with friction that can hold some of its freedoms: rows of `kind`, then rows of these freedoms.
+    """The kind of a loop with friction that can hold some of its freedoms at rest.
 
-    The class is not a subclass of ClosingKind, because users cannot choose this kind.
+    Its constraint rows are those of `kind`, followed by the rows `holds` of the freedoms. The class is not a subclass
+    of ClosingKind, because users cannot choose this kind.
     """
 
     kind: ClosingKind | None

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from linkwork.model.builder_specifications import Draft, Homes
 
 ZERO = (0.0, 0.0, 0.0)
-Direction = tuple[tuple[str, float], ...]  # joints, each with the factor of its velocity in a sum
-Side = str | Mapping[str, float] | Direction  # a joint, or a weighted sum of joints
+Direction = tuple[tuple[str, float], ...]  # joint names with the factors of their velocities in a sum
+Side = str | Mapping[str, float] | Direction  # a joint name, or a weighted sum of joints
 
 
 # --- numbers ---
@@ -146,7 +146,7 @@ whole = _Whole(int, "a whole number", python="int", counts=True)
 
 class _Switch(Kind):
     def checked(self, value: Any, key: str, element: str) -> float:
-        held = isinstance(value, float) and value in (0.0, 1.0)  # as an element stores it
+        held = isinstance(value, float) and value in (0.0, 1.0)  # already in the form that elements store
         return float(value if held else yes_or_no(value, key, element))
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
@@ -185,7 +185,10 @@ def _efficiency(value: Any, key: str, element: str) -> Array:
 
 
 def _gears(value: Any, key: str, element: str) -> tuple[float, ...]:
-    """Return the gear ratios of a gearbox as floats; raise a ModelError if the list is empty or a ratio is 0."""
+    """Return `value` as the gear ratios of a gearbox; raise a ModelError if the list is empty or a ratio is 0.
+
+    Messages call the field `key` and the element `element`.
+    """
     try:
         ratios = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -266,13 +269,16 @@ class NameKind(Kind):
     role: str = ""
 
     def checked(self, value: Any, key: str, element: str) -> str:
-        """Return the name of the body or joint; raise a ModelError if it is not a nonempty string."""
+        """Return `value`, the name of a body or joint; raise a ModelError if it is not a nonempty string.
+
+        Messages call the field `key` and the element `element`.
+        """
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if the Builder has no body or joint with this name.
+        """Yield a fault if the Builder has no body or joint with the name `value`.
 
-        `draft` is the content of the Builder before `build`.
+        `element` is the label of the element in messages, and `draft` the content of the Builder before `build`.
         """
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
@@ -352,7 +358,7 @@ def choice(*choices: str) -> Kind:
     return _Choice(Text, wanted, python=f"{{{', '.join(map(repr, choices))}}}", choices=choices)
 
 
-# --- places ---
+# --- attachment frames and points ---
 
 
 class Posed(NamedTuple):
@@ -365,7 +371,7 @@ class Posed(NamedTuple):
 
 class _Place(Kind):
     python = "array_like, shape (3,), [m]"
-    of: str = ""  # the key that names the body
+    of: str = ""  # key of the element that names the body
     where: str = "at"
     turn: str = ""
     rotates: bool = True
@@ -441,11 +447,17 @@ class ClassKind(Kind):
     unwritable: str = "documents do not support its class, so it cannot be written to a file"
 
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the object; raise a ModelError if its class is not permitted for this field."""
+        """Return the object `value`; raise a ModelError if its class is not permitted for this field.
+
+        Messages call the field `key` and the element `element`.
+        """
         return self.check(value, element)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the class name and the fields of the object as entries of a TOML document."""
+        """Return the class name and the fields of the object `value` as entries of a TOML document.
+
+        `key` is the name of the field, and `element` the label of the element in messages.
+        """
         if type(value) not in self.choices().values():
             raise ModelError(self.unwritable, element)
         return {key: written_name(type(value))} | own_fields(value)

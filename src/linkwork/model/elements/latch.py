@@ -17,7 +17,8 @@ from linkwork.model.model_definition_faults import Fault
 from linkwork.model.model_tolerances import LATCH_ARMED
 from linkwork.spatial.scalar import Array, Number, where
 
-SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch
+# Side from which the joint must approach the latch: its sign, 0 for both
+SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}
 
 
 class Latch(VelocityConstraint, section="latches"):
@@ -40,7 +41,7 @@ class Latch(VelocityConstraint, section="latches"):
     engaged: Number = engaged_key(False)
 
     switches_itself = True
-    fires = ("engaged", 1.0)  # mode that is set when the event function becomes negative, and its value
+    fires = ("engaged", 1.0)  # mode that the event sets, and its new value
     disarmed = 0.0  # value of `armed` after the latch has engaged
 
     @property

@@ -1,6 +1,4 @@
-"""Loop closures: joints between two bodies that the tree already connects to the world. Loop closures have no
-coordinates.
-"""
+"""Loop closures: joints without coordinates between two bodies that the tree already connects to the world."""
 
 from __future__ import annotations
 
@@ -143,7 +141,7 @@ def close(
     return Loop(name, kind, a, b, here, there, closed=closed)
 
 
-closing_section = Loop.section  # the section of joints that are cut from cycles
+closing_section = Loop.section  # section of the elements that replace joints which close a cycle
 
 
 def closing_joint(joint: JointSpecification) -> Loop:

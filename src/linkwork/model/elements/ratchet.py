@@ -66,8 +66,9 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the ratchet's multiplier: zero and the capacity [N m or N], because a ratchet exerts force in
-        one direction only.
+        """The bounds of the ratchet's multiplier: zero, because it pushes in one direction only, and its capacity.
+
+        The unit of the capacity is N m or N.
         """
         return ((0.0, self.capacity),)
 

@@ -31,10 +31,10 @@ from linkwork.tolerances import HUGE, TINY
 Two = Sequence[float]  # two numbers; stored as a tuple
 
 # --- foot points on a Ground ---
-MOST = 24  # iterations of Newton's method for a foot point; 3 to 5 are usual
-ASIDE = 0.6  # other starting points: their distance to the vertical projection, relative to the height of the point
+MOST = 24  # largest number of iterations of Newton's method for a foot point; 3 to 5 are usual
+ASIDE = 0.6  # distance of four starting points to the vertical projection, relative to the height of the point
 # --- foot points on a HeightField ---
-START = 0.25  # Newton's method starts at this part of a cell or its mirror image, whichever is nearer
+START = 0.25  # Newton's method starts at this fraction of a cell's width, or at 1 - START, whichever is nearer
 SEARCHES = 5  # iterations of Newton's method with bisection for the foot point on one cell
 RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; the time grows with its square
 
@@ -186,7 +186,8 @@ class HeightField:
         outside, may be overestimated.
         """
         width, lean = self.cell, self.lean
-        reach = [max(1, int(np.ceil(radius * lean[k] / width[k]))) for k in (0, 1)]  # cells on each side
+        # Number of neighbouring cells on each side
+        reach = [max(1, int(np.ceil(radius * lean[k] / width[k]))) for k in (0, 1)]
         ax, ay = self._in_cells(p[0], p[1])
         above = p[2] - self.height(p[0], p[1])
         lows, counts = [], []
@@ -196,7 +197,11 @@ class HeightField:
             counts.append(minimum(np.floor(a + aside), middle + cells) - lows[-1] + 1.0)
 
         def visit(k: Number, least: Number, *best: Number) -> tuple[tuple[Number, ...], Condition]:
-            """Find the nearest point (foot point) of cell k; return the state with the nearest one of all cells."""
+            """Compute the foot point (nearest point) on cell number k; return the next state of the search.
+
+            The state has the squared distance `least` and the cell and position `best` of the nearest foot point so
+            far.
+            """
             column = np.floor((k + 0.5) / counts[1])
             i, j = lows[0] + column, lows[1] + (k - column * counts[1])
             s, t, squared = self._patch(i, j).foot((ax - i) * width[0], (ay - j) * width[1], p[2])
@@ -211,7 +216,7 @@ class HeightField:
         )
 
     def _in_cells(self, x: Number, y: Number) -> tuple[Number, Number]:
-        """Return x and y [m] as distances to the first grid point, in cells."""
+        """Return the position x, y [m] as distances from the first grid point, in units of cells."""
         (sx, sy), (wx, wy) = self.size, self.cell
         return (x + 0.5 * sx) / wx, (y + 0.5 * sy) / wy
 
@@ -257,7 +262,7 @@ class _Patch(NamedTuple):
             t = self._along(s, y, z)
             rise_s, rise_t = self.along_x + self.twist * t, self.along_y + self.twist * s
             over = z - self.height(s, t)
-            slope = -((x - s * wx) * wx + over * rise_s)  # derivative of half the squared distance by s
+            slope = -((x - s * wx) * wx + over * rise_s)  # derivative of half the squared distance
             coupling, long = rise_s * rise_t - over * self.twist, wy * wy + rise_t * rise_t
             steep = wx * wx + rise_s * rise_s
             curve = steep - where((t > 0.0) & (t < 1.0), coupling * coupling / long, 0.0)
@@ -270,7 +275,7 @@ class _Patch(NamedTuple):
         return s, self._along(s, y, z), self._squared(s, x, y, z)
 
     def _squared(self, s: Number, x: Number, y: Number, z: Number) -> Number:
-        """Return the squared distance [m^2] of a point x, y, z [m] to the line of constant s on the cell."""
+        """Return the squared distance [m^2] of a point x, y, z [m] from the straight line of constant s on the cell."""
         apart = self._vector_from_cell(s, self._along(s, y, z), x, y, z)
         return dot(apart, apart)
 
@@ -298,7 +303,8 @@ class _Patch(NamedTuple):
         face = _above_face(apart, slopes, np.array([[none, mixed], [mixed, none]]))
         squared = dot(apart, apart)
         length = np.sqrt(where(squared > 0.0, squared, 1.0))
-        # Lines of constant t and s through the foot point: tangents, and whether the line to the point leans along them
+        # Tangents of the cell along s and t at the foot point, and whether the line to the point has a component along
+        # them
         tangents = [np.array([1.0, none, slopes[0]]), np.array([none, 1.0, slopes[1]])]
         tangents = [tangent / np.sqrt(dot(tangent, tangent)) for tangent in tangents]
         leans = [abs(dot(apart, tangent)) > BEYOND_EDGE * length + round_off for tangent in tangents]
@@ -398,7 +404,10 @@ SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts
 
 
 def checked_surface(shape: object, element: str) -> SurfaceShape:
-    """Return `shape`; raise a ModelError if a surface for contacts cannot have this shape."""
+    """Return `shape`; raise a ModelError if a surface for contacts cannot have this shape.
+
+    The message names the element `element`.
+    """
     if not isinstance(shape, SurfaceShape):
         raise ModelError(
             f"shape must be a shape such as lw.Plane(), lw.HeightField(...) or lw.Ground(...); got {shape!r}", element

@@ -56,9 +56,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def pushes_only(self) -> bool:
-        """Whether the constraint force has only one sign, as for ratchets, because the lower bound of the first row is
-        zero.
-        """
+        """Whether the constraint force has only one sign, as for ratchets: the lower bound of the first row is zero."""
         lower = self.bounds[0][0]
         return not is_traced(lower) and lower == 0.0
 
@@ -115,7 +113,8 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
     """Return one side of a clutch, a weighted sum of joints, divided by the factor of its first joint, and this factor.
 
     Joints are sorted by name, and mimic joints are replaced by the joints that they mimic. If the divided sums of two
-    sides are equal, the sides are proportional and always move together.
+    sides are equal, the sides are proportional and always move together. `mimics` has the mimic relations by joint
+    name.
     """
     factors: dict[str, float] = {}
     largest = 0.0
@@ -175,7 +174,8 @@ def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterato
 def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
     """Yield a fault if the joint `name` does not have exactly one velocity.
 
-    `role` is how the message refers to the joint; `kinds` are the kinds of all joints by name.
+    In the message, `element` is the label of the element and `role` the word for the joint; `kinds` are the kinds of
+    all joints by name.
     """
     if name in kinds and kinds[name].nv != 1:
         kind = type(kinds[name]).__name__
@@ -183,7 +183,10 @@ def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointK
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for each name that several velocity constraints have: schedules switch them by name."""
+    """Yield a fault for each name that several of the `elements` have.
+
+    A schedule switches velocity constraints by name, so names must be unique.
+    """
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

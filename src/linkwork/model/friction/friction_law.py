@@ -30,7 +30,7 @@ from linkwork.model.parameter_value_checks import POSITIVE, as_number, check_val
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array, Number, maximum
 
-FORCE, TORQUE = slice(0, 3), slice(3, 6)  # the parts of a wrench
+FORCE, TORQUE = slice(0, 3), slice(3, 6)  # entries of a wrench
 
 
 class Coefficient(NamedTuple):
@@ -103,7 +103,7 @@ class FrictionLaw(ABC):
             raise self.error(f"mu_static must be >= mu = {mu:g}; got {static:g}")
 
     def error(self, reason: str) -> ModelError:
-        """Return the error for invalid numbers of this law."""
+        """Return the ModelError for invalid numbers of this law, with the given `reason`."""
         return ModelError(reason, type(self).__name__)
 
     @abstractmethod
@@ -119,7 +119,10 @@ class FrictionLaw(ABC):
         """Return the friction limits of a joint with the motion subspace S of nv columns, in the child's frame."""
 
     def slip_subspace(self, kind: ClosingKind) -> Motion:
-        """Return the motion subspace of the slip velocities of a loop of this kind, in its second body's loop frame."""
+        """Return the motion subspace of the slip velocities of a loop of this `kind`.
+
+        The subspace is in the loop frame of the loop's second body.
+        """
         assert isinstance(kind, JointKind)
         return kind.subspace(kind.neutral())
 
@@ -149,9 +152,7 @@ class FrictionLaw(ABC):
 
     @property
     def sliding(self) -> Coefficient:
-        """The friction coefficients `mu` and `mu_static`; the static coefficient is not below the dynamic
-        coefficient.
-        """
+        """The coefficients of dynamic and static friction, `mu` and `mu_static`; the second is at least the first."""
         mu, static = getattr(self, "mu", 0.0), getattr(self, "mu_static", None)
         return Coefficient(mu, mu if static is None else maximum(static, mu))
 
@@ -198,17 +199,20 @@ def stribeck_key() -> Any:
 
 
 def length_key(about: str, **more: Any) -> Any:
-    """Define a field of a law that is a length [m] >= 0."""
+    """Define a field of a law that is a length [m] >= 0; `about` is its meaning."""
     return key(not_negative("m"), about, parameter=True, **more)
 
 
 def required_length_key(about: str) -> Any:
-    """Define a field of a law that is a length [m] > 0."""
+    """Define a required field of a law that is a length [m] > 0; `about` is its meaning."""
     return key(positive("m"), about, parameter=True)
 
 
 def optional_length_key(about: str) -> Any:
-    """Define a field of a law that is a length [m] > 0, or 0 if the law does not use it; a length of 0 cannot vary."""
+    """Define a field of a law that is a length [m] > 0, or 0 if the law does not use it; `about` is its meaning.
+
+    A length of 0 cannot vary.
+    """
     return key(not_negative("m").with_rules(POSITIVE), about, default=0.0, parameter=True)
 
 
@@ -216,12 +220,12 @@ def optional_length_key(about: str) -> Any:
 
 
 def is_zero(value: object) -> bool:
-    """Return whether a number is zero and not traced, so that its terms can be left out."""
+    """Return whether `value` is zero and not traced, so that terms with this factor can be left out."""
     return isinstance(value, (int, float)) and value == 0.0
 
 
 def across(axis: Array) -> Array:
-    """Return a matrix (2, 3) or (3, 3) that keeps the length of the part of vectors normal to a unit axis (3,)."""
+    """Return a matrix (2, 3) or (3, 3) that maps a vector to one as long as its part normal to a unit `axis` (3,)."""
     return np.eye(3) - np.outer(axis, axis) if axis.dtype == object else np.array(perpendicular(axis))
 
 
@@ -251,10 +255,10 @@ def has_constant_subspace(kind: JointKind) -> bool:
 
 
 def only_turns(S: Motion) -> bool:
-    """Return whether all columns of a motion subspace are rotations about axes through the origin."""
+    """Return whether all columns of the motion subspace S are rotations about axes through the origin."""
     return not np.any(S.linear)
 
 
 def only_slides(S: Motion) -> bool:
-    """Return whether all columns of a motion subspace are translations."""
+    """Return whether all columns of the motion subspace S are translations."""
     return not np.any(S.angular)

@@ -88,7 +88,7 @@ class Thread(FrictionLaw):
 
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
         axis = S.angular[:, 0]
-        lead = S.linear[:, 0] @ axis / self.radius  # tan lambda
+        lead = S.linear[:, 0] @ axis / self.radius  # tan lambda, with the lead angle lambda
         steep = np.sqrt(1.0 + lead * lead)  # 1 / cos lambda
         flank = np.sin(self.flank) / np.cos(self.flank) / steep
         # `flank` is the tangent of the flank angle in the section normal to the helix.
