@@ -16,14 +16,17 @@ Shape = tuple[int, ...]
 
 
 class Input(NamedTuple):
-    """An array argument of a user, and the shape that this array must have for one state."""
+    """An array argument of a public function, and `core`, the shape that this array must have for one state."""
 
     value: Any
     core: Shape
 
 
 def as_numbers(name: str, value: Any) -> Array:
-    """Return the argument `value` as a C-ordered float64 array; an array of traced numbers is returned unchanged."""
+    """Return the argument `value` as a C-ordered float64 array; an array of traced numbers is returned unchanged.
+
+    Error messages call the argument `name`.
+    """
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.flags.c_contiguous:
         return value
     try:
@@ -38,7 +41,7 @@ def as_numbers(name: str, value: Any) -> Array:
 
 
 def refuse_non_finite(name: str, array: Array) -> None:
-    """Raise a NonFinite error if `array` has an entry that is not finite; the message names the first such entry."""
+    """Raise a NonFinite error if an entry of `array` is not finite; the message has `name` and the first such entry."""
     if array.dtype != object and not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         entry = f"{name}{list(where)}" if where else name
@@ -92,9 +95,9 @@ def over_batch(
 
 
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
-    """Return the result array `found` as a traced array if it has traced numbers, else unchanged.
+    """Return the result array `found` as an array of the class of the traced inputs, if it has traced numbers.
 
-    The traced array has the same array class as the traced arrays in `inputs`.
+    Other results are returned unchanged. `inputs` are the arguments of the function that computed the result.
     """
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
@@ -102,7 +105,7 @@ def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """Yield, for each state of a batch in C order, the tuple of its arrays, one from each of `arrays`.
+    """Yield, for each state of a batch in C order, a tuple with the values of all `arrays` in this state.
 
     `inputs` give the shape of each array for one state; `batch` is the shape of the batch.
     """

@@ -17,10 +17,10 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """Connection of a welded part or frame to a body: the name of the body, and the pose of the part in the body's
-    frame.
+    """Connection of a welded part, or of a frame, to a body.
 
-    `to` is the name of the body, `offset` the pose, and `by` the name of the weld, which is empty for a frame.
+    `to` is the name of the body, `offset` the pose of the part or frame in the body's frame, and `by` the name of the
+    weld, which is empty for a frame.
     """
 
     to: str
@@ -101,9 +101,9 @@ class Frame:
 class Place:
     """The frame at which an element, such as a loop closure or a spring, is attached to a body.
 
-    `body` is the number of the body, and `pose` the pose of the frame in the body's frame. `offset` is the pose of the
-    frame in the body, welded part or world that the user named; `mount` is the pose of the named part in the body's
-    frame.
+    The user gave the pose `offset` of this frame in a body, a welded part or the world. `body` is the number of the
+    body to which it belongs, and `pose` the pose of the frame in the body's frame. `mount` is the pose of the named
+    part in the body's frame.
     """
 
     offset: Transform
@@ -113,7 +113,7 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return an attachment frame whose pose in the part that the user named is `offset`.
+        """Return an attachment frame with the pose `offset` in the part that the user named.
 
         Its body number and its pose in the body are set later by `on`, when the bodies have numbers.
         """
@@ -139,9 +139,10 @@ def inertia_matrix(six: Array) -> Array:
 
 
 def six_inertias(inertia: object, element: str) -> Array:
-    """Return the entries (ixx, iyy, izz, ixy, ixz, iyz) of an inertia that a user gave in one of three forms.
+    """Return the entries (6,) (ixx, iyy, izz, ixy, ixz, iyz) of an inertia that a user gave in one of three forms.
 
-    `inertia` is a list of 3 principal moments, a list of these 6 entries, or a symmetric (3, 3) matrix.
+    `inertia` is a list of 3 principal moments, a list of these 6 entries, or a symmetric (3, 3) matrix. `element` is
+    the label of the body in error messages.
     """
     try:
         a = np.array(inertia, dtype=float)
@@ -154,7 +155,7 @@ def six_inertias(inertia: object, element: str) -> Array:
     if a.shape == (3, 3):
         if np.isfinite(a).all() and np.abs(a - a.T).max() > 1e-9 * np.abs(a).max():
             raise ModelError(f"inertia must be symmetric; got {a.tolist()}", element)
-        mean = 0.5 * (a + a.T)  # keeps entries that are not finite, which the Builder refuses later
+        mean = 0.5 * (a + a.T)  # entries that are not finite stay; the Builder refuses them later
         return np.array([mean[0, 0], mean[1, 1], mean[2, 2], mean[0, 1], mean[0, 2], mean[1, 2]])
     raise ModelError(
         f"inertia must be 3 numbers (ixx, iyy, izz), 6 ({', '.join(INERTIA_ORDER)}) or 3x3; got {inertia!r}", element

@@ -49,7 +49,7 @@ from linkwork.model.physical_validity import (
 from linkwork.model.spanning_tree import spanned
 from linkwork.spatial import Transform
 
-MANY = 100  # the most faults of one tree that are reported
+MANY = 100  # largest number of faults of the tree of joints that are reported
 
 
 class Builder(Assembly, ElementMethods):

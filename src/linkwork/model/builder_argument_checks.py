@@ -17,7 +17,7 @@ from linkwork.model.model_tolerances import NEARLY_ORTHONORMAL
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-Acceptance = Callable[[Array], Array]  # whether each of some numbers is acceptable
+Acceptance = Callable[[Array], Array]  # returns, for each number of an array, whether it is acceptable
 
 
 def anything(array: Array) -> Array:
@@ -162,7 +162,7 @@ def interval(value: Any, what: str, element: str) -> Array:
 
 
 def friction_pair(value: Any, element: str) -> tuple[float, float]:
-    """Return the friction coefficients (static, dynamic) from a pair, or from one number that sets both.
+    """Return the friction coefficients (static, dynamic) from `value`: a pair, or one number that sets both.
 
     Raise a ModelError that names the element `element` unless static >= dynamic >= 0.
     """
@@ -174,10 +174,11 @@ def friction_pair(value: Any, element: str) -> tuple[float, float]:
 
 
 def efficiency_pair(value: Any, element: str) -> Array:
-    """Return the two efficiencies (2,) of a drive, each above 0 and at most 1; one number sets both.
+    """Return the two efficiencies (2,) of a drive from `value`: a pair, or one number that sets both.
 
-    An efficiency is the transmitted fraction of power. The first one applies when the motor drives its joints, the
-    second one when the joints drive the motor.
+    An efficiency is the transmitted fraction of power, above 0 and at most 1. The first one applies when the motor
+    drives its joints, the second one when the joints drive the motor. Raise a ModelError that names the element
+    `element` for other values.
     """
     pair = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "efficiency", element)
     if not ((pair > 0.0) & (pair <= 1.0)).all():
@@ -188,7 +189,8 @@ def efficiency_pair(value: Any, element: str) -> Array:
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
     """Return `value`, one name or a sequence of names, as a tuple of names without duplicates.
 
-    Raise a ModelError for other values; `what` is the name of the argument in the message.
+    Raise a ModelError for other values; `what` is the name of the argument in the message. The message names the
+    element `element`.
     """
     several: list[Any] = [value] if isinstance(value, str) else list(value) if np.iterable(value) else [None]
     if not all(isinstance(name, str) for name in several):
@@ -211,16 +213,16 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
     """Return the joint parameter `value` as an array (nv,), with one number for each velocity of a joint of this kind.
 
-    `value` is one number for all velocities, or one for each. `accept` returns True for each valid number; `what` is
-    the name of the argument in messages.
+    `value` is one number for all velocities, or one for each. `accept` returns True for each valid number. In messages,
+    `what` is the name of the argument and `element` the label of the joint.
     """
     return numbers_of(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
 
 
 def not_negative(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return a joint parameter as an array (nv,) of numbers >= 0, one for each velocity, as `per_velocity` does.
+    """Return the joint parameter `value` as an array (nv,) of numbers >= 0; raise a ModelError for negative numbers.
 
-    Raise a ModelError for negative numbers.
+    The arguments are those of `per_velocity`.
     """
     array = per_velocity(value, kind, what, element, accept)
     if (array < 0.0).any():

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from linkwork.model.elements.element import Element
     from linkwork.model.mechanism import Joint
 
-Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, and its pose in that body's frame
-Positions = Mapping[str, Array]  # numbers by joint name
+Homes = Mapping[str, tuple[int, Transform]]  # name of a part: number of its body, and its pose in that body's frame
+Positions = Mapping[str, Array]  # name of a joint: its coordinates or velocities
 
 
 class JointSpecification(NamedTuple):
@@ -106,7 +106,7 @@ def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> I
                 "a body is the child of one joint only",
             )
         carried.setdefault(joint.child, joint.name)
-    if not sound:  # the following checks would only repeat these faults
+    if not sound:  # the checks below would report the same faults again
         return
     loose = [name for name in parts if name not in carried]
     for name in loose:

@@ -20,7 +20,7 @@ from linkwork.spatial.transform import exp_transform
 
 NONE = np.zeros(3)
 AXES = np.eye(3)
-SAMPLE = np.array([0.31, -0.47, 0.23, 0.53, 0.41, -0.29])  # a twist in general position [m, rad]
+SAMPLE = np.array([0.31, -0.47, 0.23, 0.53, 0.41, -0.29])  # twist [m, rad] to a pose without special symmetry
 
 
 class Row(ABC):
@@ -34,8 +34,8 @@ class Row(ABC):
     def holonomic(self) -> bool:
         """Whether the row constrains positions (holonomic) or only velocities.
 
-        The class evaluates the row at three poses in general position. The row is holonomic if its error changes with
-        the pose, or if its wrench is zero at all three poses.
+        The class evaluates the row at three poses without special symmetry. The row is holonomic if its error changes
+        with the pose, or if its wrench is zero at all three poses.
         """
         power = change = 0.0
         for k in range(3):
@@ -154,7 +154,7 @@ class Distance(Row):
 
 # --- rows with a rotation angle ---
 
-# Lower bound of a squared length: where the angle about an axis is undefined, its rate is near zero
+# Lower bound of squared lengths, so that the rate of an angle is finite where the angle is undefined
 NO_ANGLE = 1e-20
 
 
@@ -292,7 +292,7 @@ class Teeth(Row):
 
     def wrench(self, X: Transform) -> Force:
         p = X.R.T @ X.p
-        # A rotation of the line about A's origin gives a force at B's origin, a rotation about B's origin one at A's
+        # The line of centres rotates about A's origin if B's origin moves, and about B's origin if A's origin moves
         about_a, about_b = _per_square(cross(X.R.T @ self.n, p)), _per_square(cross(self.n, p))
         return Force(-(about_b + about_a * self.ratio), cross(p, about_b))
 

@@ -22,14 +22,13 @@ Role = Literal["visual", "collision"]
 ROLES: tuple[Role, ...] = ("visual", "collision")
 Three = Sequence[float]  # three numbers; stored as a tuple
 Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
-MOST_VERTICES = 256  # of a hull: the time of a contact grows with their number
+MOST_VERTICES = 256  # largest number of vertices of a hull; the time of a contact grows with the number
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """Return `value` as a tuple of `count` finite floats, which must not be negative unless `signed` is true; raise a
-    ModelError for other values.
+    """Return `value` as a tuple of `count` finite floats; raise a ModelError for other values.
 
-    `what` is the name of the value in the message.
+    The floats must not be negative unless `signed` is true. `what` is the name of the value in the message.
     """
     try:
         array = np.array(value, dtype=float).reshape(-1)
@@ -42,10 +41,10 @@ def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tu
 
 
 class Near(NamedTuple):
-    """Distance [m] and unit normal (3,) of a point relative to a shape.
+    """Position of a point relative to a shape: signed distance, normal, and derivative of the normal.
 
-    `distance` [m] is signed, negative inside; `normal` (3,) is the outward unit normal; `bend` (3, 3) [1/m] is the
-    derivative of the normal with respect to the point.
+    `distance` [m] is negative inside; `normal` (3,) is the outward unit normal at the nearest point of the shape;
+    `bend` (3, 3) [1/m] is the derivative of the normal with respect to the point.
     """
 
     distance: Number
@@ -100,7 +99,7 @@ class Box:
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
         within = np.array([where(abs(x) < a, 1.0, 0.0) for x, a in zip(p, half, strict=True)])
         outside = _near_core(p - core, 0.0, within)
-        over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # distance beyond each pair of faces
+        over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # distance of the point beyond each pair of faces
         distance = maximum(maximum(over[0], over[1]), over[2])
         x_faces = where(over[0] >= distance, 1.0, 0.0)
         y_faces = where(over[1] >= distance, 1.0 - x_faces, 0.0)
@@ -348,7 +347,10 @@ Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh | Hull
 
 
 def checked_shape(shape: object, element: str) -> Shape:
-    """Return `shape`; raise a ModelError if it is not a shape such as Box or Mesh."""
+    """Return `shape`; raise a ModelError if it is not a shape such as Box or Mesh.
+
+    The message names the element `element`.
+    """
     if not isinstance(shape, Shape):
         raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
     return shape

@@ -9,8 +9,9 @@ from linkwork.spatial.scalar import Array
 
 
 def hull_vertices(points: Array) -> Array | None:
-    """Return the vertices (n, 3) [m] of the convex hull of points (k, 3) [m], in the order of `points`; None if the
-    hull is flat.
+    """Return the vertices (n, 3) [m] of the convex hull of points (k, 3) [m]; None if the hull is flat.
+
+    The vertices are in the order of `points`.
     """
     from scipy.spatial import ConvexHull, QhullError  # imported here to keep `import linkwork` fast
 
@@ -19,7 +20,7 @@ def hull_vertices(points: Array) -> Array | None:
     if not extents[2] > FLAT_HULL * extents[0]:
         return None
     try:
-        # In units of the extent: Qhull's tolerances are absolute
+        # Scaled to unit extent, because Qhull's tolerances are absolute
         return points[np.sort(ConvexHull(apart / np.abs(apart).max()).vertices)]
     except QhullError:
         return None
@@ -36,10 +37,9 @@ def face_normals(vertices: Array) -> Array:
 
 
 def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
-    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and a distance: how far [m] the other corners
-    are outside.
+    """Return at most `most` of the corners (n, 3) [m] of a convex hull, and how far [m] the other corners are outside.
 
-    The distance is the largest distance of a corner from the planes of the faces of the smaller hull. The function
+    The second result is the largest distance of a corner from the planes of the faces of the smaller hull. The function
     chooses corners one after the other: each is the corner that is farthest outside the hull of the corners chosen
     before.
     """

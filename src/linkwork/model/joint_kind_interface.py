@@ -64,8 +64,9 @@ class JointKind(ClosingKind):
     nq: ClassVar[int]
     nv: ClassVar[int]
     turns: ClassVar[tuple[bool, ...]]  # for each velocity: whether it is angular [rad/s] or linear [m/s]
-    coordinates: ClassVar[tuple[tuple[str, str], ...]]  # name, empty for a single coordinate, and unit, "1" for none
-    velocities: ClassVar[tuple[str, ...]]  # names
+    # (name, unit): no name for a single coordinate, unit "1" for none
+    coordinates: ClassVar[tuple[tuple[str, str], ...]]
+    velocities: ClassVar[tuple[str, ...]]  # names of the velocities
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
@@ -101,7 +102,10 @@ class JointKind(ClosingKind):
         return nothing, nothing
 
     def qdot(self, q: Array, v: Array) -> Array:
-        """Return the time derivative dq/dt (nq,) of the joint coordinates for the velocity v (Wendlandt's (3.6))."""
+        """Return the time derivative dq/dt (nq,) of the coordinates q (nq,) for the velocity v (nv,).
+
+        See Wendlandt's equation (3.6).
+        """
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
@@ -148,13 +152,13 @@ class JointKind(ClosingKind):
         """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint, at the coordinates q
         (nq,).
 
-        The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,).
+        The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,). q (nq,) are the coordinates.
         """
         stretch = self.difference(rest, q)
         return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
 
     def normalized(self, q: Array) -> Array:
-        """Return the joint coordinates (..., nq) with quaternions normalized to unit length."""
+        """Return the joint coordinates q (..., nq) with quaternions normalized to unit length."""
         return q
 
     def tangent_rate(self, dv: Array, v: Array) -> Array:

@@ -72,7 +72,7 @@ class Mechanism(ElementViews, ParameterViews):
     frames: Named[Frame]
     keyframes: Named[Keyframe] = NO_KEYFRAMES
     elements: Sections = field(default_factory=lambda: Sections({}))
-    # Velocities with dry friction, which stick or slip in a run; set by `simulate`
+    # Indices of the velocities with dry friction, which stick or slip in a run; set by `simulate`
     friction_velocities: tuple[int, ...] = ()
 
     def __getattr__(self, name: str) -> Named[Any]:

@@ -55,7 +55,7 @@ class Assembly:
     def _faults(self) -> Iterator[Fault]:
         """Yield the faults of the Builder's description of the mechanism.
 
-        These are joints that do not make one tree rooted in the world, unknown names, and the faults of elements.
+        A fault is a joint that prevents one tree rooted in the world, an unknown name, or a fault of an element.
         """
         yield from tree_faults(self._joints.values(), self._parts)
         bodies = {"world": None} | dict.fromkeys(self._parts)
@@ -95,7 +95,8 @@ class Assembly:
         ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
         parts: list[list[Part]] = [[ground] if ground.geometry else []]
         names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
-        home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
+        # Part: number of its body, and pose in the body
+        home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}
         stack = list(reversed(children["world"]))
         while stack:
             given = stack.pop()

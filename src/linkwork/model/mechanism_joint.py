@@ -62,7 +62,7 @@ class Joint:
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
         if not (below | above).any():
             return q
-        reach = np.where(self.kind.turns, 2.0 * np.pi, 2.0)  # range from a limit on one side only
+        reach = np.where(self.kind.turns, 2.0 * np.pi, 2.0)  # range of random coordinates if only one limit is finite
         lower = np.where(below, self.lower, np.where(above, self.upper - reach, q))
         upper = np.where(above, self.upper, np.where(below, self.lower + reach, q))
         return rng.uniform(lower, upper)

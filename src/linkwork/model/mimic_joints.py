@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint
 
-INDEPENDENT = "load a file with mimic=False to leave all joints independent"  # remedy
+INDEPENDENT = "load a file with mimic=False to leave all joints independent"  # remedy in error messages
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,12 @@ class Mimic:
 def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
     """Return all mimic relations expressed by independent joints, and the cycles of joints that mimic each other.
 
-    If a joint mimics another mimic joint, its relation is composed with the relation of the other.
+    If a joint mimics another mimic joint, the two relations are composed. `mimics` are the relations by joint name, and
+    each cycle is a list of names.
     """
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
-    lost: set[str] = set()  # joints on a cycle, or that depend on one
+    lost: set[str] = set()  # joints on a cycle, or that mimic a joint on a cycle
     for first in mimics:
         path: dict[str, None] = {}
         name = first
@@ -79,7 +80,7 @@ def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list
 def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
     """Yield a fault for each invalid mimic relation: unknown joints, unsuitable joint kinds, and cycles.
 
-    `kinds` are the kinds of all joints by name.
+    `kinds` are the kinds of all joints by name. `mimics` are the mimic relations by joint name.
     """
     valid = [name for name, kind in kinds.items() if kind.nq == kind.nv == 1]
     for mimic in mimics.values():
@@ -104,7 +105,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
 
 
 def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
-    """Return the joints with their slices of q and v, and with their mimic relations.
+    """Return the `joints` with their slices of q and v, and with their mimic relations `mimics` by joint name.
 
     A mimic joint has the slices of its independent joint.
     """

@@ -9,7 +9,7 @@ from typing import Literal
 
 from linkwork.errors import ModelError, ModelWarning
 
-MOST_WARNINGS = 100  # of one model; only the number of further warnings is reported
+MOST_WARNINGS = 100  # largest number of warnings about one model; of further warnings only the number is reported
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fault:
 
     @staticmethod
     def of(error: ModelError) -> Fault:
-        """Return the fault that describes a ModelError."""
+        """Return the fault that describes the ModelError `error`."""
         return Fault(error.reason, error.element, file=error.file, line=error.line)
 
     def as_error(self, others: int = 0) -> ModelError:

@@ -45,7 +45,7 @@ def varied(
     # Traced numbers cannot be checked
     has_traced = any(map(is_traced, new.values())) or bool(traced - new.keys())
     own: dict[Element, dict[str, Any]] = {}
-    others: dict[str, dict[str, Any]] = {}  # by the name of a part or a joint
+    others: dict[str, dict[str, Any]] = {}  # name of a part or joint: its new values by key
     for name, number in new.items():
         one, key = owners.get(name, (None, ""))
         if one is not None:

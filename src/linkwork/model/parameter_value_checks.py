@@ -11,7 +11,7 @@ from linkwork.errors import ModelError
 from linkwork.model.batch_broadcasting import refuse_non_finite
 from linkwork.spatial.scalar import Array, Number
 
-FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losses have 0.7 of their full force
+FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which regularized dry friction and gear losses have 0.7 of their force
 
 
 class Rule(NamedTuple):

@@ -52,7 +52,7 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
         yield from as_warnings(doubtful)
 
 
-_with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that were checked: every run of a long chain would take time
+_with_inertia: WeakSet[Mechanism] = WeakSet()  # mechanisms that passed the check, which takes time for long chains
 
 
 def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
@@ -77,13 +77,13 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
 
     Its acceleration would be undefined. Mimic joints are not checked, since their independent joint moves them.
     """
-    rng = np.random.default_rng(0)  # a generic position, without special alignments
+    rng = np.random.default_rng(0)  # for a position without special alignments
     outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
     for joint in reversed(mechanism.joints):
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
-        # Scale of the inertia: that of a point mass on the joint's axis is only the round-off of larger terms
+        # Scale of the inertia: a point mass on the joint's axis has no inertia but the round-off of larger terms
         about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
         terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
         part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])

@@ -18,11 +18,11 @@ from linkwork.model.solids import Solid, SolidPair
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-COUNT = 1000  # directions of the first samples, about 6 degrees apart
-FINER = 64  # directions in each of the next samples, in a cone about the best direction
+COUNT = 1000  # number of directions in the first sample, about 6 degrees apart
+FINER = 64  # number of directions in each further sample, in a cone about the best direction
 CONE, SHRINKS = 0.2, 0.6  # angle [rad] of the first cone; each further cone is smaller by this factor
 LEVELS = 20  # number of cones
-GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # angle [rad] between neighbours of directions on a spiral
+GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # golden angle [rad] between successive directions on a spiral
 
 Extent = Callable[[Array], Array]  # the extent h(n) (k,) [m] along directions n (k, 3) in the frame of a shape
 
@@ -61,10 +61,10 @@ def body_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
 
 
 def overlaps(mechanism: Mechanism, pairs: Sequence[SolidPair], q: Array, within: float = 0.0) -> list[Overlap]:
-    """Return the solid pairs that overlap at q (nq,) [rad, m], or whose distance is at most `within` times their width.
+    """Return the solid pairs that overlap at q (nq,) [rad, m], or whose distance is at most a fraction of their width.
 
-    The width is the smallest width of the thinner solid. Pairs with a height field or another surface that is not
-    convex are left out.
+    `within` is this fraction, and the width is the smallest width of the thinner solid. Pairs with a height field or
+    another surface that is not convex are left out.
     """
     poses = body_poses(mechanism, q)
     placed: dict[tuple[str, int], _Placed] = {}
@@ -141,10 +141,10 @@ def separation(a: _Placed, b: _Placed) -> float:
 
 
 def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
-    """Return the larger of two gaps and its direction (3,): the largest gap along directions n (k, 3), or `best` [m].
+    """Return the largest gap [m] of solids a and b along directions n (k, 3), and its direction (3,), if it improves.
 
-    `apart` (3,) [m] is the vector between the positions of the solids. `best` is the gap along the direction `former`
-    (3,).
+    If the gap `best` [m] along the direction `former` (3,) is larger, return `best` and `former`. `apart` (3,) [m] is
+    the vector between the positions of the solids.
     """
     gaps = n @ apart - a.extent(-n) - b.extent(n)
     k = int(gaps.argmax())

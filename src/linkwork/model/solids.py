@@ -1,6 +1,4 @@
-"""Solids of a mechanism: the collision shapes of its bodies and its surfaces, and the pairs of solids that can
-touch.
-"""
+"""Solids of a mechanism, which are the collision shapes of its bodies and its surfaces, and pairs of solids."""
 
 from __future__ import annotations
 
@@ -20,10 +18,11 @@ if TYPE_CHECKING:
     from linkwork.model.elements.uneven_ground import SurfaceShape
     from linkwork.model.mechanism import Mechanism
 
-POINTS = 4  # contact points of a solid pair
+POINTS = 4  # largest number of contact points of a solid pair
 WORLD = 0  # the world's body number
-ORDER = ("Sphere", "Capsule", "Cylinder", "Box", "Hull", "Mesh", "Plane")  # of the solids of a pair
-UNBOUNDED = ORDER.index("Plane")  # from here on, shapes do not touch each other
+# Shapes of the first and second solid of a pair are in this order
+ORDER = ("Sphere", "Capsule", "Cylinder", "Box", "Hull", "Mesh", "Plane")
+UNBOUNDED = ORDER.index("Plane")  # shapes from here on do not touch each other
 
 
 class Solid(NamedTuple):
@@ -103,11 +102,7 @@ def pairs_of_collision(mechanism: Mechanism, collision: Collision) -> list[Solid
 
 
 def pair_in_two(mechanism: Mechanism, collision: Collision) -> tuple[SolidPair, Collision] | None:
-    """Return the first pair of solids that is in this collision and in an earlier one, and return this earlier
-    collision.
-
-    None if there is no such pair.
-    """
+    """Return the first solid pair that an earlier collision element has too, and this earlier element; else None."""
     owners: dict[frozenset[tuple[object, ...]], Collision] = {}
     for pair in mechanism.solid_pairs:
         first = owners.setdefault(frozenset((_identity(pair.first), _identity(pair.second))), pair.collision)

@@ -18,8 +18,10 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Result of `spanned`: joints of the spanning tree, loops that replace the other joints, and faults of joints that
-    no loop can replace.
+    """Result of `spanned`.
+
+    `joints` are the joints of the spanning tree, `closing` the loops that replace the other joints, and `faults` the
+    faults of joints that no loop can replace.
     """
 
     joints: dict[str, JointSpecification]
@@ -61,7 +63,10 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
 
 
 def _faults(joint: JointSpecification, loops: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each reason why a loop cannot replace the joint, such as damping, which a loop cannot have."""
+    """Yield a fault for each reason why a loop cannot replace the joint, such as damping, which a loop cannot have.
+
+    `loops` are the names of existing loops.
+    """
     element, remedy = f"joint {joint.name!r}", "set it on another joint of the cycle"
     cut = f"its child {joint.child!r} is already the child of another joint, so it would become a loop closure"
     lost = [key for key in OWN if joint.numbers[key].any()]

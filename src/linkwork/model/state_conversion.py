@@ -21,8 +21,8 @@ from linkwork.spatial.rotation import matrix_from_quaternion, product, rpy_from_
 from linkwork.spatial.scalar import Array
 
 OURS = "linkwork"
-UNIVERSE = "universe"  # Pinocchio's joint 0, which is not a joint
-QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # position of the quaternion in linkwork's coordinates
+UNIVERSE = "universe"  # name of Pinocchio's joint 0, which stands for the world
+QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # slice of the quaternion in a joint's coordinates
 State = tuple[Array, Array]
 
 

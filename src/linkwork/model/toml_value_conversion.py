@@ -13,7 +13,7 @@ from linkwork.spatial import Transform
 from linkwork.spatial.rotation import rpy_from_matrix
 from linkwork.spatial.scalar import Array
 
-DEGREES = "_deg"  # suffix of keys whose values are in degrees; without it they are in radians
+DEGREES = "_deg"  # suffix of keys with angles in degrees; angles of other keys are in radians
 PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -66,7 +66,7 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """Return the dataclass fields of a joint kind or shape by name, without None and the local path of a mesh."""
+    """Return the dataclass fields of the joint kind or shape `owner` by name, without None and a mesh's local path."""
     own = {field.name: getattr(owner, field.name) for field in (fields(owner) if is_dataclass(owner) else ())}
     return {name: as_lists(value) for name, value in own.items() if name != "path" and value is not None}
 
@@ -101,7 +101,7 @@ def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, 
 def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
     """Return the comment beside a rotation matrix in a TOML document: its roll, pitch and yaw angles in degrees.
 
-    `turn` is a prefix of the keys of the rotation.
+    `turn` is a prefix of the keys of the rotation. `pose` is the pose with this rotation.
     """
     if _aligned(pose.R):
         return {}
@@ -110,7 +110,7 @@ def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Return whether two numbers or arrays are equal bit for bit: -0.0 differs from 0.0."""
+    """Return whether a and b, two numbers or arrays, are equal bit for bit: -0.0 differs from 0.0."""
     return np.asarray(a, dtype=float).tobytes() == np.asarray(b, dtype=float).tobytes()
 
 
