@@ -1,7 +1,7 @@
 """Controllers and the reference trajectories that they follow.
 
-All controllers are plain NumPy functions of one state. A controller runs on floats and can be traced into a kernel, as
-user-defined controllers can.
+All controllers are plain NumPy functions of one state. Like user-defined controllers, they run on floats, and can be
+traced into a kernel.
 """
 
 from linkwork.control import feedback

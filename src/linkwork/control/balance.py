@@ -39,8 +39,8 @@ class Balance(NamedTuple):
     `error` (7,) has the position of the base minus that of the target [m] in the world, then the quaternion from target
     to base. `workspace` contains P (6, 6) and z (6,) of the workspace dynamics F = P dV/dt + z. `wanted` (6,) [m/s^2,
     rad/s^2] is the desired acceleration of the base, and `wrench` (6,) [N, N m] the wrench that produces it. `feet` (k,
-    6) [N, N m] are the wrenches of the ground on the feet, in the feet's frames. `tau` (nv,) [N m, N] are the joint
-    forces before limits.
+    6) [N, N m] are the wrenches of the ground on the k feet, in the feet's frames. `tau` (nv,) [N m, N] are the joint
+    forces before they are limited.
     """
 
     error: Array
@@ -158,8 +158,8 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
     """Return the leg joint forces (nv,) [N m, N] that balance the ground's wrenches on the feet (S4 Algorithm 4.6).
 
     `on_feet` has the wrench (6,) [N, N m] on each foot in its frame, and `motion` the kinematics of the mechanism. The
-    balance is static, because the inertia of the legs is already part of the workspace dynamics. The recursion runs
-    inward from the feet, so that legs may share joints; in the paper it runs outward from the base.
+    balance is static, because the inertia of the legs is already part of the workspace dynamics. The paper's recursion
+    runs outward from the base; this recursion runs inward from the feet, so that legs may share joints.
     """
     m = stance.mechanism
     carried: dict[int, Force] = {}
@@ -176,7 +176,7 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
 def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
     """Return an array (nv,) that is 1 for the velocities of the base and of legs in stance, and 0 for all others.
 
-    `on` has one number for each foot: 1 if the foot is in contact, else 0.
+    `on` has one number for each foot: 1 if the foot is in stance, else 0.
     """
     share: list[Number] = [0.0] * stance.mechanism.nv
     share[stance.base.v] = [1.0] * 6
@@ -187,11 +187,11 @@ def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
 
 
 def _distribution(stance: Stance, friction: Any) -> Distribution:
-    """Return the function that distributes a wrench (6,) on the base among the feet, as wrenches (6,) on the feet.
+    """Return a function that distributes a wrench (6,) on the base among the feet, as wrenches (6,) on the feet.
 
-    The arguments of the function are the wrench, the poses of all bodies, and 1 or 0 for each foot point in contact.
+    The arguments of this function are the wrench, the poses of all bodies, and 1 or 0 for each foot point in contact.
     `stance` has base, legs and feet. If `friction` is a friction coefficient, the foot forces stay within friction
-    cones; None: least-norm forces.
+    cones; if it is None, the foot wrenches have least norm.
     """
     m, base = stance.mechanism, stance.base.o
     if friction is None:
@@ -226,6 +226,9 @@ def _distribution(stance: Stance, friction: Any) -> Distribution:
 
 
 def _sized(given: Any, size: int) -> Array:
+    """Return the result of the controller `others` as an array (size,); raise a ShapeError if its shape is
+    different.
+    """
     if np.shape(given) != (size,):
         raise ShapeError(
             f"the controller `others` must return joint forces of shape ({size},); got shape {np.shape(given)}"

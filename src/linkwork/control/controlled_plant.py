@@ -1,9 +1,9 @@
 """The plant of a controller: a mechanism, its actuated joints, and the dynamics of these joints at one state.
 
-Actuated joints are called driven. Joints without a motor, such as the free joint of a spacecraft, are called idle; the
-forces of the driven joints accelerate them too. Eliminating the idle joints from the equations of motion leaves
-equations of the same form for the driven joints. For a free base these are the equations with the generalized Jacobian
-(Umetani and Yoshida 1989, S3 section 3).
+Actuated joints are called driven here. Joints without a motor, such as the free joint of a spacecraft, are called idle;
+the forces of the driven joints accelerate them too. If the idle joints are eliminated from the equations of motion, the
+equations of the driven joints have the same form as before. For a free base these are the equations with the
+generalized Jacobian (Umetani and Yoshida 1989, S3 section 3).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _inverse = for_mimic_joints(
 
 
 class Plant:
-    """A mechanism with actuated joints; `driven` are the indices of their velocities in v, `idle` those of all other
-    joints.
+    """A mechanism with actuated joints.
 
-    `actuated` has the names of the joints with a motor; None means all joints except free joints.
+    `driven` are the indices of their velocities in v, and `idle` those of all other velocities. `actuated` has the
+    names of the joints with a motor; None means all joints except free joints.
     """
 
     def __init__(self, mechanism: Mechanism, actuated: Iterable[str] | None = None):
@@ -59,7 +59,9 @@ class Plant:
             raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
     def expanded(self, driven: Array, idle: Any = None) -> Array:
-        """Return an array (nv,) with values `driven` at actuated joints and `idle` (default zero) at all others."""
+        """Return an array (nv,) with the values `driven` at actuated joints, and `idle` (default zero) at all other
+        joints.
+        """
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):
@@ -76,7 +78,7 @@ class Plant:
         return self.expanded(tau[self.driven])
 
     def reduced(self, q: Array, v: Array) -> ReducedDynamics:
-        """Return the equations of motion of the actuated joints, from which the other joints are eliminated."""
+        """Return the equations of motion of the driven joints, from which the idle joints are eliminated."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
@@ -88,7 +90,7 @@ class Plant:
 
 
 class ReducedDynamics(NamedTuple):
-    """Equations of motion M a + h = tau of the actuated joints, after elimination of the other (idle) joints.
+    """Equations of motion M a + h = tau of the driven joints, after elimination of the idle joints.
 
     The accelerations of the idle joints are response a + drift. For k driven and f idle velocities: M (k, k), h (k,),
     response (f, k), drift (f,).
@@ -109,8 +111,8 @@ class FrameMotion(NamedTuple):
 
     The number r of rows is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin,
     linear before angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the
-    driven joints stopped. The acceleration of the frame is J a + `drift` (r,) for accelerations a (k,) of the driven
-    joints.
+    driven joints stopped. For accelerations a (k,) of the driven joints, the acceleration of the frame is J a + `drift`
+    (r,).
     """
 
     pose: Transform
@@ -124,7 +126,7 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduce
     """Return the pose, Jacobian, twist and acceleration bias of a frame, in terms of the driven joints.
 
     `frame` is the name of the frame; `rows` is 3 for its position, 6 for its pose. `reduced` are the equations of
-    motion of the driven joints: the other joints move as these equations require, which the Jacobian includes.
+    motion of the driven joints. The Jacobian includes the motion of the idle joints that the driven joints cause.
     """
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {
@@ -149,7 +151,7 @@ def refuse_no_mechanism(given: Any) -> None:
 
 
 def gains(name: str, given: Any, size: int) -> Array:
-    """Return a controller's gain or limit `given` as an array (size,); raise an error for invalid values.
+    """Return a controller's gain or limit `given` as an array (size,); raise a LinkworkError if a value is not valid.
 
     Valid values are finite and not negative. `name` is the name of the gain in the message.
     """
@@ -174,9 +176,9 @@ def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
 
 
 def controller(function: Controller) -> Controller:
-    """Return `function` as a controller whose results have the array class of q, as tracing requires.
+    """Return a controller that calls `function` with plain arrays, and returns results of the array class of q.
 
-    `function` takes and returns plain arrays.
+    Tracing requires results of this class.
     """
 
     @wraps(function)
@@ -188,4 +190,5 @@ def controller(function: Controller) -> Controller:
 
 
 def _like(q: Any, array: Array) -> Array:
+    """Return an array with the class of q, such as the class of traced arrays."""
     return array.view(type(q)) if isinstance(q, np.ndarray) and array.dtype == object else array

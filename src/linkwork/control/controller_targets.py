@@ -1,4 +1,4 @@
-"""Targets of controllers and controls of drives: fixed values, a Reference, or a function of time."""
+"""Targets of controllers and control signals of drives: fixed values, a Reference, or a function of time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """A controller's target at one time: `place` (joint coordinates, position or pose), its `rate` and its
-    `acceleration`.
+    """A controller's target at one time: `place`, with its first and second time derivative, `rate` and `acceleration`.
+
+    The place is an array of joint coordinates, a position or a pose.
     """
 
     place: Any
@@ -33,9 +34,9 @@ Target = Callable[[Any], Wanted]
 
 
 def joint_target(plant: Plant, given: Any) -> Target:
-    """Return a joint target as a function of time: coordinates (nq,), velocities (nv,), accelerations (nv,).
+    """Return a joint target as a function of time, with coordinates (nq,), velocities (nv,) and accelerations (nv,).
 
-    `given` is fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
+    `given` is an array of fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
     """
     m = plant.mechanism
     if isinstance(given, Reference):
@@ -91,8 +92,8 @@ def frame_target(given: Any) -> tuple[Target, int]:
 def base_target(given: Any) -> Target:
     """Return the target of a free body as a function of time: coordinates (7,), velocity (6,), acceleration (6,).
 
-    `given` is fixed coordinates, a Reference of coordinates, whose quaternions need not be unit, or a function of t
-    that returns all three. Rates are in the world's axes, linear before angular.
+    `given` is an array of fixed coordinates, a Reference of coordinates, whose quaternions need not be unit, or a
+    function of t that returns all three. Rates are in the world's axes, linear before angular.
     """
     if isinstance(given, Reference):
         followed = _followed(given, COORDINATES, "a position and a quaternion")
@@ -125,9 +126,9 @@ def _turning(wanted: Wanted) -> Wanted:
 
 
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
-    """Return the controls (ndrives,) of all drives as a function of (t, q, v).
+    """Return the control signals (ndrives,) of all drives as a function of (t, q, v).
 
-    `given` is an array of fixed controls, a Reference of controls, or a function of (t, q, v) that returns them.
+    `given` is an array of fixed signals, a Reference of signals, or a function of (t, q, v) that returns them.
     """
     if not m.actuators:
         raise LinkworkError(f"{m.name} has no drives: add them with Builder.drive(name, ratios)")
@@ -156,17 +157,23 @@ def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
 
 
 def _is_pose(place: Array) -> bool:
+    """Return whether the matrix `place` (4, 4) is a pose: whether its rotation matrix is orthonormal and right-
+    handed.
+    """
     R = place[:3, :3]
     return bool(np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0)
 
 
 def _followed(reference: Reference, shape: tuple[int, ...], what: str) -> Target:
+    """Return the target that follows a reference of values with the given shape; `what` names them in messages."""
     if reference.shape != shape:
         raise ShapeError(f"target is a Reference of shape {reference.shape}, expected {shape}: {what}")
     return lambda t: Wanted(reference(t), reference.rate(t), reference.acceleration(t))
 
 
 def _from_function(function: Callable[..., Any]) -> Target:
+    """Return the target that a user function of t defines, which returns the place, its rate and its acceleration."""
+
     def wanted(t: Any) -> Wanted:
         found = function(t)
         if not (isinstance(found, tuple) and len(found) == 3):
@@ -178,6 +185,7 @@ def _from_function(function: Callable[..., Any]) -> Target:
 
 
 def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
+    """Return a target at rest at the fixed `place`; `rows` has the number of rates for each shape of a place."""
     refuse_non_finite("target", place)
     if place.shape not in rows:
         expected = " or ".join(map(str, rows))
@@ -188,7 +196,7 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 
 
 def pose_error(pose: Transform, place: Any) -> Array:
-    """Return the error of a frame's pose: the target `place` minus the pose, in the world's axes.
+    """Return the error of a frame's pose in the world's axes: the target `place` minus the pose.
 
     The error is (3,) [m] for a target position, (6,) [m, rad] for a target pose (4, 4).
     """

@@ -40,7 +40,7 @@ __all__ = [
     "resolved_rate",
 ]
 
-Joints = Iterable[str] | None  # names of actuated joints; None: all but free joints
+Joints = Iterable[str] | None  # names of actuated joints; None: all joints except free joints
 
 
 def gravity_compensation(m: Mechanism, actuated: Joints = None) -> Controller:
@@ -207,7 +207,7 @@ def pid(
         summed = memory + error * dt
         unlimited = plant.expanded((stiffness * error + integral * summed + damping * (rate - v))[plant.driven])
         tau = limited(unlimited)
-        beyond = (unlimited - tau) * error  # above zero at the limit, while the error pushes further
+        beyond = (unlimited - tau) * error  # positive if the force is at its limit and the error would increase it
         integrated = [where(b > 0.0, old, new) for b, old, new in zip(beyond, memory, summed, strict=True)]
         return tau, plant.expanded(np.array(integrated)[plant.driven])
 
@@ -405,7 +405,7 @@ def operational_space(
         A = acceleration + drag * (rate - motion.rate) + stiffness * pose_error(motion.pose, place)
         J, v_d = motion.J, v[plant.driven]
         inverse_lambda = ldlt(J @ ldlt(own.M).solve(J.T) + loosened)
-        # One solve for both uses of Lambda: the force on the frame, and the projection of the damping to the null space
+        # One solution gives the force on the frame and the projection of the damping to the null space
         force = inverse_lambda.solve(A - motion.drift + decay * (J @ v_d))
         tau = J.T @ force + own.h - decay * (own.M @ v_d)
         return limited(plant.expanded(tau))
@@ -414,6 +414,9 @@ def operational_space(
 
 
 def _with_frame(m: Mechanism, actuated: Joints, frame: str, target: Any) -> tuple[Plant, Any]:
+    """Return the plant and the target as a function of time; raise a LinkworkError if the frame or the target is not
+    valid.
+    """
     plant = Plant(m, actuated)
     m.frames.index_of(frame)
     return plant, frame_target(target)

@@ -20,17 +20,18 @@ from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY
 
 OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about PROXIMAL_WEIGHT
-INNER = 40  # Newton iterations in each, at most; all three take 7 to 10 if the wrench is reachable, else 12 to 40
-SHORTENED = 12  # halvings of a step, at most
+# largest number of Newton iterations per proximal iteration; the sum is 7 to 10 for reachable wrenches, else 12 to 40
+INNER = 40
+SHORTENED = 12  # largest number of times that a step is halved
 
 
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
     """Return the ground's wrenches (6,) [N, N m] of least norm on the feet, in the feet's frames.
 
-    Equations (4.28) and (4.29) of S4. The resultant of these wrenches on the base is `wrench` (6,), about the base's
-    origin in the base's frame. `feet` are the poses of the feet in the base's frame; `on` is 1 for feet in contact,
-    else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: equation (4.28) omits the
-    inverse in Ad^T; its matrix G maps wrenches from the feet to the base.
+    These are equations (4.28) and (4.29) of S4. The sum of these wrenches is `wrench` (6,) on the base, about the
+    base's origin in the base's frame. `feet` are the poses of the feet in the base's frame; `on` is 1 for feet in
+    contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: equation (4.28)
+    omits the inverse in Ad^T; its matrix G maps wrenches from the feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
@@ -126,10 +127,9 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the symmetric derivative (3, 3) of `projected`, the projection onto the friction cone, with respect to x
-    (3,).
+    """Return the derivative (3, 3) of `projected` by x (3,), which is symmetric.
 
-    See `projected` for `normal` and `friction`.
+    `normal` and `friction` define the friction cone, as in `projected`.
     """
     press, along, size = _parts(x, normal)
     unit = along / size

@@ -18,12 +18,12 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
-SOLE, POINT = 6, 3  # rows of a foot: it transmits a wrench, or a force alone
+SOLE, POINT = 6, 3  # numbers of rows of a foot: 6 if it transmits a wrench, 3 if it transmits only a force
 FEW_POINTS = {1: "rotation about the foot", 2: "rotation about the line through both feet"}
 
 
 class LeggedState(NamedTuple):
-    """One state of a legged mechanism: q (nq,), v (nv,), the motion of its bodies, and their poses in the world."""
+    """One state of a legged mechanism: q (nq,), v (nv,), the kinematics of its bodies, and their poses in the world."""
 
     q: Array
     v: Array
@@ -70,7 +70,8 @@ class Stance:
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
     """Return the floating base and the legs of a mechanism for the named `feet` (frames or bodies).
 
-    Errors name the foot and the reason. If `point_feet` is true, the feet transmit forces but no torques.
+    Raise a LinkworkError that names an unsuitable foot and the reason. If `point_feet` is true, the feet transmit
+    forces but no torques.
     """
     refuse_no_mechanism(m)
     for what, there in (("loops, clutches or brakes", m.constrained), ("mimic joints", m.mimics)):
@@ -118,7 +119,7 @@ def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) 
 
 
 def _refuse_weak(name: str, leg: Sequence[Joint], rows: int) -> None:
-    """Raise a LinkworkError if a leg has too few velocities to move the base when its foot is on the ground.
+    """Raise a LinkworkError if a leg has too few velocities to move the base while its foot is on the ground.
 
     A foot in stance constrains `rows` directions; the leg needs at least as many velocities.
     """

@@ -117,6 +117,7 @@ def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5)
 
 
 def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """Return `given` as an array of floats; raise a ShapeError if it does not have the shape `shape`."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape != shape:
@@ -125,9 +126,9 @@ def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _weight(name: str, given: Any, size: int, least: float) -> Array:
-    """Return the LQR weight `given` as a symmetric matrix (size, size); raise an error if it is not valid.
+    """Return the LQR weight `given` as a symmetric matrix (size, size); raise a LinkworkError if it is not valid.
 
-    An eigenvalue smaller than `least` is an error. `name` is the name of the weight in the message.
+    A weight is not valid if it has an eigenvalue smaller than `least`. `name` is the name of the weight in the message.
     """
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
@@ -144,10 +145,12 @@ def _weight(name: str, given: Any, size: int, least: float) -> Array:
 
 
 def _name_of(plant: Plant, dof: int) -> str:
+    """Return the name of the joint to which the velocity with index `dof` belongs."""
     return next(j.name for j in plant.mechanism.leaders if j.v.start <= dof < j.v.stop)
 
 
 def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
+    """Raise a LinkworkError unless the plant is in equilibrium at q0 (nq,) under the joint forces tau0 (nv,)."""
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     for dof in plant.idle:
         if tau0[dof] != 0.0:
@@ -164,9 +167,10 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 
 
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
-    """Raise an error unless the motors can influence every mode of x' = A x + B u that does not decay.
+    """Raise a LinkworkError unless the motors can influence every mode of x' = A x + B u that does not decay.
 
-    This is the Popov-Belevitch-Hautus test. See `linearised` for A and B; the message names a joint of `plant`.
+    This is the Popov-Belevitch-Hautus test. A and B are the matrices of `linearised`; the message names a joint of
+    `plant`.
     """
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
@@ -187,7 +191,7 @@ def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
 
     See `linearised` for A and B; Q (2 nv, 2 nv) and R (k, k) are the weights of states and inputs.
     """
-    from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
+    from scipy.linalg import solve_continuous_are  # imported only here, so that importing linkwork stays quick
 
     try:
         P = solve_continuous_are(A, B, Q, R)

@@ -20,7 +20,8 @@ class Tracking(NamedTuple):
     """Result of `tracking`: the pose error (7,) of a body and the acceleration (6,) that reduces it.
 
     `error` is the position error [m] and the quaternion from target to body, with a scalar part that is not negative.
-    `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, X^b of the paper.
+    `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, which the paper
+    calls X^b.
     """
 
     error: Array
@@ -44,5 +45,6 @@ def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Ar
     R_e = matrix_from_quaternion(q_e)
     led = R_e @ rate[3:]
     angular = R_e @ acceleration[3:] + cross(spin, led) - kd[3:] * (spin - led) - kp[3:] * q_e[1:]  # (4.24)
-    # (4.12): the components of the twist rotate with the body. Misprint: Algorithm 4.4 has the position for the speed
+    # (4.12): the components of the twist rotate with the body. Misprint: Algorithm 4.4 has the position instead of the
+    # speed
     return Tracking(np.concatenate([away, q_e]), np.concatenate([R.T @ (linear - cross(spin, speed)), R.T @ angular]))

@@ -73,6 +73,7 @@ class Reference:
         self._search = _search_table(self.times)
 
     def _end_rates(self, given: Any) -> Array:
+        """Return the rates at both ends as an array (2, ...); raise an error if they are not valid."""
         rates, wanted = _checked("end_rates", given), (2, *self.shape)
         if rates.any() and self.kind != "cubic":
             raise LinkworkError(f"end_rates are only for kind 'cubic'; this reference has kind {self.kind!r}")
@@ -131,6 +132,7 @@ class Reference:
         return self._derivative(t, 2)
 
     def _derivative(self, t: Any, order: int) -> Any:
+        """Return the derivative of the given order by time, at the time or times t [s]."""
         if np.ndim(t) > 0:
             return np.array([self._derivative(one, order) for one in t])
         row = lookup(self._pieces, self._piece(t))
@@ -141,11 +143,11 @@ class Reference:
         return total
 
     def _piece(self, t: Number) -> Number:
-        """Return the index of the time interval that contains t [s]: the number of given times up to t."""
+        """Return the index of the time interval that contains t [s]: the number of given times that are at most t."""
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
-        guess = np.floor((t - self.times[0]) / step + (1.0 - FIRST_GUESS))  # right, or one too low
+        guess = np.floor((t - self.times[0]) / step + (1.0 - FIRST_GUESS))  # exact, or one too low
         return where(t >= lookup(self.times, guess), guess + 1.0, guess)
 
 
@@ -184,7 +186,7 @@ def _search_table(times: Array) -> Array | None:
 
 
 def _counted(table: Array, t: Number) -> Number:
-    """Return how many entries of an increasing table are at most t, by binary search without branches.
+    """Return the number of entries of an increasing table that are at most t, by binary search without branches.
 
     The table has 2^p - 1 entries, and the search needs p lookups.
     """
@@ -221,12 +223,12 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 
 
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
-    """Return the rates m (n, ...) of a cubic spline at its knots, for which the second derivative of the spline is
-    continuous.
+    """Return the derivatives m (n, ...) of a cubic spline at its knots, for which the second derivative is continuous.
 
     `h` [s] are the intervals between the times, `slope` the mean rates within them, and `end_rates` the rates at both
-    ends. The rates m solve the tridiagonal system m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3
-    (slope[k-1] / h[k-1] + slope[k] / h[k]).
+    ends. The derivatives m solve the tridiagonal system
+
+        m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3 (slope[k-1] / h[k-1] + slope[k] / h[k])
     """
     m = [end_rates[0]]
     factors = [np.zeros_like(h[0])]

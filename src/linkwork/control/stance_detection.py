@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array, Number, dot, maximum, where
 CONTACTS = "contacts"
 StanceDetector = Callable[
     [Any, LeggedState], list[list[Number]]
-]  # (t, state) -> for every point of every foot 1 (in stance) or 0
+]  # function of (t, state) that returns 1 (in stance) or 0 for every point of every foot
 
 
 def stance_detector(stance: Stance, given: Any) -> StanceDetector:
@@ -58,7 +58,7 @@ def up_direction(m: Mechanism) -> Array:
 
 
 def in_stance(points: Sequence[Number]) -> Number:
-    """Return 1 if at least one of the numbers `points` of a foot is 1 (in stance), else 0."""
+    """Return 1 if at least one point of a foot is in stance, else 0; `points` has 1 or 0 for each point."""
     found = points[0]
     for one in points[1:]:
         found = 1.0 if isinstance(found, float) and found == 1.0 else maximum(found, one)
@@ -66,6 +66,7 @@ def in_stance(points: Sequence[Number]) -> Number:
 
 
 def _by_contacts(stance: Stance, given: str) -> StanceDetector:
+    """Return a detector for which the foot points with closed contacts are in stance."""
     m = stance.mechanism
     if given != CONTACTS:
         raise LinkworkError(
@@ -90,6 +91,8 @@ def _by_contacts(stance: Stance, given: str) -> StanceDetector:
 
 
 def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetector:
+    """Return a detector that calls a function of the user, which returns one truth value per foot."""
+
     def by_function(t: Any, now: LeggedState) -> list[list[Number]]:
         found = list(given(t, now.q, now.v))
         if len(found) != len(sizes):
@@ -100,4 +103,5 @@ def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetec
 
 
 def _yes(value: Any) -> Any:
+    """Return a truth value of the user as a condition; a number counts as true above 0.5."""
     return value if hasattr(value, "select") or isinstance(value, (bool, np.bool_)) else value > 0.5

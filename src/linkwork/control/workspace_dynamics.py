@@ -35,12 +35,12 @@ class Workspace(NamedTuple):
 
 
 def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Return the workspace dynamics of the base, with the ground as a body of BIG times the base's inertia.
+    """Return the workspace dynamics of the base, where the ground is a body with BIG times the base's inertia.
 
     This is Algorithm 4.3 of S4, which propagates articulated inertias from the feet to the base. The ground is attached
-    to every foot in contact. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which
+    to every foot in stance. Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which
     Algorithm 3.3 adds. `now` is the state of the mechanism, and `tau` (nv,) are joint forces; `on` is 1 for feet in
-    contact, else 0.
+    stance, else 0.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -74,6 +74,7 @@ def _ground(base: RigidInertia, rows: int) -> RigidInertia:
 
 
 def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
+    """Return the inertia `yes` if `in_stance` is 1, else `no`."""
     if isinstance(in_stance, float) and in_stance == 1.0:
         return yes
     pairs = ((yes.M, no.M), (yes.H, no.H), (yes.I, no.I))
@@ -85,8 +86,11 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
 
     M is the mass matrix and h the bias of the mechanism in the state `now`, J the constraint rows of the feet. The
     index j selects the velocities of the joints, and the index b the velocities of the base. Eliminating the
-    multipliers gives, with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T
-    K^-1 [h_j - tau_j; dJ/dt v]. `tau` (nv,) are joint forces; `on` is 1 for feet in contact, else 0.
+    multipliers gives, with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]:
+
+        P = M_bb - C^T K^-1 C        z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v]
+
+    `tau` (nv,) are joint forces; `on` is 1 for feet in stance, else 0.
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
@@ -95,7 +99,7 @@ def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) ->
     inertia = ldlt(M[np.ix_(j, j)])
     J_j, J_b, M_jb = J[:, j], J[:, b], M[np.ix_(j, b)]
     response = inertia.solve(J_j.T)
-    effective = J_j @ response + np.diag(lifted)  # rows of a foot in the air are zero: their multiplier is zero
+    effective = J_j @ response + np.diag(lifted)  # the rows of a foot in the air are zero, and so is its multiplier
     size = sum(effective[k, k] for k in range(len(effective))) * (ADDED_FOR_STRAIGHT_LEGS / len(effective))
     factored = ldlt(effective + np.eye(len(effective)) * size)
 

@@ -14,7 +14,7 @@ from linkwork.spatial.traceable_loops import repeat
 class Composed(Integrator):
     """Integrator of order 4 or 6, whose step is a composition of steps of a symmetric integrator of order 2.
 
-    The substeps are iterations of one traced loop.
+    One traced loop makes all substeps.
     """
 
     def __init__(self, integrator: Integrator, order: int):
@@ -40,7 +40,7 @@ class Composed(Integrator):
         return Step(State(*state), multipliers, most, good == 1.0)
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it.
 
         The result is the product of the derivatives of the substeps.
         """
@@ -53,9 +53,9 @@ class Composed(Integrator):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return the integrator, state and step size of the first substep that has no solution.
+        """Return the integrator, state and step size of the first substep without solution, for the failure diagnosis.
 
-        If all other substeps are solved, the result belongs to the last substep.
+        If all substeps are solved, the result belongs to the last substep.
         """
         *parts, last = substeps(self.order, h)
         for part in parts:

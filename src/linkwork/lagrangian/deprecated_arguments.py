@@ -34,5 +34,7 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def warn_renamed(old: str, new: str, stacklevel: int) -> None:
-    """Warn that `old` was renamed `new`; `stacklevel` as in `warnings.warn`, counted from the caller."""
+    """Warn that the argument `old` was renamed `new`; `stacklevel` is as in `warnings.warn`, counted from the
+    caller.
+    """
     warnings.warn(f"{old} was renamed {new}; the old name will be removed", DeprecationWarning, stacklevel + 1)

@@ -22,13 +22,14 @@ from linkwork.spatial.traceable_loops import record, repeat
 
 RULES = {"midpoint": MIDPOINT, "first-order": FIRST_ORDER, "shake": FIRST_ORDER, "rattle": ENDS, "verlet": ENDS}
 ENERGY_MOMENTUM = "energy-momentum"
-ONE_SIDED = [name for name, rule in RULES.items() if rule is FIRST_ORDER]  # integrators that are not symmetric
+# names of the methods whose integrators are not symmetric
+ONE_SIDED = [name for name, rule in RULES.items() if rule is FIRST_ORDER]
 
-Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
+Gains = tuple[tuple[str, Shape], ...]  # names of the gains, with their shapes for one batch member
 
 
 class Programs:
-    """The functions of a discrete system that are compiled; each takes the values of one batch member.
+    """The functions of a discrete system that are compiled; their arguments are the values of one batch member.
 
     The system has `size` coordinates. Gains are further named arguments of the user's functions; `gains` has their
     names and shapes. `method` and `order` select the integrator.
@@ -51,6 +52,7 @@ class Programs:
         return plain if self.order == 2 else Composed(plain, self.order)
 
     def _plain(self, values: Sequence[Value]) -> Integrator:
+        """Return the integrator of order 2 that `method` selects, with the given values of the gains."""
         named = dict(zip((name for name, _ in self.gains), values, strict=True))
         system = self.functions.bound(self.size, named, self.form.linear_momentum)
         if self.constant is not None:
@@ -91,7 +93,7 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, and two matrices.
+        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, and two matrices.
 
         The two matrices, of `LagrangianSystem.tangents`, define the changes of the state before the step that satisfy
         the constraints. `numbers` are the entries of the `State` before the step, the step size h [s] and the gains.
@@ -109,11 +111,11 @@ class Programs:
         return self._sample(self.integrator(values), now, np.full(self.form.constraints, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
-        """Run for a number of samples, with `every` steps between samples, and return the recorded series.
+        """Return the number of completed steps, a flag, the last state, and the recorded series of a run.
 
-        `numbers` are the entries of the initial `State`, the step size h [s], the values of the gains, and the number
-        of samples. The results are the number of completed steps, 1 if all steps were solved, else 0, the last state,
-        and the recorded series in the order of SERIES.
+        The flag is 1 if all steps were solved, else 0; the series are in the order of SERIES. `numbers` are the entries
+        of the initial `State`, the step size h [s], the values of the gains, and the number of samples. The run makes
+        `every` steps from sample to sample.
         """
         begun, (h, *values, count) = _split(numbers)
         integrator = self.integrator(values)
@@ -123,7 +125,8 @@ class Programs:
             step = integrator.step(now, h)
             good = (going == 1.0) & step.solved
             after = step.state
-            if self.functions.clock is None:  # equal steps: one product, so that round-off does not add up
+            # the steps are equal: compute the time as one product, so that round-off does not add up
+            if self.functions.clock is None:
                 after = after._replace(t=begun.t + (done + 1.0) * h)
             return (
                 where(good, done + 1.0, done),
@@ -149,6 +152,7 @@ class Programs:
     # --- kernels ---
 
     def _kernel(self, what: str, every: int = 1) -> Kernel:
+        """Return the compiled kernel of the program `what`, such as "step"; `every` is the argument of `run`."""
         n, form = self.size, self.form
         state: list[Shape] = [(), (n,), (n,), (n,), ()]
         sample: list[Shape] = [(), (n,), (n,), (n,), (form.constraints,), (), (form.symmetries,), ()]

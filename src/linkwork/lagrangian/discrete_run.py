@@ -17,7 +17,7 @@ from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
 SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample
-HALVINGS = 12  # number of times that a step without a solution is halved to find one that has a solution
+HALVINGS = 12  # number of times that a step without a solution is halved, to find a step size with a solution
 MOST_STEPS_CHECKED = 1000  # largest number of steps of a run whose derivatives are evaluated
 
 
@@ -99,7 +99,8 @@ class DiscreteRun:
 
 
 def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
-    """Return the largest change of the symplectic form in a step, over changes of state that satisfy the constraints.
+    """Return the largest change of the symplectic form in a step, over all changes of state that satisfy the
+    constraints.
 
     A (2n, 2n) is the derivative of the step for (x, p). The matrices `rows` and `dp` are those of
     `LagrangianSystem.tangents`: changes (dx, dxdot) of the state satisfy the constraints if rows @ (dx, dxdot) = 0, and
@@ -154,10 +155,9 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of the matrix `rows` (m, n) that depends linearly on the other rows; None if there is
-    none.
+    """Return the index of a row of the constraint Jacobian `rows` (m, n) that depends linearly on the other rows.
 
-    `rows` is the constraint Jacobian of m constraints.
+    The result is None if there is no such row.
     """
     if not len(rows):
         return None

@@ -109,7 +109,7 @@ def discrete(
     if composition(order).order > 2 and method in ONE_SIDED:
         raise LinkworkError(f"order={order} needs a symmetric method; {method!r} is not symmetric")
     if order > 2 and method == ENERGY_MOMENTUM and (constraints or nonholonomic):
-        # Velocities that violate constraints alternate in sign from step to step: the order would not be reached
+        # The velocity errors of constraints alternate in sign from step to step, so that the order would not be reached
         raise LinkworkError(f"order={order} with method {method!r} needs a system without constraints")
     functions = read_functions(
         lagrangian=lagrangian,
@@ -276,7 +276,8 @@ class Discrete:
 
     @renamed(h="dt")
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
-        """Return the state after a step dt [s] of the system; raise NotConverged if a member has no solution.
+        """Return the state after a step dt [s] of the system; raise NotConverged if the step of a batch member has no
+        solution.
 
         `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
@@ -322,7 +323,7 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Return the values of the gains in order, the batch shape, and the compiled programs for these shapes.
+        """Return the values of the gains in order, the batch shape, and the programs compiled for these shapes.
 
         The batch shape is that of the coordinates x (..., n). `gains` are the values by name.
         """
@@ -337,7 +338,7 @@ class Discrete:
         values = [as_numbers(f"gain {name!r}", given[name]) for name in wanted]
         for name, value in zip(wanted, values, strict=True):
             refuse_non_finite(f"gain {name!r}", value)
-        # The shape of a gain begins with the batch shape, or the gain is the same for all members
+        # If the shape of a gain does not begin with the batch shape, all members have the same value of the gain
         cores = [a.shape[len(batch) :] if a.shape[: len(batch)] == batch else a.shape for a in values]
         return values, batch, self._programs(x.shape[-1], tuple(zip(wanted, cores, strict=True)))
 
@@ -357,6 +358,9 @@ class Discrete:
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
 
     def _outcomes(self, programs: Programs, final: State, going: Array, h: float, values: Sequence[Array]) -> Array:
+        """Return the outcomes (*batch,) of a run; `going` (*batch,) is 1 for members whose steps were all solved, else
+        0.
+        """
         found = np.empty(going.shape, dtype=object)
         explained = 0
         for member in np.ndindex(going.shape):
@@ -370,6 +374,7 @@ class Discrete:
     def _failure(
         self, programs: Programs, now: State, member: tuple[int, ...], h: float, values: Sequence[Array]
     ) -> NotConverged:
+        """Return the error that explains why the next step of the batch member at index `member` has no solution."""
         alone = State(*(np.asarray(a)[member] for a in now))
         cores = [len(shape) for _, shape in programs.gains]
         own = [a[member] if a.ndim > core else a for a, core in zip(values, cores, strict=True)]
@@ -377,15 +382,14 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the solution x (n,) of least norm of rows @ x = right; the rows of `rows` (m, n) may be linearly
-    dependent.
-    """
+    """Return the solution x (n,) of least norm of rows @ x = right, where `rows` (m, n) may be linearly dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=DEPENDENT_ROWS)[0]
 
 
 def _arrays(now: State) -> State:
+    """Return a state whose entries are arrays of floats."""
     return State(*(np.asarray(a, dtype=float) for a in now))
 
 
@@ -420,7 +424,7 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,).
+    """Raise a LinkworkError if a batch member cannot start at x (n,) with velocities xdot (n,).
 
     Reasons are violated or redundant constraints, a singular mass matrix, and values that are not finite. `start` has
     the quantities to check; `member` is the index of the member, for the message.
@@ -448,7 +452,7 @@ def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: 
     if rates.size and rates.max() > CONSISTENT * max(1.0, np.abs(xdot).max()):
         k = int(rates.argmax())
         raise LinkworkError(f"{who}v0 violates constraint {k}: its rate is {(G @ xdot)[k]:.3g}, expected 0. {remedy}")
-    # The mass matrix may be singular along constrained directions, as for quaternions
+    # The mass matrix may be singular in directions that constraints exclude, as with quaternions
     held = G / sizes[:, None] * np.abs(mass).max()
     whole = np.block([[mass, held.T], [held, np.zeros((len(G), len(G)))]])
     u, s, _ = np.linalg.svd(whole)

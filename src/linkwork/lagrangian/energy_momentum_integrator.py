@@ -28,8 +28,8 @@ GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
 class EnergyMomentum(ImplicitIntegrator):
     """Integrator that conserves energy and momenta, for a Lagrangian system with a constant mass matrix.
 
-    `quadratic_potential` and `quadratic_constraints` are true if the potential or all constraint functions are
-    quadratic; the equations of a step are then shorter.
+    If the potential or all constraint functions are quadratic (`quadratic_potential`, `quadratic_constraints`), the
+    equations of a step are shorter.
     """
 
     system: LagrangianSystem
@@ -70,17 +70,17 @@ class EnergyMomentum(ImplicitIntegrator):
         return Step(state, root.multipliers / h, root.iterations, root.solved)
 
     def _potential(self, x: Array) -> Number:
+        """Return the potential energy [J] at x (n,): minus the Lagrangian at zero velocity."""
         return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))
 
 
 def _discrete_gradient(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Return the discrete gradient (n,) of a function, whose product with `step` (n,) is the exact change of the
-    function.
+    """Return the discrete gradient (n,) of a function: its product with `step` (n,) is the change of the function.
 
-    The discrete gradient is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's
-    direction if the quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs
-    no correction for steps so small that differences of the function are round-off. If the function is `quadratic`, the
-    discrete gradient is the derivative at the midpoint.
+    The discrete gradient is the mean of the derivative from x to x + step by Gauss quadrature. If this quadrature is
+    not exact, the mean is corrected in the direction of the step; Gonzalez corrects the derivative at the midpoint
+    instead. The mean needs no correction for steps so small that differences of the function are round-off. If the
+    function is `quadratic`, the discrete gradient is the derivative at the midpoint.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

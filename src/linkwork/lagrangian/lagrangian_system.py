@@ -20,11 +20,11 @@ class LagrangianSystem:
     """A Lagrangian system, given by functions of one state such as `lagrangian(x, xdot)` [J].
 
     The functions are `lagrangian(x, xdot)` [J], `constraints(x)` (m,), `forces(t, x, xdot)` and `chart(x)`. `size` is
-    n, the number of coordinates x. Constraints are zero at admissible positions; a system with a chart has none. The
-    Lagrangian and the forces take a point chart(x) (N,) in place of x; without a chart the point is x, and N = n.
+    n, the number of coordinates x. Constraints are zero at admissible positions; a system with a chart has none. If
+    there is a chart, the argument x of the Lagrangian and of the forces is the point chart(x) (N,); otherwise N = n.
     `nonholonomic(x)` (l, n) are rows with rows @ xdot = 0, such as rolling without slipping. `symmetries(x)` (k, n) are
-    directions of symmetry: moving along them does not change the Lagrangian. `clock(point)` [s] is the time per unit of
-    the step size. `linear_momentum` is true if the momentum is linear in the velocity.
+    directions in which the Lagrangian does not change. `clock(point)` [s] is the time per unit of the step size.
+    `linear_momentum` is true if the momentum is linear in the velocity.
     """
 
     size: int
@@ -57,7 +57,8 @@ class LagrangianSystem:
         return jacobian(self.lagrangian, 1)(point, rate)
 
     def load(self, t: Number, point: Array, rate: Array) -> Array:
-        """Return the generalized force dL/dx + forces (N,) at time t [s]: the rate of change of the momentum.
+        """Return dL/dx + forces (N,) at time t [s]: the generalized force, which is the time derivative of the
+        momentum.
 
         `point` (N,) and `rate` (N,) are the arguments x and xdot of the Lagrangian.
         """
@@ -98,7 +99,7 @@ class LagrangianSystem:
         momenta.
 
         The first matrix, (2m + l, 2n), is for m constraints and l nonholonomic rows: changes satisfy the constraints if
-        rows @ (dx, dxdot) = 0. The second, (n, 2n), maps (dx, dxdot) to dp.
+        its product with (dx, dxdot) is zero. The second, (n, 2n), maps (dx, dxdot) to dp.
         """
         G, m = self.rows(x), len(self.violation(x))
         turning = jacobian(lambda x: self.rows(x) @ xdot)(x) if len(G) else np.zeros((0, self.size))
@@ -106,15 +107,14 @@ class LagrangianSystem:
         return rows, np.hstack([jacobian(self.coordinate_momentum)(x, xdot), self.mass(x, xdot)])
 
     def momenta(self, x: Array, p: Array) -> Array:
-        """Return the momenta (k,) of the k symmetries: components of the momentum p (n,) along the directions of
-        symmetry.
+        """Return the momenta (k,) of the k symmetries: components of p (n,) along the directions of symmetry.
 
         This is equation (2.22) of S4.
         """
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 
     def energy(self, x: Array, xdot: Array) -> Number:
-        """Return the energy p xdot - L [J], which is kinetic plus potential energy."""
+        """Return the energy p . xdot - L [J], which is kinetic plus potential energy."""
         rate = xdot if self.chart is None else jacobian(self.chart)(x) @ xdot
         p, point = self.coordinate_momentum(x, xdot), self.point(x)
         return sum(a * b for a, b in zip(p, xdot, strict=True)) - self.lagrangian(point, rate)

@@ -1,7 +1,7 @@
 """Tolerances of the integrators for users' Lagrangians."""
 
 # --- initial state ---
-CONSISTENT = 1e-9  # largest constraint error of a start, relative to the coordinates or velocities
+CONSISTENT = 1e-9  # largest constraint error of an initial state, relative to the coordinates or velocities
 CLOSED, CLOSING_ITERATIONS = 1e-14, 50  # constraint error at which `consistent` ends, and its most iterations
 
 # --- ranks: singular values, relative to the largest ---
@@ -11,5 +11,5 @@ SINGULAR_MASS_MATRIX = 1e-13  # smaller: the mass matrix, with constraints, is s
 # --- steps ---
 SOLVED_STEP = 1e-12  # position error of a solved step, relative to the coordinates
 SOLVED_AT_REST = 1e-14  # [m or rad] position error of a solved step at rest, where forces cancel up to round-off
-DIFFERENCE_ROUND_OFF = 1e-14  # relative accuracy of differences of a function
-NO_STEP = 1e-200  # squared length below which a step is zero
+DIFFERENCE_ROUND_OFF = 1e-14  # relative error of a difference of two function values that counts as round-off
+NO_STEP = 1e-200  # added to the squared length of a step, which may be zero

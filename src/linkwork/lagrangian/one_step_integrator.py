@@ -1,6 +1,7 @@
-"""One step of a discrete system from (x, p) to (x, p): the equations for the step's velocity, and their solution.
+"""One step of a discrete system from (x, p) to (x, p): the equations for the mean velocity of the step, and their
+solution.
 
-The unknown is the velocity of the step and not its end point: this avoids cancellation for small steps.
+The unknown is the mean velocity of the step and not its end point: this avoids cancellation for small steps.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Integrator(ABC):
 
     @abstractmethod
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it."""
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it."""
 
     @abstractmethod
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
@@ -74,10 +75,12 @@ class Integrator(ABC):
 class ImplicitIntegrator(Integrator):
     """Base class of integrators that solve equations for the mean velocity d of a step and its constraint impulses.
 
-    The equations for a step of h from x are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 for the constraints
-    g, and the no-slip condition a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends of
-    the step. These equations are the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity
-    14), and are symmetric. There are m constraints and l nonholonomic rows.
+    There are m constraints g and l nonholonomic rows a. The equations for a step h from x are
+
+        defect(d) = impulse_rows(d)^T impulses,    g(x + h d) = 0,    a(x + h d / 2) d = 0
+
+    The last equation excludes slip. The reactions of the rows a act at both ends of the step. These equations are the
+    discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14), and are symmetric.
     """
 
     @abstractmethod
@@ -114,7 +117,7 @@ class ImplicitIntegrator(Integrator):
         """
         sure = SOLVED_STEP * largest(now.x) / h
         floor = Floor(sure, sure + SOLVED_AT_REST / h)
-        guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
+        guess = np.zeros(len(self.system.rows(now.x)))  # zero, because the first Newton iteration computes the impulses
         return newton(lambda d, impulses: self.correction(now, h, d, impulses), now.xdot, guess, floor, most)
 
     def residual(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
@@ -127,6 +130,9 @@ class ImplicitIntegrator(Integrator):
         return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
 
     def _slip(self, now: State, h: Number, d: Array) -> Array:
+        """Return the slip velocities (l,) of the l nonholonomic rows at the middle of a step with mean velocity d
+        (n,).
+        """
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
@@ -145,10 +151,10 @@ class ImplicitIntegrator(Integrator):
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it.
 
         The method differentiates one more Newton correction at the solution: to first order, the corrected solution
-        depends on the initial state in the same way as the exact solution.
+        depends on the initial state in the same manner as the exact solution.
         """
         root = self.solve(now, h)
 

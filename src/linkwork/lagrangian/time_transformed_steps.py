@@ -40,20 +40,22 @@ class Clocked(Integrator):
         return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial
-        energy.
-        """
+        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
-        """Return the integrator, state and step size of a step without solution, all in the clock's time variable."""
+        """Return the integrator, state and step size of a step without solution, all in the clock's time variable s."""
         return self._transformed(now), self._in_clock_time(now), h
 
     def _clock(self, point: Array) -> Number:
+        """Return the value of the clock [s] at the point (N,)."""
         assert self.system.clock is not None
         return self.system.clock(point)
 
     def _transformed(self, now: State) -> Variational:
+        """Return the variational integrator of the transformed Lagrangian L' for the initial energy of the state
+        `now`.
+        """
         lagrangian = self.system.lagrangian
 
         def transformed(point: Array, rate: Array) -> Number:
@@ -63,6 +65,7 @@ class Clocked(Integrator):
         return Variational(replace(self.system, lagrangian=transformed, clock=None), self.rule)
 
     def _in_clock_time(self, now: State) -> State:
+        """Return the state `now` with its velocity per unit of the clock's time instead of per second."""
         return now._replace(xdot=now.xdot * self.system.clock_rate(now.x))
 
     def _duration(self, x: Array, y: Array, h: Number) -> Number:

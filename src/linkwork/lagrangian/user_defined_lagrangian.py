@@ -20,15 +20,11 @@ from linkwork.spatial.scalar import Array, Number, Value
 # User functions of coordinates, velocities and named gains; their results are checked
 ScalarFunction = Callable[..., Number]
 ArrayFunction = Callable[..., Value | Sequence[Value]]
-Seen = TypeVar("Seen")  # result of inspecting a system
+Seen = TypeVar("Seen")  # result of a function that inspects a system
 
 
 class Form(NamedTuple):
-    """Properties of a Lagrangian system that do not depend on the values of coordinates and gains.
-
-    The properties are the number of position constraints, the number of all constraints (with nonholonomic ones), the
-    number of symmetries, and whether the momentum is linear in the velocity.
-    """
+    """Properties of a Lagrangian system that do not depend on the values of coordinates and gains."""
 
     positions: int  # number of position constraints
     constraints: int  # number of position and nonholonomic constraints
@@ -37,7 +33,7 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Whether the potential and the constraints of a system with a constant mass matrix are quadratic in x.
+    """Properties of a system with a constant mass matrix: whether its potential and its constraints are quadratic in x.
 
     The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (equation (2.29) of S4), with the potential V and the
     mass matrix M.
@@ -69,7 +65,7 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Check all functions of a system with `size` coordinates, and return its properties as a `Form`.
+        """Return the properties of a system with `size` coordinates as a `Form`, after a check of all its functions.
 
         `gains` are the shapes of the gains by name.
         """
@@ -87,7 +83,7 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return whether potential and constraints are quadratic, if the mass matrix is constant; else return None.
+        """Return whether potential and constraints are quadratic; None if the mass matrix is not constant.
 
         The system has `size` coordinates; `gains` are the shapes of the gains by name.
         """
@@ -136,6 +132,7 @@ class Functions:
         )
 
     def _called(self, values: Values, name: str, *state: Array, t: Number = None) -> Value:
+        """Return the checked result of the user function `name` for the `state`, with its gains from `values`."""
         names = self.more[name]
         extra = [t if one == "t" else values[one] for one in names]
         function = getattr(self, name)
@@ -171,9 +168,10 @@ def _shaped(name: str, value: object, size: int) -> Value:
 
 
 def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functions:
-    """Check the user's functions, given by name, and return them together with the names of their gains.
+    """Return the user's functions, given by name, after a check, together with the names of their gains.
 
-    Errors are, for example: too few arguments, an argument t (except for forces), or the use of a random generator.
+    Errors are, for example: too few arguments, an argument t (except for forces), or the use of a random number
+    generator.
     """
     states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}

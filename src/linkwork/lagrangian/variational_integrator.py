@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 class Quadrature(NamedTuple):
     """Quadrature rule for the action of a step: h times a weighted sum of the Lagrangian at fractions of the step.
 
-    `places` are these fractions, in [0, 1].
+    `places` are these fractions, from 0 to 1, and `weights` the weights.
     """
 
     weights: tuple[float, ...]
@@ -31,8 +31,8 @@ class Quadrature(NamedTuple):
 
 
 MIDPOINT = Quadrature((1.0,), (0.5,))  # S4, 2.23
-FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SHAKE; of Verlet without constraints
-ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); velocity Verlet without constraints
+FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: the points of SHAKE; without constraints, those of Verlet
+ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); without constraints, velocity Verlet
 
 
 class EndMomenta(NamedTuple):
@@ -65,7 +65,7 @@ class Variational(ImplicitIntegrator):
     def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
         """Return the velocity (n,) at x (n,) from which a step h [s] from time t [s] leads to the coordinates y (n,).
 
-        It starts a motion from two given points, as in S4.
+        With this velocity, a motion can start from two given points, as in S4.
         """
         d = (y - x) / h
         return self._projected(x, self.end_momenta(t, x, d, h).before, d).xdot
@@ -99,10 +99,10 @@ class Variational(ImplicitIntegrator):
     def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
         """Return the momenta (n,) at both ends of a step h [s] from x (n,) with mean velocity d (n,).
 
-        By the discrete Legendre transforms, the momentum at the beginning is minus the derivative of the action with
-        respect to the first point, and the momentum at the end the derivative with respect to the second point; forces
-        are included. With a chart, points move along a chord; momenta are pulled back at both ends (equations (2.41)
-        and (2.42) of S4).
+        By the discrete Legendre transforms, the momentum at the beginning is minus the derivative of the action by the
+        first point, and the momentum at the end the derivative by the second point; forces are included. With a chart,
+        points move along a straight line between chart(x) at both ends, and the pullback maps momenta to the
+        coordinates (equations (2.41) and (2.42) of S4).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -131,7 +131,7 @@ class Variational(ImplicitIntegrator):
             return u, -w
 
         none = np.zeros(len(G))
-        if system.linear_momentum:  # a single Newton correction is exact
+        if system.linear_momentum:  # then a single Newton correction is exact
             dx, impulses = correction(guess, none)
             root = Root(guess + dx, impulses, 1, True)
         else:
