@@ -1,8 +1,9 @@
 """Fixed-point iteration accelerated by Anderson's method (Anderson 1965).
 
-One iteration maps a start x to a result; the move is the result minus the start. Near a fixed point the moves depend
-linearly on the starts. The linear combination of recent results whose moves cancel best is therefore closer to the
-fixed point than each of these results.
+One iteration maps a start x (k,) to a result; the *move* is the result minus the start. At a fixed point the move is
+zero, and near it the moves depend linearly on the starts. Anderson's method therefore combines the results of recent
+iterations linearly, with the coefficients for which the same combination of their moves is smallest. This combination
+is closer to the fixed point than each result, and the next iteration starts there.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import HUGE, TINY
 
-DEPTH = 6  # number of previous iterations that are stored
-WORSE = 2.0  # if the residual grows by this factor, the stored iterations are discarded
-QUICK, CAREFUL = 100, 300  # iterations in the quick and in the careful mode before the other mode starts
-DEPENDENT = 1e-10  # relative regularization of the products of moves, which may be linearly dependent
+DEPTH = 6  # number of previous iterations whose results are combined
+WORSE = 2.0  # growth of the residual in one iteration above which all stored iterations are discarded
+QUICK, CAREFUL = 100, 300  # number of iterations in the quick mode, then in the careful mode
+DEPENDENT = 1e-10  # relative regularization of the equations for the combination: moves may be linearly dependent
 
 
 class Search(NamedTuple):
@@ -26,11 +27,12 @@ class Search(NamedTuple):
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
     move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
     `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `left` is the
-    residual after the last iteration. `guessed` is 1 if `start` is an extrapolation and not the last result.
+    residual after the last iteration. `guessed` is 1 if `start` is a combination of results, and 0 if it is the last
+    result.
 
     An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `turn`, the
     number of iterations so far, selects one: first QUICK iterations in the quick mode, then CAREFUL iterations in the
-    careful mode, which makes smaller moves, then both again. In the second cycle, an extrapolation that increased the
+    careful mode, which makes smaller moves, then both again. From the second cycle on, a combination that increased the
     residual is undone.
     """
 
@@ -45,9 +47,9 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Return the search state before the first iteration, which starts at x (k,).
+        """Return the state before the first iteration, which starts at x (k,).
 
-        `moves` is the number of entries of a move, the scaled change in an iteration.
+        `moves` is the number j of entries of a move.
         """
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
@@ -58,24 +60,25 @@ class Search(NamedTuple):
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """Return the search state after one fixed-point iteration with Anderson acceleration.
+        """Return the state after one fixed-point iteration; its `start` is where the next iteration starts.
 
-        `end` (k,) is the result, `move` (j,) its scaled change from the start, and `left` the residual.
+        `end` (k,) is the result of the iteration, `move` (j,) its scaled move, and `left` its residual.
         """
         worse, both = left > WORSE * self.left, QUICK + CAREFUL
         anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
-        for first in (0, QUICK, both, both + QUICK):  # the mode starts: discard iterations of the other mode
+        for first in (0, QUICK, both, both + QUICK):  # first iteration of a mode: discard those of the other
             anew = anew | (self.turn == first)
         ends = where(anew, np.zeros_like(self.ends), np.array([*self.ends[1:], end - self.end]))
         moves = where(anew, np.zeros_like(self.moves), np.array([*self.moves[1:], move - self.move]))
         products = moves @ moves.T
         parts = ldlt(products + np.diag(np.diag(products) * DEPENDENT + TINY)).solve(moves @ move)
         guess = end - parts @ ends
-        # If moves grow, the extrapolation points backwards, to a fixed point that repels the iteration: do not use it
+        # If moves grow, the combination lies in the direction opposite to the move, towards a fixed point that repels
+        # the iteration; it is not used
         ahead = ((guess - self.start) @ (end - self.start) >= 0.0) & (largest(parts) > 0.0)
         back = worse & (self.guessed == 1.0) & (self.turn >= both)
         last = where(back, self.end, end), where(back, self.move, move)
         start = where(back, self.end, where(ahead, guess, end))
-        start = where(turn == QUICK, np.zeros_like(start), start)  # restart from zero, to leave a possible cycle
+        start = where(turn == QUICK, np.zeros_like(start), start)  # restart from zero: leaves a possible cycle
         guessed = where(back, 0.0, where(ahead, 1.0, 0.0))
         return Search(start, *last, ends, moves, where(back, self.left, left), guessed, turn)

@@ -1,4 +1,4 @@
-"""Solution of small linear systems with equality constraints; entries may be floats or traced numbers."""
+"""Solution of small linear systems with equality constraints; matrix entries may be floats or traced numbers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from linkwork.spatial.scalar import Array, Number, lu
 def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
     """Solve K u + B w = r and C u = s for u (n,) and w (m,), with K (n, n), B (n, m), C (m, n).
 
-    K must be positive definite on the null space of C only. An example is the mass matrix in quaternion coordinates.
-    Replacing K by K + B c C and r by r + B c s, with a diagonal matrix c (m, m), does not change the solution. For c >
-    0 the new matrix is positive definite if B is close to C^T. The factors of the new matrix eliminate u; m equations
-    for w remain.
+    K need not be positive definite, except on the null space of C; an example is the mass matrix in quaternion
+    coordinates. Replacing K by K + B c C and r by r + B c s, with a diagonal matrix c (m, m), does not change the
+    solution. For c > 0 the new matrix is positive definite if B is close to C^T. Its factors eliminate u, and m
+    equations for w remain.
     """
     if not len(s):
         return lu(K).solve(r), np.zeros(0)
@@ -27,5 +27,5 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
 
 
 def _square(a: Array) -> Number:
-    """Return the sum of the squared entries of an array."""
+    """Return the sum of the squared entries of an array a."""
     return sum(x * x for x in a)

@@ -1,12 +1,13 @@
 """Damped least squares for small matrices of any rank, in a fixed order of operations without decisions on the rank.
 
 The solution minimizes |A x - b|^2 + DAMPING^2 |x|^2 after the rows and columns of A are scaled to unit size. Singular
-values far above DAMPING are inverted; singular values far below DAMPING give no contribution. The sign of an eigenvalue
-does not matter: unlike a multiple of the unit matrix added to A, the damping never makes the equations singular.
+values far above DAMPING are inverted; singular values far below DAMPING give no contribution. Adding a multiple of the
+unit matrix to A instead could make the equations singular if A has negative eigenvalues; this damping cannot.
 
 The factors are those of Householder's QR factorization of [DAMPING I; A], with the row of DAMPING I as the pivot of
 each column (Bjorck, Numerical Methods for Least Squares Problems, 1996, 2.4). The condition number is not squared, and
-no pivots are chosen. Entries that are zero in the trace cost nothing, so that a banded matrix has linear cost.
+the order of pivots is fixed. Entries that are the constant zero in a trace cost nothing, so that a banded matrix has
+linear cost.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, may_be_nonzero, where
 from linkwork.tolerances import TINY
 
-# Relative to rows and columns of unit size, whose round-off is 1e-16. A step through a singular position of a loop
-# has singular values down to 1e-8.
+# Damping for rows and columns of unit size, whose round-off is 1e-16. A step through a singular position of a loop has
+# singular values down to 1e-8, which must be inverted.
 DAMPING = 1e-11
 
-Entries = dict[int, Number]  # entries of a column by row number, without those that are zero in the trace
+Entries = dict[int, Number]  # sparse column: row number -> entry; constant zeros are left out
 
 
 class Reflection(NamedTuple):
@@ -85,7 +86,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
     for j in column_scales:
         below = rest.pop(j)
         length = np.sqrt(sum((x * x for x in below.values()), DAMPING**2))
-        over_square = 1.0 / (length * (length + DAMPING))  # the only division
+        over_square = 1.0 / (length * (length + DAMPING))  # the only division per column
         over_length = over_square * (length + DAMPING)
         reflections[j] = Reflection(below, over_length, over_square)
         R[j] = {}
@@ -100,7 +101,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
 
 
 def _product(a: Entries, b: Entries) -> Number:
-    """Return the scalar product of two sparse columns, which map row numbers to entries."""
+    """Return the scalar product of two sparse columns a and b, which map row numbers to entries."""
     return sum(x * b[i] for i, x in a.items() if i in b)
 
 

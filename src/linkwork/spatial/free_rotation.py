@@ -21,9 +21,9 @@ from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, ldlt, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import RANK, TINY_SIZE
 
-ITERATIONS = 12  # largest number; steps that turn a body by less than 0.1 rad need two to four
-SETTLED = 1e-15  # error of the angular momentum, relative to its size
-LEAST = 0.1  # cosine of half the angle of a step; for larger angles the energy is not constant
+ITERATIONS = 12  # largest number of iterations; steps that rotate a body by less than 0.1 rad need two to four
+SETTLED = 1e-15  # change of the angular momentum, relative to its size, at which the iteration ends
+LEAST = 0.1  # smallest cosine of half the rotation angle of a step; for larger angles the energy is not constant
 
 
 class FreeRotation(NamedTuple):
@@ -34,9 +34,9 @@ class FreeRotation(NamedTuple):
 
     @staticmethod
     def of(inertia: Array) -> FreeRotation:
-        """Return the data of a body with this `inertia` (3, 3) [kg m^2]; a singular inertia is replaced.
+        """Return the data of a body with this `inertia` (3, 3) [kg m^2].
 
-        A singular inertia is replaced by the inertia of a sphere with the same trace.
+        If the inertia is singular, the inertia of a sphere with the same trace is used instead.
         """
         inertia = _regular(inertia)
         return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
@@ -46,9 +46,10 @@ class FreeRotation(NamedTuple):
         return -(self.inverse @ cross(w, self.inertia @ w))
 
     def step(self, w: Array, h: Number) -> tuple[Array, Array]:
-        """Return the rotation (quaternion, in body axes) in a step h [s], and the angular velocity (3,) after it.
+        """Return the rotation of the body in a step h [s], and the angular velocity (3,) [rad/s] after the step.
 
-        w (3,) [rad/s] is the angular velocity before the step, in body axes.
+        The rotation is a unit quaternion (4,), in body axes. w (3,) [rad/s] is the angular velocity before the step, in
+        body axes.
         """
         L, middle = self.inertia @ w, _middle_eigenvalue(self.inverse)
         B, enough = self.inverse - np.eye(3) * middle, dot(L, L) * SETTLED**2
@@ -57,7 +58,7 @@ class FreeRotation(NamedTuple):
             x = B @ mean
             turn = exp_quaternion(x * h)
             s = maximum(turn[0], LEAST)
-            t = turn[1:] / s  # half the rotation is by an angle of this tangent: L1 - L0 = -2 t x (L0 + L1) / 2
+            t = turn[1:] / s  # |t| is the tangent of half the angle: L1 - L0 = -2 t x (L0 + L1) / 2
             share = 0.5 * h / s
             error = L - mean - cross(t, mean)
             columns = [e + cross(t, e) - cross(mean, column) * share for e, column in zip(np.eye(3), B.T, strict=True)]
@@ -84,14 +85,16 @@ def _middle_eigenvalue(A: Array) -> Number:
     size = np.sqrt((dot(D[0], D[0]) + dot(D[1], D[1]) + dot(D[2], D[2])) / 6.0)
     triple = dot(D[0], cross(D[1], D[2])) * 0.5
     cosine = minimum(maximum(triple / (size * size * size + TINY_SIZE), -1.0), 1.0)
-    angle = np.arctan2(np.sqrt(1.0 - cosine * cosine), cosine) / 3.0  # of the largest eigenvalue (Smith 1961)
+    # Angle of the largest eigenvalue in Smith's formula
+    angle = np.arctan2(np.sqrt(1.0 - cosine * cosine), cosine) / 3.0
     middle = mean + 2.0 * size * np.sin(angle - np.pi / 6.0)
     return where(beside > 0.0, middle, maximum(minimum(a, b), minimum(maximum(a, b), c)))
 
 
 def _regular(inertia: Array) -> Array:
-    """Return the inertia (3, 3) if it is regular, else the inertia of a sphere with the same trace (with 1 if the trace
-    is 0).
+    """Return the `inertia` (3, 3) if it is regular, else the inertia of a sphere with the same trace.
+
+    The sphere has the trace 3 if the trace of `inertia` is not positive.
     """
     I, size = inertia, inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
     second = I[0, 0] * I[1, 1] - I[0, 1] * I[0, 1]

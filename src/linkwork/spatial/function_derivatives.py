@@ -25,7 +25,10 @@ FIRST, SECOND = np.array([1, -8, 8, -1]) / 12.0, np.array([-1, 16, 16, -1]) / 12
 
 
 class SecondOrder(NamedTuple):
-    """Value, first derivatives `slopes` (2,) and second derivatives `curvature` (2, 2) of a function of two numbers."""
+    """Value of a function of two numbers, with its first derivatives `slopes` (2,) and second derivatives `curvature`.
+
+    The curvature is (2, 2).
+    """
 
     value: Number
     slopes: Array
@@ -78,7 +81,7 @@ def rate_along_for(
 ) -> Array:
     """Return the derivative (size,) of `function` at x (n,) along a direction (n,); see `rate_along`.
 
-    The type of the number `kind` selects the implementation.
+    The type of the number `kind` selects the implementation. `step` is the step of a central difference.
     """
     return central_difference(function, x, direction, step, size)
 
@@ -86,7 +89,10 @@ def rate_along_for(
 def central_difference(
     function: Callable[[Array], Array], x: Array, direction: Array, step: Number, size: int
 ) -> Array:
-    """Return the central difference (size,) of `function` at x (n,) along a direction (n,); see `rate_along`."""
+    """Return the central difference (size,) of `function` at x (n,) along a direction (n,); see `rate_along`.
+
+    The points are s = step and s = -step.
+    """
 
     def add(k: Number, total: Array) -> tuple[Array]:
         side = 2.0 * k - 1.0

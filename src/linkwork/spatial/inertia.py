@@ -48,7 +48,7 @@ class RigidInertia:
         return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
 
     def gyroscopic(self, V: Motion) -> Force:
-        """Return the wrench V x* (I V) that keeps the twist V = [v; w] constant.
+        """Return the wrench V x* (I V) [N, N m] that is necessary to keep the body twist V = [v; w] constant.
 
         With the first moment h, the formula uses v x (w x h) + w x (h x v) = h x (w x v).
         """
@@ -91,10 +91,10 @@ class RigidInertia:
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedInertia:
-    """Articulated-body inertia P (6, 6), stored as its mass, coupling and inertia blocks (3, 3).
+    """Articulated-body inertia P (6, 6), stored as its mass, coupling and inertia blocks M, H, I (3, 3).
 
-    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps a body's acceleration to the required wrench, with all joints outboard of
-    the body free to move.
+    [f; n] = [[M, H], [H^T, I]] [v; w]: P maps the acceleration of a body to the wrench that causes it, if all joints
+    outboard of the body are free to move.
     """
 
     M: Array
@@ -105,9 +105,7 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Return the wrench that gives the body the acceleration V; if V is a matrix of columns, one wrench for each
-        column.
-        """
+        """Return the wrench that gives the body the acceleration V, or one wrench for each column of a matrix V."""
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:

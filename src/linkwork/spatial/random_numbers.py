@@ -21,9 +21,11 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
-LARGEST = 2.0**53  # seeds and counters are integers below this, which a double represents exactly
+LARGEST = 2.0**53  # seeds and counters are integers below this limit, which a double represents exactly
 STREAMS = 2.0**32
-EARLY = 1e-6  # part of a sample interval by which a rounded time may be early and still belong to the sample
+# A time that is before the beginning of a sample interval by less than this fraction of the interval, due to round-off,
+# belongs to this interval
+EARLY = 1e-6
 
 
 def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
@@ -76,7 +78,7 @@ def _uniform(low: int, high: int) -> float:
 
 
 def _words(number: float) -> tuple[int, int]:
-    """Return an integer below 2^53 as two 32-bit words, low word first."""
+    """Return the integer `number`, below 2^53, as two 32-bit words, low word first."""
     if not _is_whole(number):
         raise ValueError(number)
     return int(number) & WORD, int(number) >> 32
@@ -88,7 +90,10 @@ def _is_whole(number: Any) -> bool:
 
 
 def uniform(seed: Number, counter: Number, stream: Number = 0.0) -> Number:
-    """Return a random number, uniform in the open interval (0, 1), with 53 random bits: the first of its block."""
+    """Return a random number, uniform in the open interval (0, 1), with 53 random bits.
+
+    It is the first number of a block; `seed`, `counter` and `stream` select the block (see `uniforms`).
+    """
     return uniforms(seed, counter, stream)[0]
 
 
@@ -179,7 +184,7 @@ def white_noise(seed: Number, t: Number, rate: Number, size: int, density: Any =
     """
     for name, number, least in (("rate", rate, 5e-324), ("density", density, 0.0)):
         array = np.asarray(number)
-        if array.dtype != object and not (array >= least).all():  # objects are traced numbers
+        if array.dtype != object and not (array >= least).all():  # arrays of objects have traced numbers
             raise LinkworkError(f"{name} must be {'above' if least else 'at least'} 0; got {number!r:.60}")
     sample = np.floor(t * rate + EARLY)  # round-off: 57 steps of 0.01 s may be slightly below 0.57 s
     return np.sqrt(density * rate) * random_normal(seed, sample, size, stream)

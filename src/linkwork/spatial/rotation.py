@@ -27,7 +27,7 @@ def product(a: Array, b: Array) -> Array:
 
 
 def conjugate(q: Array) -> Array:
-    """Return the conjugate quaternion (4,); for a unit quaternion, the inverse rotation."""
+    """Return the conjugate (4,) of a quaternion q (4,); for a unit quaternion, this is the inverse rotation."""
     return np.array([q[0], -q[1], -q[2], -q[3]])
 
 
@@ -102,9 +102,9 @@ def matrix_from_quaternion(q: Array) -> Array:
 
 
 def quaternion_from_matrix(R: Array) -> Array:
-    """Return the unit quaternion (4,) of a rotation matrix R, with first component >= 0.
+    """Return the unit quaternion (4,) of a rotation matrix R (3, 3), with first component >= 0.
 
-    The formula divides by the largest component (Shepperd).
+    The formula divides by the largest component of the quaternion (Shepperd's method), which is at least 1/2.
     """
     t = R[0, 0] + R[1, 1] + R[2, 2]
     # Row k is 4 q_k q. The most accurate row has the largest diagonal entry 4 q_k^2 = 1 + 2 r_kk - t or 1 + t.
@@ -120,9 +120,9 @@ def quaternion_from_matrix(R: Array) -> Array:
 
 
 def matrix_about_axis(axis: Array, angle: Number) -> Array:
-    """Return the rotation matrix R (3, 3) by `angle` [rad] about the constant unit vector `axis`.
+    """Return the rotation matrix R (3, 3) by `angle` [rad] about the constant unit vector `axis` (3,).
 
-    Coordinate axes give exact zeros and ones.
+    If the axis is a coordinate axis, the entries that do not depend on the angle are exactly 0 or 1.
     """
     along = np.outer(axis, axis)
     return along + (np.eye(3) - along) * np.cos(angle) + hat(axis) * np.sin(angle)
@@ -134,7 +134,7 @@ def quaternion_about_axis(axis: Array, angle: Number) -> Array:
 
 
 def axis_angle(q: Array) -> tuple[Array, Number]:
-    """Return the unit axis (3,) and the angle [rad] in [0, pi] of a quaternion; the identity gets the x axis."""
+    """Return the unit axis (3,) and the angle [rad] in [0, pi] of a quaternion q (4,); the identity gets the x axis."""
     w = log_quaternion(q)
     squared = dot(w, w)
     turns = squared > 0.0
@@ -155,7 +155,10 @@ def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
 
 
 def rpy_from_matrix(R: Array) -> Array:
-    """Return the angles (roll, pitch, yaw) [rad] of R, with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
+    """Return URDF's angles (roll, pitch, yaw) [rad] of a rotation matrix R (3, 3).
+
+    Pitch is in [-pi/2, pi/2]; in gimbal lock roll is 0.
+    """
     squared = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     free = squared > 1e-24
     flat = where(free, np.sqrt(where(free, squared, 1.0)), 0.0)
@@ -177,7 +180,7 @@ def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
 
 
 def rpy_from_direction_cosines(C: Array) -> Array:
-    """Return SpaceDyn's angles (alpha, beta, gamma) [rad] of C0 (3, 3), with beta in [-pi/2, pi/2]."""
+    """Return SpaceDyn's angles (alpha, beta, gamma) [rad] of the direction cosines C (3, 3), beta in [-pi/2, pi/2]."""
     return -rpy_from_matrix(C)
 
 
@@ -250,8 +253,8 @@ _ANGLE_PER_SINE = (
     -0.00040538775972957244,
     4.508090474564268e-05,
 )
-LEAST_COSINE = -0.05  # cos(x) down to which the polynomial holds: rotation by 2 x = 3.24 rad
-TOO_FAR = 1e9  # in place of x / sin(x) below LEAST_COSINE; no equation of motion can be satisfied there
+LEAST_COSINE = -0.05  # smallest cos(x) at which the polynomial is valid: rotation by 2 x = 3.24 rad
+TOO_FAR = 1e9  # result below LEAST_COSINE, so large that no solution of the equations of motion is found there
 
 
 def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
@@ -273,7 +276,8 @@ def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
 def _polynomial(x: Number, coefficients: Sequence[float]) -> Number:
     """Return the polynomial in x with these coefficients by Estrin's scheme.
 
-    Its critical path is shorter than that of Horner's rule.
+    The longest chain of dependent operations is shorter than that of Horner's rule. The constant coefficient is the
+    first one.
     """
     terms: list[Any] = list(coefficients)
     while len(terms) > 1:
@@ -292,7 +296,7 @@ def exp_quaternion(w: Array) -> Array:
 
 
 def log_quaternion(q: Array) -> Array:
-    """Return the rotation vector (3,) [rad] of a quaternion of any norm; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of a quaternion q (4,) of any norm; its angle is in [0, pi]."""
     q = where(q[0] < 0.0, -q, q)
     s, v = q[0], q[1:]
     squared = dot(v, v)

@@ -1,4 +1,4 @@
-"""Row arrays: loops read and write their rows at computed indices, and visit selected rows.
+"""Row arrays: arrays whose rows a compiled loop reads and writes at indices that it computes.
 
 The indices of NumPy's arrays of traced numbers are fixed in a trace, so that a loop over many similar things, such as
 solid pairs, would be unrolled. The rows of a `RowArray` are in memory instead. A kernel reads and writes rows at an
@@ -50,7 +50,7 @@ class RowArray(Protocol):
 
 
 class Selection(Protocol):
-    """Rows of a row array that a loop visits."""
+    """Interface of a selection of rows of a row array: the rows that a loop visits."""
 
     def visit(self, body: Callable[..., tuple[Any, ...]], /, *state: Any, backward: bool = False) -> tuple[Any, ...]:
         """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
@@ -61,10 +61,10 @@ class Selection(Protocol):
 
 
 class Selections(Protocol):
-    """A selection of rows for each group of successive rows of a row array."""
+    """Interface of several selections: one for each group of successive rows of a row array."""
 
     def of(self, group: Number, /) -> Selection:
-        """Return the selection of the rows of a group; a visit counts these rows from 0."""
+        """Return the selection of the rows of group number `group`; a visit counts these rows from 0."""
         ...
 
 
@@ -81,7 +81,7 @@ class RowLayout:
         return self._ends[-1]
 
     def first(self, part: int) -> int:
-        """Return the column at which array number `part` begins."""
+        """Return the column at which array number `part` of the row begins."""
         return self._ends[part]
 
     def row(self, *parts: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
-Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of objects with arithmetic
+Number = Any  # a float, or an object with arithmetic operators and methods such as sin and sqrt
+Array = np.ndarray[Any, np.dtype[Any]]  # an array of floats, or of objects with arithmetic operators
 Value = Number | Array  # a number or an array of numbers
 
 
@@ -35,7 +35,7 @@ class TracedCondition(Protocol):
     def __invert__(self) -> Condition: ...
 
 
-Condition = bool | np.bool_ | TracedCondition  # a truth value, known now or when the kernel runs
+Condition = bool | np.bool_ | TracedCondition  # a truth value: known now, or only when the kernel runs
 
 
 def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
@@ -87,12 +87,12 @@ def lookup(table: Array, index: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """Return the smaller of two numbers; NaN if one of them is NaN."""
+    """Return the smaller of two numbers a and b; NaN if one of them is NaN."""
     return a.minimum(b) if hasattr(a, "minimum") else b.minimum(a) if hasattr(b, "minimum") else np.minimum(a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """Return the larger of two numbers; NaN if one of them is NaN."""
+    """Return the larger of two numbers a and b; NaN if one of them is NaN."""
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
@@ -107,10 +107,9 @@ def real(a: Number) -> Number:
 
 
 def arctan2(y: Number, x: Number) -> Number:
-    """Return the angle [rad] of the point (x, y), in [-pi, pi]; the arguments may be complex, for complex-step
-    derivatives.
+    """Return the angle [rad] of the point (x, y), in [-pi, pi].
 
-    Complex arguments must have small imaginary parts.
+    The arguments may be complex with small imaginary parts, for complex-step derivatives.
     """
     if not (isinstance(y, complex) or isinstance(x, complex)):
         return np.arctan2(y, x)
@@ -119,7 +118,7 @@ def arctan2(y: Number, x: Number) -> Number:
 
 
 def dot(a: Array, b: Array) -> Number:
-    """Return the scalar product of two 3-vectors, written out because NumPy's is slow for object arrays."""
+    """Return the scalar product of two 3-vectors a and b; NumPy's is slow for object arrays."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -146,7 +145,7 @@ def congruence(R: Array, A: Array) -> Array:
 
 
 def own_copy(value: Any) -> Any:
-    """Return a copy of an array, or a float as NumPy's float64, to be passed to a user's function.
+    """Return a copy of the array `value` to be passed to a user's function, or a float as NumPy's float64.
 
     The user's function may then write into the array without effect on the caller. Dividing the float64 by zero gives
     inf or NaN instead of ZeroDivisionError.
@@ -165,7 +164,11 @@ def largest(values: Array) -> Number:
 
 
 class LDLT(NamedTuple):
-    """Factors A = L D L^T of a small symmetric positive definite matrix: rows of unit lower triangular L, and D^-1."""
+    """Factors A = L D L^T of a small symmetric positive definite matrix A (d, d).
+
+    `L` are the rows of the unit lower triangular factor below the diagonal, and `inverse_D` (d,) is the diagonal of
+    D^-1.
+    """
 
     L: tuple[tuple[Number, ...], ...]
     inverse_D: tuple[Number, ...]
@@ -179,14 +182,14 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """Return an object whose `solve` is fast for many right-hand sides: for dense factors, this object.
+        """Return an object whose method `solve` is fast for many right-hand sides; for dense factors, this object.
 
-        Sparse factorizations return another object.
+        Sparse factorizations return their inverse factors.
         """
         return self
 
     def matrix(self) -> Array:
-        """Return the inverse A^-1 (d, d) of the factored matrix A."""
+        """Return the inverse matrix A^-1 (d, d) of the factored matrix A."""
         return self.solve(np.eye(len(self.inverse_D)))
 
 
@@ -198,7 +201,7 @@ def ldlt(A: Array) -> LDLT:
     L: list[tuple[Number, ...]] = []
     D: list[Number] = []
     for i in range(len(A)):
-        LD: list[Number] = []  # row i of L D
+        LD: list[Number] = []  # rows of L D
         row: list[Number] = []
         for j in range(i):
             LD.append(A[i][j] - sum(LD[k] * L[j][k] for k in range(j)) if j else A[i][j])
@@ -210,7 +213,11 @@ def ldlt(A: Array) -> LDLT:
 
 
 class LU(NamedTuple):
-    """Factors A = L U of a small matrix: rows of unit lower triangular L, rows of U, and inverse diagonal of U."""
+    """Factors A = L U of a small matrix A (d, d).
+
+    `L` are the rows of the unit lower triangular factor below the diagonal, `U` the rows of the upper factor beyond the
+    diagonal, and `inverse` (d,) are the reciprocals of the diagonal of U.
+    """
 
     L: tuple[tuple[Number, ...], ...]
     U: tuple[tuple[Number, ...], ...]

@@ -22,11 +22,11 @@ class Tracer(Protocol):
     """Interface of the compiler's object that handles loops while a function is being traced."""
 
     def record(self, count: Any, body: Callable[..., Any], state: State, each: Sequence[Any]) -> tuple[State, State]:
-        """Trace a loop that records values; arguments and results are those of the module's `record`."""
+        """Trace a loop that records values; arguments and results are those of the function `record` in this module."""
         ...
 
     def iterate(self, most: int, body: Callable[..., Any], state: State, start: Any) -> tuple[State, Any, Any]:
-        """Trace a loop with a stopping condition; arguments and results are those of the module's `iterate`."""
+        """Trace a loop with a stopping condition; arguments and results are those of the function `iterate` here."""
         ...
 
     def row_array(self, count: int, size: int) -> Any:
@@ -54,8 +54,9 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Context manager inside which a trace unrolls loops, as Python does; derivatives of the results of loops need
-    this.
+    """Context manager inside which a trace unrolls loops, as Python does.
+
+    The results of a loop can be differentiated only if the loop is unrolled.
     """
     token = _tracer.set(None)
     try:
@@ -65,7 +66,7 @@ def unrolled() -> Iterator[None]:
 
 
 class OutOfTime(Exception):
-    """Raised when a failure diagnosis or a trial run has used its time limit."""
+    """Raised when a failure diagnosis or a trial run exceeds its time limit."""
 
 
 _deadline: ContextVar[float] = ContextVar("deadline of loops in plain Python", default=np.inf)
@@ -73,7 +74,7 @@ _deadline: ContextVar[float] = ContextVar("deadline of loops in plain Python", d
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Context manager inside which loops that run in plain Python raise OutOfTime after the given time [s]."""
+    """Context manager inside which loops in plain Python raise OutOfTime after the given time `seconds` [s]."""
     token = _deadline.set(time.perf_counter() + seconds)
     try:
         yield
@@ -82,7 +83,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Raise OutOfTime if the time limit of plain loops is over."""
+    """Raise OutOfTime if the time limit that `time_limit` set has passed."""
     if time.perf_counter() > _deadline.get():
         raise OutOfTime
 

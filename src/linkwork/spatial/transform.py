@@ -82,7 +82,7 @@ class Transform:
 
 
 def snap(a: Array) -> Array:
-    """Return the array with entries within 1e-12 of 0, 1 or -1 made exact; object arrays are returned unchanged."""
+    """Return the array a with entries within 1e-12 of 0, 1 or -1 made exact; object arrays are returned unchanged."""
     if a.dtype == object:
         return a
     near = np.round(a)

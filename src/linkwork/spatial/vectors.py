@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SixVector:
-    """Base class of Motion and Force: sums, multiples, and linear combinations of columns of six-vectors."""
+    """Base class of Motion and Force: spatial vectors (6,), or matrices (6, k) of k spatial vectors as columns.
+
+    It defines sums, multiples, and linear combinations of columns. `linear` and `angular` are (3,) or (3, k).
+    """
 
     linear: Array
     angular: Array
@@ -80,7 +83,7 @@ class Motion(SixVector):
     def pair(self, force: Force) -> Any:
         """Return the power [W] of `force` along this motion.
 
-        The power is a number, or (k,) or (k, l) if one or both are matrices of columns.
+        The power is a number; it is (k,) or (k, l) if one or both are matrices of columns.
         """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
