@@ -17,7 +17,8 @@ from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
-Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # (graph, node, operands) -> partial derivatives
+# Function of (graph, node, operands): partial derivative by each operand
+Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]
 
 
 def _operation(operation: str) -> Callable[..., int]:
@@ -51,7 +52,7 @@ def _choice(g: Graph, second: int) -> Sequence[int]:
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
 
 
-# The partial derivatives of each operation with respect to its operands x; `r` is the node of the result.
+# Partial derivatives of each operation with respect to its operands x; `r` is the node of the operation's result
 PARTIALS: dict[str, Partial] = {
     "add": lambda g, r, x: (g.constant(1.0), g.constant(1.0)),
     "sub": lambda g, r, x: (g.constant(1.0), g.constant(-1.0)),
@@ -125,7 +126,7 @@ def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dic
     """Return the directional derivatives of input nodes as a dict from node to the node of its derivative.
 
     `numbers` are the nodes and `values` their derivatives, floats or traced numbers. Derivatives equal to the constant
-    0.0 are left out.
+    0.0 are left out. `graph` is the graph of all nodes.
     """
     rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
     return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
@@ -136,7 +137,7 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
         operation = graph.nodes[number][0]
-        constant = isinstance(operation, Lookup) or operation in RANDOM  # piecewise constant: derivative is zero
+        constant = isinstance(operation, Lookup) or operation in RANDOM  # piecewise constant: the derivative is zero
         leads[number] = number in starts or (not constant and any(leads[k] for k in graph.operands(number)))
     needed = [False] * len(graph.nodes)
     for end in ends:

@@ -54,7 +54,7 @@ class ChunkForm(NamedTuple):
 
 
 def form_of(chunk: Chunk) -> ChunkForm:
-    """Return the operations of a chunk as a `ChunkForm`, with its nodes renumbered in order of appearance."""
+    """Return the `ChunkForm` of a chunk: its operations, with nodes renumbered in order of appearance."""
     graph = chunk.graph
     text: list[Hashable] = []
     numbers: dict[int, int] = {}
@@ -63,7 +63,7 @@ def form_of(chunk: Chunk) -> ChunkForm:
         operation, *operands = graph.nodes[k]
         text.append(operation)
         for operand in operands:
-            if operand not in numbers:  # the operand comes from outside
+            if operand not in numbers:  # the operand is computed outside the chunk
                 numbers[operand] = len(numbers)
                 value = graph.value(operand)
                 if isinstance(value, bool):
@@ -109,7 +109,9 @@ def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
             constants[k] = len(columns)
             columns.append(bits)
     slots: dict[int, SlotAddress] = {}
-    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # column and its first slot, by the shifts between chunks
+    # Differences between the slots of the chunks: the table column for these differences, and its slot in the first
+    # chunk
+    bases: dict[tuple[int, ...], tuple[int, int]] = {}
     for i, k in enumerate(first.slotted):
         own = tuple(one.slots[form.slotted[i]] for one, form in members)
         if len(set(own)) == 1:

@@ -1,5 +1,6 @@
-"""One global lock that a thread holds while it builds a kernel, starts the thread pool or imports the compiler's
-modules.
+"""A global lock for building a kernel, starting the thread pool and importing the compiler's modules.
+
+Only one thread at a time does any of these.
 """
 
 from __future__ import annotations

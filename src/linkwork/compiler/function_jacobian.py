@@ -51,11 +51,10 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """Return the derivative of `function` from (n,) to (n,), as a function x -> (n, n); the result is zeros if
-    `function` is long.
+    """Return the derivative of `function` as a function x (n,) -> (n, n); zeros if `function` is long.
 
-    `function` is long if it has loops or more than `most` operations. Use this where the derivative is not essential:
-    derivatives of long functions are expensive.
+    `function` maps (n,) to (n,). It is long if it has loops or more than `most` operations. Use this where the
+    derivative is not essential: derivatives of long functions are expensive.
     """
 
     def derivative(x: Array) -> Array:
@@ -173,5 +172,5 @@ class _Inlining:
             array = np.empty(len(numbers), dtype=object)
             array[:] = numbers
             return array.reshape(result.shape)
-        # With float arguments all nodes were folded to constants, except NaN results
+        # With float arguments all nodes were folded to constants, except results that are NaN
         return np.array([np.nan if isinstance(x, Traced) else x for x in numbers], dtype=float).reshape(result.shape)

@@ -42,7 +42,8 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
 }
-RANDOM: dict[str, Callable[..., float]] = {  # the two numbers of a block; operands: seed, counter, stream + block
+# The two random numbers of a block; operands: seed, counter, stream + 2^32 block
+RANDOM: dict[str, Callable[..., float]] = {
     "uniform": lambda *numbers: pair(*numbers)[0],
     "uniform_second": lambda *numbers: pair(*numbers)[1],
 }
@@ -55,10 +56,10 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "and": lambda a, b: a and b,
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
-    "any": lambda a: a,  # in any SIMD lane
+    "any": lambda a: a,  # whether the operand is true in any SIMD lane; here there is one lane
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
-PLAIN = frozenset({"add", "sub", "mul"})  # simplification rules apply to these only if an operand is REDUCIBLE
+PLAIN = frozenset({"add", "sub", "mul"})  # operations that can be simplified only if an operand is REDUCIBLE
 REDUCIBLE = frozenset({"const", "neg", "div"})
 COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LOGIC
@@ -68,7 +69,7 @@ ARITY = (
     | {"and": 2, "or": 2, "not": 1, "any": 1, "select": 3}
     | dict.fromkeys((*FUSED, *RANDOM), 3)
 )
-TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations with a truth value
+TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is a truth value, not a number
 LEAVES = ("const", "input")
 
 
@@ -84,8 +85,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A graph operation that runs the graph `body` for `count` iterations; it stops earlier if all SIMD lanes have
-    finished.
+    """A graph operation that runs the graph `body` for `count` iterations, or until all SIMD lanes have finished.
 
     The operands are the `nstate` numbers of the initial state and the values that the body uses from the enclosing
     graph. The body's inputs are the state, one row of each of `tables`, and these outside values. Its outputs are the
@@ -155,7 +155,7 @@ class Graph:
         """Return the index of a node in the graph; if the graph does not have this node yet, append it."""
         key = node
         if node[0] == "const" and isinstance(node[1], bool):
-            key = (*node, True)  # True equals 1.0 in Python, but is a truth value here
+            key = (*node, True)  # True == 1.0 in Python, but here they are different nodes
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.nodes)
@@ -178,7 +178,7 @@ class Graph:
 
     def apply(self, operation: str | Loop | Value | Lookup | ReadRow | WriteRow, *operands: int) -> int:
         """Return the node of an operation on given operand nodes, after simplification and constant folding."""
-        if operation in PLAIN:  # the most frequent case: no rule applies
+        if operation in PLAIN:  # shortcut for the most frequent case: no rule applies
             a, b = operands
             nodes = self.nodes
             if a != b and nodes[a][0] not in REDUCIBLE and nodes[b][0] not in REDUCIBLE:
@@ -196,7 +196,7 @@ class Graph:
         if operation in FOLD:
             values = [self.value(k) for k in operands]
             if None not in values:
-                with suppress(ArithmeticError, ValueError):  # else left to the kernel, which returns inf or NaN
+                with suppress(ArithmeticError, ValueError):  # if it fails, the kernel computes inf or NaN
                     return self.constant(FOLD[operation](*values))
         if operation in COMMUTE and operands[0] > operands[1]:
             operands = operands[::-1]
@@ -250,7 +250,7 @@ def _mul(g: Graph, a: int, b: int) -> int | None:
         if node[0] == "neg":
             return g.apply("neg", g.apply("mul", x, node[1]))
         if node[0] == "div" and node[2] == x and g.value(node[1]) == 1.0:
-            return g.constant(1.0)  # x (1 / x)
+            return g.constant(1.0)  # x * (1 / x) = 1
         if factor is not None and node[0] == "mul":  # combine constants: c (d x) = (c d) x
             for known, other in ((node[1], node[2]), (node[2], node[1])):
                 if g.value(known) is not None:
@@ -289,8 +289,9 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
 
 
 def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
-    """Return the simplification rule for two equal operands: the operation is replaced by `value`, or by the operand if
-    None.
+    """Return the simplification rule of an operation for two equal operands.
+
+    The rule replaces the operation by the constant `value`, or by the operand if `value` is None.
     """
     return lambda g, a, b: None if a != b else a if value is None else g.constant(value)
 
@@ -339,8 +340,8 @@ def pruned(graph: Graph) -> Graph:
 def fused(graph: Graph) -> Graph:
     """Return the graph with multiplications and additions combined to fused multiply-adds.
 
-    All vector widths then round equally. A product becomes part of a fused multiply-add if only one sum or difference
-    uses it.
+    The combination is made here, not by LLVM, so that all vector widths round equally. A product becomes part of a
+    fused multiply-add if only one sum or difference uses it.
     """
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
@@ -440,5 +441,5 @@ def is_truth(graph: Graph, number: int) -> bool:
 
 
 def bits_of(number: float) -> int:
-    """Return the 64-bit pattern of a double as a signed integer."""
+    """Return the 64-bit pattern of the double `number` as a signed integer."""
     return struct.unpack("<q", struct.pack("<d", number))[0]

@@ -15,12 +15,12 @@ from linkwork.compiler.row_array_operations import WriteRow
 # time than cuts after every 200 operations, because they spill less; shorter chunks store more. Ending a chunk before
 # its chains of dependent operations get too long saves another 2 to 5 % in forward dynamics.
 MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # operations in a chunk
-MAX_CHAIN = 80  # cycles from a chunk's first to its last operation if each waits only for its operands
+MAX_CHAIN = 80  # cycles of the longest chain of dependent operations in a chunk
 # Loops over row arrays run few operations per iteration; a chunk should then contain the whole loop body, whose values
 # stay in registers. Measured, Zen 5: rigid contact of 3 boxes takes 16 % less time for one state and 22 % for many, and
 # compiling takes no longer.
 LONG_OPERATIONS, LONG_CHAIN = 800, 1000
-LONG_RUN = 1200  # operations in a row up to which chunks are long in kernels with row arrays
+LONG_RUN = 1200  # length of a sequence of operations up to which these longer chunks are used
 LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles
 OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
@@ -45,7 +45,7 @@ def chunks(graph: Graph, work: list[int], share: bool, row_arrays: bool = False)
                 least = min(limit, max(start + MIN_OPERATIONS, (start + limit) // 2))
                 ends = range(limit, least - 1, -1)
                 good = [end for end in ends if known.length(end)] or [end for end in ends if end in borders] or ends
-                end = min(good, key=lambda end: alive[end - 1])  # the last of equal ends
+                end = min(good, key=lambda end: alive[end - 1])  # of equally good ends, the last one
                 known.add(start, end)
         cuts.append(end)
     return [work[start:end] for start, end in pairwise(cuts)]
@@ -55,10 +55,10 @@ def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: in
     """Return the largest allowed end of a chunk that begins at `start`, both as indices in the list `work`.
 
     `work` has the operations in order of evaluation. A chunk is limited in its number of `operations` and in the
-    latency of its longest `chain` of dependent operations.
+    latency of its longest `chain` of dependent operations. `graph` has the operations.
     """
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
-    written = 0  # numbers
+    written = 0  # count of numbers that are written to row arrays
     for i in range(start, min(start + operations, len(work))):
         operation, *operands = graph.nodes[work[i]]
         written += len(operands) if isinstance(graph.nodes[work[i]][0], WriteRow) else 0
@@ -71,7 +71,11 @@ def _limit(graph: Graph, work: list[int], start: int, operations: int, chain: in
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """Return, for each operation in `work`, the number of values computed so far that later operations use."""
+    """Return, for each operation in `work`, how many values are live after it.
+
+    A value is live if an earlier operation computed it and a later operation in `work` uses it. `work` are nodes of
+    `graph`, in order of evaluation.
+    """
     position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):

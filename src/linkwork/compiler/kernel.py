@@ -70,13 +70,17 @@ class Kernel:
         """Return the expression graph of the kernel's function; the function is traced at the first call."""
         with BUILDING:
             if self._traced is None:
-                from linkwork.compiler.program_from_graph import trace  # here: cached kernels do not need it
+                # Imported here, because cached kernels do not need it
+                from linkwork.compiler.program_from_graph import trace
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
     def _build(self, variant: str) -> Code:
-        """Return the loaded code of one variant (for one state or for batches), from memory, from disk, or new."""
+        """Return the loaded code of one variant (for one state or for batches).
+
+        The code is in memory already, loaded from the disk cache, or built now.
+        """
         with BUILDING:
             if variant in self._codes:
                 return self._codes[variant]
@@ -88,7 +92,7 @@ class Kernel:
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
-        """Build the code of one variant, for one state or for batches, from the graph; return it as bytes."""
+        """Build the code of one variant, for one state or for batches, from the kernel's graph; return it as bytes."""
         from linkwork.compiler.program_from_graph import program_of
 
         with CompileNotice(self.name):
@@ -155,8 +159,9 @@ def building_seconds() -> float:
 
 @cache
 def compiler_digest() -> str:
-    """Return a hash of the compiler's source text, which is part of cache keys because another version of the compiler
-    may build other code.
+    """Return a hash of the compiler's source text.
+
+    It is part of cache keys, because another version of the compiler may build other code.
     """
     return kernel_cache.text_digest(Path(__file__).parent)
 
@@ -169,7 +174,8 @@ def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
     """Return a batch array in C order, with its states one after another, and the stride between states in doubles.
 
-    The stride is 0 if all states of the batch share one value. `shape` is the shape for one state.
+    `shape` is the shape for one state and `batch` that of the batch. The stride is 0 if all states of the batch share
+    one value.
     """
     size = math.prod(shape)
     leading = array.shape[: array.ndim - len(shape)]

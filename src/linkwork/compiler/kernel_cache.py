@@ -18,7 +18,7 @@ CHECKSUM_BYTES = 32  # length of a SHA-256 checksum
 
 
 def folder() -> Path:
-    """Return the cache folder: $LINKWORK_CACHE_DIR if set, else the user's cache folder."""
+    """Return the folder of the disk cache: $LINKWORK_CACHE_DIR if set, else the user's cache folder."""
     chosen = os.environ.get("LINKWORK_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -101,9 +101,9 @@ def load(key: str) -> bytes | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file and return its descriptor; do not wait if the file is a pipe without a writer.
+    """Open the file at `path` and return its descriptor; do not wait if the file is a pipe without a writer.
 
-    See `os.open` for `flags`.
+    `flags` are those of `os.open`.
     """
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

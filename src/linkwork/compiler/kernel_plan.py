@@ -75,7 +75,7 @@ class Workspace:
 
     grouped: bool
     total: int = 0
-    free: list[tuple[int, int]] = field(default_factory=list)  # ranges of slots: begin and end
+    free: list[tuple[int, int]] = field(default_factory=list)  # ranges of free slots: begin and end
     regions: dict[Region, int] = field(default_factory=dict)  # first slot of each row array
 
     def region(self, size: int) -> int:
@@ -168,7 +168,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     steps: list[Step] = []
     if constants:
         steps.append(Moves([(float(graph.value(k)), slot) for k, slot in constants.items()]))
-    ending: dict[int, list[tuple[int, int]]] = {}  # slots that are free after each group
+    ending: dict[int, list[tuple[int, int]]] = {}  # group: ranges of slots that become free after it
     for number, nodes in enumerate(groups):
         operation = graph.nodes[nodes[0]][0]
         if isinstance(operation, Loop):
@@ -209,7 +209,8 @@ def _operation_groups(graph: Graph, workspace: Workspace) -> list[list[int]]:
 def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
     """Return, for each value that is used outside its group of operations, the index of the last group that uses it.
 
-    `home` maps each computed value to the index of the group that computes it.
+    `groups` are the groups of operations of `graph`; `home` maps each computed value to the index of the group that
+    computes it.
     """
     found: dict[int, int] = {}
     for number, nodes in enumerate(groups):
@@ -238,7 +239,7 @@ def _live_out_groups(
 
 
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
-    """Return the plan steps of a loop: the copy of the initial state to its slots, and the loop itself.
+    """Return the plan steps of a loop of `graph`: the copy of the initial state to its slots, and the loop itself.
 
     `nodes` are the loop and the `Value` nodes that read its final state. `slots` maps nodes to their workspace slots;
     the slots of the `Value` nodes are added. `workspace` allocates slots.

@@ -22,8 +22,9 @@ from linkwork.errors import NotTraceable
 
 CLOCKS_AND_GENERATORS = ("time", "datetime", "random", "secrets", "uuid", "numpy.random")
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-LIBRARIES = ("linkwork", "numpy", "scipy")  # their functions compute the same every time
-LARGEST_ARRAY = 10_000  # entries of an array that are compared; a longer one is compared by identity
+LIBRARIES = ("linkwork", "numpy", "scipy")  # packages whose functions are not searched
+# Largest number of entries of an array that are compared; longer arrays are compared by identity
+LARGEST_ARRAY = 10_000
 REMEDY = "lw.host(f, rate=...) calls a function in Python at a given rate instead"
 
 
@@ -49,7 +50,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
     if code is None or id(code) in seen:
         return
     seen.add(id(code))
-    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # a library's function may enclose functions of a user
+    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # a function of a library may enclose a user's functions
         for value in _enclosing(code).values():
             yield from _unrepeatable_names(value, seen)
         return
@@ -102,7 +103,7 @@ def _enclosing(function: types.FunctionType) -> dict[str, Any]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # not bound yet
+        except ValueError:  # the variable has no value yet
             continue
     return found
 

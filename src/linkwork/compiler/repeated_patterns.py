@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from linkwork.compiler.graph import Graph
 
-# All in operations
+# Lengths and distances are counted in operations
 KEY_LENGTH = 20  # number of operations that identify a pattern
-MIN_PATTERN = 80  # shortest pattern whose borders are used; with 60 to 120, shared code has the same length within 10 %
-MAX_DISTANCE = 16  # an operand is identified by its distance up to this; all farther operands count as equal
+# Shortest pattern whose borders are used; for 60 to 120, the length of the shared code changes by less than 10 %
+MIN_PATTERN = 80
+MAX_DISTANCE = 16  # largest distance of an operand that matters; all farther operands count as equal
 
 Codes = list[int]
 
@@ -36,7 +37,7 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 def pattern_borders(codes: Codes) -> set[int]:
     """Return the indices in `codes`, the coded operations, where an occurrence of a repeated pattern begins or ends."""
-    found, seen = set[int](), dict[tuple[int, ...], int]()  # last position of each key
+    found, seen = set[int](), dict[tuple[int, ...], int]()  # borders; last position of each key
     start = 0
     while start < len(codes):
         length, before = 0, seen.get(tuple(codes[start : start + KEY_LENGTH]), -1)

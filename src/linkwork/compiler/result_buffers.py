@@ -9,9 +9,9 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array
 
-# Kernels write results of this size past the caches. The operating system clears the pages of new ones each time.
+# Kernels write results of this size past the caches. The operating system clears the pages of new arrays each time.
 LARGE_BYTES = 1 << 24
-MAX_SPARE_BYTES = 1 << 28  # memory that is retained for the next result
+MAX_SPARE_BYTES = 1 << 28  # largest memory of deleted results that is retained for later results
 
 
 def aligned(count: int) -> Array:

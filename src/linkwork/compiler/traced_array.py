@@ -65,8 +65,9 @@ def lift(value: Any) -> Any:
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a traceable version of a user's function of numbers and arrays; with floats the function runs
-    unchanged.
+    """Return a version of a user's function of numbers and arrays that can be traced.
+
+    Called with floats, the function runs unchanged.
     """
 
     def run(*arguments: Any) -> Any:

@@ -56,11 +56,17 @@ class LoopTracer:
         self.latest: dict[int, TracedRows] = {}
 
     def row_array(self, count: int, size: int) -> TracedRows:
-        """Return a new row array; implements `spatial.row_arrays.row_array`."""
+        """Return a new row array; implements `spatial.row_arrays.row_array`.
+
+        It has `count` rows of `size` numbers.
+        """
         return self.new_rows(count, size, shared=False)
 
     def new_rows(self, count: int, size: int, shared: bool) -> TracedRows:
-        """Return a new row array of `count` rows; if `shared` is true, its numbers are the same in all SIMD lanes."""
+        """Return a new row array of `count` rows of `size` numbers.
+
+        If `shared` is true, the numbers are the same in all SIMD lanes.
+        """
         return TracedRows(self, Region(len(self.latest), count, size, shared), 0.0)
 
     def record(
@@ -100,8 +106,7 @@ class LoopTracer:
     def while_going(
         self, most: int, body: Callable[..., tuple[Sequence[Any], Any]], start: Any, state: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Trace a loop that repeats state, going = body(*state) until `going` is false in all lanes; return the final
-        state.
+        """Trace a loop of state, going = body(*state) while `going` is true in any lane; return the final state.
 
         The loop makes at most `most` iterations; all lanes make all of them. `start` is the condition to begin the loop
         at all.

@@ -138,10 +138,11 @@ class Traced:
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
-        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # the most frequent case
+        # Shortcut for the most frequent case
+        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):
             if (
                 kind is float and operation == "mul" and other in (0.0, 1.0)
-            ):  # with the next case, half of all operations
+            ):  # this and the next case are half of all operations
                 return self if other else 0.0
             if kind is float and operation == "add" and other == 0.0:
                 return self
@@ -281,11 +282,11 @@ class Traced:
         return self._binary("atan2", y, swapped=True)
 
     def minimum(self, other: Any) -> Any:
-        """Return the smaller of two numbers; NaN if one of them is NaN."""
+        """Return the smaller of this number and `other`; NaN if one of them is NaN."""
         return self._binary("min", other)
 
     def maximum(self, other: Any) -> Any:
-        """Return the larger of two numbers; NaN if one of them is NaN."""
+        """Return the larger of this number and `other`; NaN if one of them is NaN."""
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
@@ -322,7 +323,7 @@ class Traced:
 
 
 def operand(graph: Scope, value: Any) -> int:
-    """Return the node in `graph` for an operand: a traced number, a condition or a constant."""
+    """Return the node in `graph` for an operand `value`: a traced number, a condition or a constant."""
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
@@ -381,8 +382,9 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def any_lane(condition: Any) -> Any:
-    """Return whether a condition is true in any SIMD lane, for use as a condition to skip work that does not affect
-    results.
+    """Return a condition that is true in all SIMD lanes if `condition` is true in any of them.
+
+    It serves to skip work that does not affect results.
     """
     return _condition("any", condition) if isinstance(condition, Condition) else condition
 

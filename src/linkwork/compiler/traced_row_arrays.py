@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 
 class TracedRows:
-    """A version of a row array in a trace; `version` is the graph operand that determines the order of reads and
-    writes.
+    """A version of a row array in a trace.
+
+    `version` is a traced number that the graph uses as an operand to fix the order of reads and writes.
     """
 
     def __init__(self, tracer: LoopTracer, region: Region, version: Number):
@@ -57,8 +58,9 @@ class TracedRows:
         return self.written(index, row, first, when if mask is True else mask & when)
 
     def written(self, index: Number, row: Sequence[Number] | Array, first: int, when: Any) -> TracedRows:
-        """Return the row array after a write in all lanes where `when` is true, including lanes that have finished
-        their loop.
+        """Return the row array after a write in all lanes where `when` is true, even if they have finished their loop.
+
+        The numbers `row` are written to the row `index`, from column `first` on.
         """
         numbers = list(np.ravel(np.asarray(row, dtype=object)))
         if first + len(numbers) > self.size:
@@ -74,7 +76,10 @@ class TracedRows:
         return TracedRows(self._tracer, self.region, version)
 
     def selection(self, first: Number, count: int) -> TracedSelection:
-        """Return the selection of rows whose first number is not zero; see `spatial.row_arrays.selected_rows`."""
+        """Return the selection of rows whose first number is not zero; see `spatial.row_arrays.selected_rows`.
+
+        `count` rows from row `first` on are considered.
+        """
         tracer = self._tracer
         rows, length = _listed(tracer, self, first, count, tracer.new_rows(count, 1, shared=True), 0.0)
         return TracedSelection(tracer, self, first, count, rows, 0.0, length)
@@ -163,7 +168,10 @@ class TracedSelection:
         self._rows, self._place, self._length = rows, place, length
 
     def visit(self, body: Callable[..., tuple[Any, ...]], *state: Any, backward: bool = False) -> tuple[Any, ...]:
-        """Return the state after state = body(k, *state) for each selected row k, in increasing or decreasing order."""
+        """Return the state after state = body(k, *state) for each selected row k, in increasing order of k.
+
+        If `backward` is true, the order is decreasing.
+        """
         tracer, length = self._tracer, self._length
         outer = tracer.mask
 

@@ -11,7 +11,10 @@ from linkwork.spatial.scalar import maximum, minimum, where
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """Return a function of one number, such as "sin": the number's method if it is traced, else NumPy's function."""
+    """Return a function of one number, such as the sine for `name` "sin".
+
+    The function calls the number's method `name` if the number is traced, else NumPy's function.
+    """
     plain = getattr(np, name)
     return lambda x: getattr(x, name)() if hasattr(x, name) else plain(x)
 
@@ -23,11 +26,11 @@ def _arctan2(y: Any, x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, x))  # x itself, so that NaN stays NaN
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, x))  # x for x = 0 and NaN
 
 
 def _tanh(x: Any) -> Any:
-    small = np.exp(-2.0 * abs(x))  # never overflows
+    small = np.exp(-2.0 * abs(x))  # the argument is negative: no overflow
     return _sign(x) * ((1.0 - small) / (1.0 + small))
 
 
@@ -35,7 +38,7 @@ def _not(a: Any) -> Any:
     return ~a if hasattr(a, "select") else not a
 
 
-# Functions that NumPy's object loops cannot apply to mixed numbers, or that would need a number's truth value.
+# Functions that NumPy cannot apply to objects and floats together, or for which it would need a truth value
 MEANINGS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): _function(name) for name in ("sin", "cos", "tan", "arcsin", "arccos", "exp", "log", "sqrt")},
     np.minimum: minimum,

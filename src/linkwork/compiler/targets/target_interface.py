@@ -90,8 +90,9 @@ class Code(Protocol):
 
 
 class Target(Protocol):
-    """Interface of a hardware target, which builds, loads and runs code. All variants of a program's code give the same
-    bits.
+    """Interface of a hardware target, which builds, loads and runs code.
+
+    All variants of a program's code compute the same bits.
     """
 
     def digest(self) -> str:

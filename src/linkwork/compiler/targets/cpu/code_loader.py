@@ -51,8 +51,9 @@ def identity(host: Processor) -> str:
 
 
 def _target_machine() -> Any:
-    """Return a new LLVM target machine; each linker needs its own, because a linker takes ownership of its target
-    machine.
+    """Return a new LLVM target machine for the processor of this process.
+
+    Each linker needs a separate one, because a linker takes ownership of its target machine.
     """
     host = processor()
     target = llvm.Target.from_default_triple()
@@ -64,7 +65,7 @@ def _target_machine() -> Any:
 
 
 def object_code(text: str) -> bytes:
-    """Compile LLVM IR to object code.
+    """Return the object code that LLVM generates from the LLVM IR `text`.
 
     LLVM runs only code generation, no optimization passes, because linkwork simplifies graphs before it prints them.
     The IR is not verified here, which would take 1 % of the time; the tests verify all IR that they compile.
@@ -83,7 +84,7 @@ def _linker() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
-_numbers = count()  # serial numbers, for unique library names
+_numbers = count()  # serial numbers that make library names unique
 
 
 class Loaded:

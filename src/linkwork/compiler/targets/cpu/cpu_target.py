@@ -32,7 +32,8 @@ class CpuTarget:
 
         `variant` is a name that `CpuTarget.variant` returned.
         """
-        from linkwork.compiler.targets.cpu.kernel_printer import emit  # here: cached code needs no printer
+        # Imported here, because cached code needs no printer
+        from linkwork.compiler.targets.cpu.kernel_printer import emit
 
         width = 1 if variant == ONE else processor().width
         text = emit(program, width)

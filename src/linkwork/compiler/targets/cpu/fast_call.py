@@ -36,7 +36,7 @@ API = (
     "Py_DecRef",
 )
 
-MAX_ARRAYS = 8  # largest number of arguments: more than any method of `Dynamics` has
+MAX_ARRAYS = 8  # largest number of array arguments; no method of `Dynamics` has as many
 
 # Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48.
 # `self` is a tuple that owns everything pointed to. Its first item is the address of a record of words: the number of
@@ -225,7 +225,10 @@ def _same(item: Any) -> Any:
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """Return the machine-code entry function that all kernels share, and its address. The code is cached on disk."""
+    """Return the loaded machine-code entry function that all kernels share, and its address.
+
+    The code is cached on disk.
+    """
     code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
     loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address

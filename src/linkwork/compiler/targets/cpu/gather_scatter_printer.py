@@ -17,7 +17,7 @@ from linkwork.compiler.targets.cpu.llvm_printer import ChunkPrinter
 # Large results are written without reading their memory into the caches: saves 30 % for mass matrices (18, 38 dof).
 # Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
 ARGUMENTS = ["i64 %state", "i64 %last", "ptr %array", "i64 %stride", "i64 %offset"]
-NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
+NONTEMPORAL = "!1000"  # number of this metadata, above all numbers that llvmlite gives
 
 
 class TransferPrinter:

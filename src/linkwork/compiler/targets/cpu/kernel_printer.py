@@ -25,11 +25,11 @@ from linkwork.compiler.targets.target_interface import Program
 # Derivatives (38 dof): panels of 2 take 5 % less than single blocks. On AVX-512, with blocks of twice the size, panels
 # of 2 instead of 4 save 11 % and 20 % in forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
 PANEL_BYTES = 1 << 15  # largest size of a panel's workspaces, which should fit the L1 cache
-MIN_PANEL, MAX_PANEL = 2, 4  # blocks
+MIN_PANEL, MAX_PANEL = 2, 4  # number of blocks in a panel
 # If chunks share code, the code fits the L1 cache anyway, and workspaces should fit L2: variational steps of 128 joints
 # take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
 SECOND_CACHE_BYTES = 1 << 18
-MIN_TABLE_MOVES = 64  # this many moves become a loop over a table: straight-line code would grow with the state
+MIN_TABLE_MOVES = 64  # number of copies from which a loop over a table makes them, instead of straight-line code
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
@@ -64,7 +64,7 @@ class _BatchLoop:
         self.functions: list[str] = []
         self.calls = self._chunks()
         self.counters: list[str] = []  # loop counters
-        self.streams = False  # whether results may bypass the caches
+        self.streams = False  # whether stores of results bypass the caches
         self.series = [number for number, port in enumerate(self.results) if port.rows is not None]
 
     def kernel(self) -> KernelText:
@@ -179,9 +179,7 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the LLVM IR functions of all chunks; return the IR line that calls each function, by the `id` of the
-        chunk.
-        """
+        """Print the LLVM IR functions of all chunks; return the IR lines that call them, by the `id` of the chunk."""
         calls: dict[int, str] = {}
         for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
@@ -199,7 +197,10 @@ done:
         return [x if i in constants else x * self.width for row in shared.rows for i, x in enumerate(row)]
 
     def _loop(self, step: LoopStep) -> list[str]:
-        """Return the IR lines of `run` that execute a loop of the program for all blocks of a panel."""
+        """Return the IR lines of `run` that execute a loop of the program for all blocks of a panel.
+
+        `step` is the plan step of the loop.
+        """
         loop, name = step.loop, f"loop{len(self.counters)}"
         self.counters.append(f"{name}.p")
         k, most = f"%{name}.k", f"%{name}.most"

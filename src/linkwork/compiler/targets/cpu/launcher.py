@@ -31,7 +31,7 @@ MIN_POOL_THREADS = 8  # smallest size of the thread pool, so that a user may use
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
-    """Return object code with a header for `MachineCode`: the vector width and the workspace size in doubles."""
+    """Return `object_code` with a header for `MachineCode`: the vector width and the workspace size in doubles."""
     return HEADER.pack(width, workspace) + object_code
 
 
@@ -108,7 +108,7 @@ def available_threads() -> int:
 def _pool() -> ThreadPoolExecutor:
     with BUILDING:
         if not _POOL:
-            from concurrent.futures import ThreadPoolExecutor  # here: few batches need threads
+            from concurrent.futures import ThreadPoolExecutor  # imported here, because few batches need threads
 
             _POOL.append(ThreadPoolExecutor(max(available_threads(), MIN_POOL_THREADS), thread_name_prefix="linkwork"))
         return _POOL[0]

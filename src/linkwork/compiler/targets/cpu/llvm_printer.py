@@ -23,7 +23,7 @@ OUTSIDE = "!1001"  # alias scope of values from outside a chunk, to which the ch
 
 
 def literal(value: float) -> str:
-    """Return a double in LLVM's exact hexadecimal notation."""
+    """Return the double `value` in LLVM's exact hexadecimal notation."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
@@ -34,7 +34,7 @@ def table_definition(name: str, table: bytes) -> str:
 
 
 def whole_numbers(name: str, numbers: Sequence[int]) -> str:
-    """Return the LLVM IR of a module constant `name` with a table of 64-bit integers."""
+    """Return the LLVM IR of a module constant `name`: a table of the 64-bit integers `numbers`."""
     text = ", ".join(f"i64 {number}" for number in numbers)
     return f"@{name} = private unnamed_addr constant [{len(numbers)} x i64] [{text}], align 64"
 
@@ -74,15 +74,16 @@ class ChunkPrinter:
         """Return the LLVM IR of the function `name` that computes the chunks of operations which share its code.
 
         If the chunks differ in constants or slots, the function has a further argument: the chunk's row of the table.
+        `shared` describes the chunks and their table.
         """
         self.start()
         chunk, self.shared = shared.chunk, shared
         self.graph = chunk.graph
-        self.bases: dict[int | None, str] = {None: "%w"}  # address of the slot in a column
-        self.values: dict[int, str] = {}  # names of the values that are available in the chunk
-        self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function with two results
-        self.rows: dict[tuple[int, int], list[str]] = {}  # table row of each lane for an index
-        self.places: dict[tuple[int, Region], str] = {}  # address of the row of a region for an index
+        self.bases: dict[int | None, str] = {None: "%w"}  # column of the chunk's table: address of its slot
+        self.values: dict[int, str] = {}  # node: name of its value, if available in the chunk
+        self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # (function, operands): IR value with both results
+        self.rows: dict[tuple[int, int], list[str]] = {}  # (index, number of rows): table row of each lane
+        self.places: dict[tuple[int, Region], str] = {}  # (index, region): address of the row
         inside = set(chunk.nodes)
         for k in chunk.nodes:
             for operand in self.graph.operands(k):
@@ -94,7 +95,10 @@ class ChunkPrinter:
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """Return the LLVM IR of the function `name` that copies numbers; it reads all numbers before it writes any."""
+        """Return the LLVM IR of the function `name` that makes the copies `moves`.
+
+        It reads all numbers before it writes any.
+        """
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -102,9 +106,9 @@ class ChunkPrinter:
         return self.over_blocks(name)
 
     def many_moves(self, name: str, moves: Moves) -> str:
-        """Return the LLVM IR of the function `name` that copies numbers in a loop over a table.
+        """Return the LLVM IR of the function `name` that makes the copies `moves` in a loop over a table.
 
-        No move may read a slot that another move writes.
+        No copy may read a slot that another copy writes.
         """
         self.start()
         constant = isinstance(moves.pairs[0][0], float)
@@ -139,13 +143,13 @@ class ChunkPrinter:
         self.lines, self.temporaries = list(lines), 0
 
     def constant(self, value: float | bool) -> str:
-        """Return the LLVM IR of a vector with a constant in every lane."""
+        """Return the LLVM IR of a vector with the constant `value` in every lane."""
         text = ("true" if value else "false") if isinstance(value, bool) else literal(value)
         kind = "i1" if isinstance(value, bool) else "double"
         return text if self.width == 1 else f"splat ({kind} {text})"
 
     def splat(self, value: str) -> str:
-        """Append the IR that copies one double to every lane of a vector; return the name of the vector."""
+        """Append the IR that copies the double `value` to every lane of a vector; return the name of the vector."""
         if self.width == 1:
             return value
         one = self.new(f"insertelement {self.real} poison, double {value}, i32 0")
@@ -153,7 +157,7 @@ class ChunkPrinter:
         return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {zeros}")
 
     def new(self, text: str) -> str:
-        """Append an IR instruction to the function; return the name of its value."""
+        """Append the IR instruction `text` to the function; return the name of its value."""
         name = f"%t{self.temporaries}"
         self.temporaries += 1
         self.lines.append(f"  {name} = {text}")
@@ -173,7 +177,7 @@ class ChunkPrinter:
     def over_blocks(
         self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
     ) -> str:
-        """Return the appended IR lines as a function that runs them for `count` blocks of states.
+        """Return the appended IR lines as the function `name`, which runs them for `count` blocks of states.
 
         The workspaces of the blocks are contiguous. `arguments` are further parameters of the function. If `carried` is
         given, it is the initial value of a variable that is updated from block to block: the lines read it as %before
@@ -236,8 +240,9 @@ done:
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _constant_from_row(self, column: int) -> str:
-        """Append the IR that loads a constant from a column of the chunk's table row into every lane; return its
-        name.
+        """Append the IR that loads a constant from a column of the chunk's table row into every lane of a vector.
+
+        Return the name of the vector.
         """
         return self.splat(self._column(column, "double"))
 
@@ -263,7 +268,7 @@ done:
         )
 
     def _constant_value(self, value: float | bool) -> str:
-        """Return the IR name of a constant used as an operand, loaded from memory if that is faster."""
+        """Return the IR name of the constant `value` as an operand, loaded from memory if that is faster."""
         if isinstance(value, bool) or not worth_a_vector(value, self.width):
             return self.constant(value)
         name = constant_vector(self.module, value, self.width).name
@@ -342,7 +347,8 @@ done:
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
         """Append the IR of a table lookup, in which each lane loads from a separate row; return the value's name.
 
-        On Zen 3 this was 7 to 20 % faster than the gather instruction.
+        On Zen 3 this was 7 to 20 % faster than the gather instruction. `operand` is the node of the row's index and
+        `index` its IR value.
         """
         table = self.tables.setdefault(lookup.table, f"table{len(self.tables)}")
         key = operand, lookup.rows
@@ -362,7 +368,7 @@ done:
         """Append the IR that computes the address of a number of a row array; return the name of the pointer.
 
         `operand` is the node of the row's index and `index` its IR value. The index of the first lane is used for all
-        lanes.
+        lanes. `region` is the memory of the row array, and `column` the column of the number.
         """
         if (operand, region) not in self.places:
             row = self._lanes_of_index(index, region.count, first_only=True)[0]
@@ -375,7 +381,7 @@ done:
     def _write_row(self, write: WriteRow, operand: int, values: list[str]) -> str:
         """Append the IR that writes numbers to a row of a row array; return the IR value of its new version.
 
-        `operand` is the node of the row's index. `values` are the IR values of the operands.
+        `operand` is the node of the row's index. `values` are the IR values of the operands. `write` is the operation.
         """
         _, condition, index, *numbers = values
         for column, number in enumerate(numbers, start=write.first):
@@ -408,7 +414,8 @@ done:
             limit = self.constant(bound)
             inside = self.new(f"fcmp {relation} {self.real} {bounded}, {limit}")
             bounded = self.new(f"select {self.truth} {inside}, {self.real} {bounded}, {self.real} {limit}")
-        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"  # one AVX2 conversion, unlike i64
+        # AVX2 converts to i32 with one instruction, unlike i64
+        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"
         floored = self.new(f"fptosi {self.real} {bounded} to {whole}")
         lanes = [floored]
         if self.width > 1:

@@ -138,9 +138,7 @@ class Lanes:
         return self.intrinsic("copysign", other)
 
     def flipped(self, word: Lanes) -> Lanes:
-        """Return these numbers with the sign changed in the lanes where the highest bit of the integer `word` is
-        set.
-        """
+        """Return these numbers with changed sign in the lanes where the highest bit of the integer `word` is 1."""
         return (self.bits() ^ (word & -(2**63))).real()
 
     def bits(self) -> Lanes:
@@ -223,7 +221,7 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     k = shifted - ROUND
     r = fma(k, -HALF_PI[2], fma(k, -HALF_PI[1], fma(k, -HALF_PI[0], x)))
     z = r * r
-    sine = (z > 0.0).choose(fma(r * z, polynomial(z, SIN), r), x)  # else -0 would become -0 + 0 = 0
+    sine = (z > 0.0).choose(fma(r * z, polynomial(z, SIN), r), x)  # x itself for z = 0, since -0 + 0 is 0
     return sine, polynomial(z, COS), shifted.bits()
 
 
@@ -264,7 +262,7 @@ def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
 
 
 def _libm(module: ir.Module, name: str, width: int) -> Any:
-    """Return an IR function that calls the C library's function `name` for each lane.
+    """Return an IR function of `module` that calls the C library's function `name` for each of `width` lanes.
 
     The call is not inlined, so that the usual path is short.
     """
@@ -290,7 +288,7 @@ def _exp(x: Lanes) -> list[Lanes]:
 
     The power is applied in two halves, because 2^k may exceed the range of doubles.
     """
-    x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # the results there are already inf and 0
+    x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # the results beyond are inf and 0
     shifted = fma(x, 1.0 / LN_2[0], ROUND)
     k = shifted - ROUND
     r = fma(k, -LN_2[1], fma(k, -LN_2[0], x))
@@ -357,7 +355,7 @@ def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
     scale = (high > 2.0**1000).choose(2.0**-4, 1.0)  # avoids overflow of low + high
     low, high = scale * low, scale * high
     diagonal = low + low >= high
-    difference = (low >= high).choose(0.0, low - high)  # also for inf - inf
+    difference = (low >= high).choose(0.0, low - high)  # 0 also for inf - inf
     t = diagonal.choose(difference, low) / diagonal.choose(low + high, high)
     z = t * t
     angle = fma(t * z, polynomial(z, ATAN), t)
@@ -370,7 +368,7 @@ def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
 
 
 def _words(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return an integer below 2^53 as two 32-bit words, low word first."""
+    """Return the integer x, below 2^53, as two 32-bit words, low word first."""
     high = (x * 2.0**-32).intrinsic("floor")
     low = fma(high, -(2.0**32), x)
     return (low + 2.0**52).bits() & WORD, (high + 2.0**52).bits() & WORD
@@ -389,8 +387,8 @@ def _uniform(low: Lanes, high: Lanes) -> Lanes:
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
     """Return the two uniform random numbers of one block of the random generator (see `spatial.random_numbers`).
 
-    The numbers have the same bits as the results of `spatial.random_numbers.pair`; `stream` includes the block number.
-    They are NaN if an argument is not an integer from 0 to 2^53 - 1.
+    `seed`, `counter` and `stream` select the block; `stream` includes the block number. The numbers have the same bits
+    as the results of `spatial.random_numbers.pair`. They are NaN if an argument is not an integer from 0 to 2^53 - 1.
     """
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]
@@ -398,7 +396,7 @@ def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
     return [valid.choose(_uniform(low, high), math.nan) for low, high in ((a, b), (c, d))]
 
 
-ARGUMENTS = {"atan2": 2, "uniforms": 3}  # other functions take one
+ARGUMENTS = {"atan2": 2, "uniforms": 3}  # number of arguments; other functions have one
 PAIRS = ("sincos", "uniforms")  # functions with two results
 FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
     "sincos": _sincos,
