@@ -22,9 +22,9 @@ from linkwork.app.check_command import BROKEN
 from linkwork.app.run_command import start_of
 from linkwork.spatial.scalar import Array
 
-STATES = 1000  # in a batch
-MEMBERS, STEPS, STEP = 256, 50, 1e-3  # of a simulation; its step [s]
-TURNS = 5  # repetitions, of which the median is reported
+STATES = 1000  # number of states in a batch
+MEMBERS, STEPS, STEP = 256, 50, 1e-3  # number of batch members and steps of a simulation; step [s]
+TURNS = 5  # number of repetitions, of which the median is reported
 
 
 def bench(console: Console, arguments: Sequence[str]) -> int:
@@ -48,7 +48,7 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
 
 
 def _repository_has_benchmarks() -> bool:
-    """Return whether the folder `benchmarks` of linkwork's repository can be imported."""
+    """Return whether Python can import the folder `benchmarks` of linkwork's repository."""
     spec = find_spec("benchmarks")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     return any((place / "robots.py").is_file() and (place / "peer_libraries.py").is_file() for place in places)
@@ -85,7 +85,7 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Return two times [s] of forward dynamics, for one call and per state of a batch, and rk4 steps per second."""
+    """Return the times [s] of forward dynamics for one call and per state of a batch, and the rk4 steps per second."""
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
     q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
@@ -105,7 +105,7 @@ def _step(m: lw.Mechanism, q: Array) -> float:
 
 
 def _median(act: Callable[[], Any], number: int) -> float:
-    """Return the median time of a call of `act` [s], after one warm-up call.
+    """Return the median time [s] of a call of `act`; a first call is not measured.
 
     The median is taken over TURNS samples; each sample is the mean time of `number` calls.
     """

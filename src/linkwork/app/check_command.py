@@ -48,7 +48,7 @@ def check(
 
 
 def description(m: Mechanism) -> RenderableType:
-    """Return the printed description of a mechanism: summary, table of joints and bodies, table of elements."""
+    """Return the mechanism as a text for the terminal: summary, table of joints and bodies, table of elements."""
     table = Table(box=SIMPLE, pad_edge=False)
     for title in ("joint", "kind", "parent", "child", "mass [kg]", "limits [rad, m]", "mimics"):
         table.add_column(title, justify="right" if title.startswith("mass") else "left", overflow="fold")
@@ -84,7 +84,9 @@ def _solid_pairs(m: Mechanism) -> Iterator[RenderableType]:
 
 
 def _unused_shapes(m: Mechanism) -> Iterator[RenderableType]:
-    """Yield a line about the collision shapes of moving bodies, if the mechanism has such shapes and no contacts."""
+    """Yield a line that says that the collision shapes of moving bodies are not used, if the mechanism has no
+    contacts.
+    """
     count = sum(shape.role == "collision" for body in m.bodies[1:] for shape in body.geometry)
     if count and not (m.contacts or m.collisions):
         number = "1 collision shape of a moving body" if count == 1 else f"{count} collision shapes of moving bodies"
@@ -97,9 +99,8 @@ def fault_text(fault: Fault) -> Text:
 
 
 def verdict(file: str, errors: int, doubts: int) -> Text:
-    """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings.
-
-    `doubts` is the number of warnings.
+    """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings
+    (`doubts`).
     """
     counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
     if errors:

@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with exiting_after_interrupt():
             app([word for word in words if word != "--debug"], exit_on_error=False)
-    except CycloptsError:  # cyclopts has printed the message
+    except CycloptsError:  # cyclopts has already printed the message
         sys.exit(BROKEN)
     except lw.LinkworkError as error:
         if debug:

@@ -22,7 +22,7 @@ from linkwork.papers.output_folder import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 OUT = Path("out")
-DURATION, RAMP = 10.0, 6.0  # of the run, and of the motion to the target position [s]
+DURATION, RAMP = 10.0, 6.0  # duration of the run, and of the motion to the target position [s]
 TARGET = np.radians([60.0, -40.0, 70.0, 30.0, 50.0, 0.0, -20.0, 30.0, -60.0, 0.0, -45.0, 20.0])  # left arm, right arm
 STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # [N m/rad]
 DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
@@ -39,7 +39,9 @@ def reach(t: Any, q: Array, v: Array) -> Array:
 
 
 def main() -> int:
-    """Print the robot, simulate it, print results and the report, and write a run file and a figure to out/."""
+    """Print the robot, simulate it, print results and the report, and write a run file and a figure to the folder
+    out.
+    """
     console, start = Terminal(), time.perf_counter()
     try:
         ready_folder(OUT)
@@ -64,7 +66,7 @@ def _arms(run: lw.Run) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
     for joint, target in zip(run.mechanism.joints[1:], np.degrees(TARGET), strict=True):
-        first, last = np.degrees(run.q[[0, -1], joint.q.start]).round(1) + 0.0  # no -0.0
+        first, last = np.degrees(run.q[[0, -1], joint.q.start]).round(1) + 0.0  # adding 0.0 changes -0 to 0
         most = np.abs(run.tau[:, joint.v.start]).max()
         table.add_row(joint.name, f"{first:.1f}", f"{target:.1f}", f"{last:.1f}", f"{most:.2f}")
     return table

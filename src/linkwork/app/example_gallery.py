@@ -27,7 +27,7 @@ TIMES = {
     "stewart_platform": (0.0,),
     "worm_gear": (0.0,),
 }
-# Run function and times [s] of examples that define a controller or schedule
+# For examples that define a controller or schedule: the function that runs the example, and times [s] of its drawing
 DRIVEN = {
     "cable_arm": (cable_arm.run, (0.0, 0.2, 0.35, 0.5)),
     "differential_cart": (differential_cart.run, (0.0, 1.0, 2.5, 4.0, 5.0, 6.0)),

@@ -18,12 +18,12 @@ from linkwork.papers.output_folder import FAILED, PASSED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 SPEED = 0.5  # standard deviation of random velocities [rad/s, m/s]
-OPEN = 1e-9  # closure error [m or rad] above which the loops of a start are closed first
+OPEN = 1e-9  # if a closure error at the start [m or rad] is larger, the loops are closed first
 MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
 class Start(NamedTuple):
-    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text `about` that says how the state was
+    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text `about` on how the state was
     chosen.
     """
 
@@ -37,9 +37,9 @@ def run_machine(
 ) -> int:
     """Simulate an example or a model file; return PASSED, FAILED if a check failed, or INTERRUPTED after Ctrl-C.
 
-    `how` are arguments of `simulate`; an argument that is None has the value of the example, or the default. `what` is
-    the name of the example or file, `out` the folder for results, `seed` that of random velocities; `plot`, `report`
-    and `compare` say whether to draw a figure, print the report, and repeat the run with half the step.
+    `what` is the name of the example or file, `out` the folder for results, and `seed` the seed of random velocities.
+    `plot`, `report` and `compare` are true to draw a figure, to print the report, and to repeat the run with half the
+    step. `how` are arguments of `simulate`; if an argument is None, it has the value of the example, or the default.
     """
     drawn = drawing(plot)
     given = {name: value for name, value in how.items() if value is not None}
@@ -61,8 +61,8 @@ def run_machine(
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = True, compare: bool = False) -> int:
     """Write a run and its figure to a folder and print its report; return PASSED, or FAILED if a check failed.
 
-    `drawn` and `shown` say whether to draw the figure and print the report; `compare` repeats the run with half the
-    step.
+    The figure is drawn if `drawn` is true, and the report printed if `shown` is true; if `compare` is true, the run is
+    repeated with half the step.
     """
     files = [_run_file(run, out)]
     run.save(files[0])
@@ -87,6 +87,7 @@ def _save_stopped(console: Console, run: lw.Run, out: Path) -> int:
 
 
 def _run_file(run: lw.Run, out: Path) -> Path:
+    """Return the path of the run file of a run in the folder `out`."""
     name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
     return out / f"{name}.npz"
 
@@ -107,10 +108,10 @@ def found(console: Console, what: str) -> lw.Mechanism:
 
 
 def start_of(m: lw.Mechanism, seed: int) -> Start:
-    """Return the initial state of a run: keyframe "start", the first keyframe, or the neutral position.
+    """Return the initial state of a run: keyframe "start", else the first keyframe, else the neutral position.
 
-    Velocities of zero are replaced by random velocities from the random seed `seed`. Open loops are closed, and
-    velocities satisfy the constraints.
+    If all velocities are zero, they are replaced by random velocities from the random seed `seed`. Open loops are
+    closed, and velocities satisfy the constraints.
     """
     d = lw.compile(m, target="numpy")
     if m.keyframes:
@@ -127,6 +128,7 @@ def start_of(m: lw.Mechanism, seed: int) -> Start:
 
 
 def _neutral_within_limits(joint: Joint) -> Array:
+    """Return the neutral coordinates of a joint, moved into its limits."""
     q = joint.kind.neutral()
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return np.clip(q, joint.lower, joint.upper) if limited and joint.kind.nq == joint.kind.nv else q

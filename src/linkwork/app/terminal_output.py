@@ -15,7 +15,7 @@ from rich.text import Text
 
 from linkwork.errors import visible
 
-WIDTH = 160  # columns of output that does not go to a terminal
+WIDTH = 160  # width in columns of output that does not go to a terminal
 INTERRUPTED = 130  # exit code after Ctrl-C: 128 + SIGINT
 
 
@@ -53,7 +53,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def exiting_after_interrupt() -> Iterator[None]:
-    """Context manager: if Ctrl-C is pressed inside it, exit with code INTERRUPTED, without a traceback."""
+    """Context manager that exits with code INTERRUPTED, without a traceback, if Ctrl-C is pressed inside it."""
     try:
         with _handling_interrupts(_interrupt):
             yield
@@ -63,14 +63,16 @@ def exiting_after_interrupt() -> Iterator[None]:
 
 @contextmanager
 def keeping_stopped_runs() -> Iterator[None]:
-    """Context manager: Ctrl-C stops `simulate`, which then returns the part of the run that was computed."""
+    """Context manager in which Ctrl-C stops `simulate`, which then returns the computed part of the run."""
     with _handling_interrupts(signal.default_int_handler):
         yield
 
 
 @contextmanager
 def _handling_interrupts(handler: Any) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+    """Context manager in which Ctrl-C calls `handler`."""
+    # Python allows only the main thread to set signal handlers
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGINT, handler)
@@ -81,4 +83,5 @@ def _handling_interrupts(handler: Any) -> Iterator[None]:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Raise `Interrupted`: the handler of Ctrl-C."""
     raise Interrupted

@@ -1,4 +1,4 @@
-"""`linkwork paper muir-neuman`: vectors, matrices and equations of both examples, computed and compared with print."""
+"""`linkwork paper muir-neuman`: vectors, matrices and equations of both examples, compared with the printed ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHARTS = {
 def muir_neuman(console: Console, out: Path, drawn: bool) -> int:
     """Reproduce the examples of Muir and Neuman's paper; return PASSED, or FAILED if a value differs.
 
-    `out` is the folder for the page; `drawn` says whether to draw figures.
+    `out` is the folder for the page; figures are drawn if `drawn` is true.
     """
     sections = {
         PENDULUM: muir_neuman_pendulum.pendulum_results(),
@@ -89,6 +89,7 @@ def _charts() -> str:
 
 
 def _table(title: str, results: Sequence[Compared]) -> Table:
+    """Return the table of results for the terminal."""
     table = Table("value", "what", "linkwork", "misprint", "agrees", box=SIMPLE, title=title, title_justify="left")
     for one in results:
         verdict = Text("yes") if one.agrees else Text("no", "bold red")
@@ -97,6 +98,7 @@ def _table(title: str, results: Sequence[Compared]) -> Table:
 
 
 def _as_html(results: Sequence[Compared]) -> str:
+    """Return the table of results as HTML."""
     rows = ["<tr><th>value</th><th>what</th><th>linkwork</th><th>misprint</th><th>agrees</th></tr>"]
     for one in results:
         shown = re.sub(r"-?\d[\d.e+-]*", r"<b>\g<0></b>", one.text())

@@ -25,15 +25,15 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 THETA = angles(0.07)  # the paper's angles [rad]
-OMEGA = rates(THETA, 0.4)  # their rates [rad/s]
+OMEGA = rates(THETA, 0.4)  # time derivatives of these angles [rad/s]
 U = np.array([20.0, -15.0, 30.0, 10.0])  # torques [N m] of left ankle, left hip, right hip, right ankle
 PIN = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])  # coupling matrix of a pin about z
-PLANAR = [0, 1, 5]  # force along x and y, torque about z
+PLANAR = [0, 1, 5]  # indices of the components of a planar wrench: force along x and y, torque about z
 LEFT, BODY, RIGHT = 1, 2, 3  # body numbers
 
 
 def biped_results() -> list[Compared]:
-    """Return everything that section 4.2 prints, as found by linkwork and as printed, with misprints corrected."""
+    """Return all values that section 4.2 prints, as computed by linkwork and as printed, with misprints corrected."""
     m = build()
     wrenches = np.zeros((3, 6))
     wrenches[RIGHT - 1, 5] = U[3]  # the right ankle closes the loop: its motor is an external torque
@@ -42,7 +42,7 @@ def biped_results() -> list[Compared]:
 
 
 def _positions() -> list[Compared]:
-    """Return the twelve position six-vectors."""
+    """Return the twelve position six-vectors, as computed by linkwork and as printed."""
     m = build()
     bodies = world_poses(m, joint_poses(m, relative(THETA)))
     (k1, k2, k3), (l1, l3), d1, d2 = NUMBERS.centres, NUMBERS.legs, NUMBERS.feet, NUMBERS.hip
@@ -76,6 +76,7 @@ def _positions() -> list[Compared]:
 
 
 def _centre(place: Array) -> Transform:
+    """Return the pose of the frame at a body's centre of mass, which is at `place` (3,) [m]."""
     return planar(place[0], place[1], 0.0)
 
 
@@ -101,7 +102,7 @@ def _unknowns(found: Propagation, motion: Motion) -> Array:
     x[found.columns.ground] = ground
     (ankle,) = found.loops
     on_leg = np.zeros(6)
-    on_leg[:2] = _turned(THETA[2], -motion.right[:2])  # on the right leg, in its axes
+    on_leg[:2] = _turned(THETA[2], -motion.right[:2])  # force of the ankle on the right leg, in the axes of this leg
     W = ankle.wrenches
     x[found.columns.loops] = np.linalg.lstsq(W, on_leg, rcond=None)[0]
     return x
@@ -121,7 +122,7 @@ def _forces(found: Propagation) -> list[Compared]:
     listed = []
     for body, name in ((LEFT, "1"), (BODY, "2"), (RIGHT, "3")):
         one = sources["inertial", body, 0]
-        value = link_jacobian(Transform(one.frame.R, np.zeros(3))).T @ one.force @ x  # in axes of the body
+        value = link_jacobian(Transform(one.frame.R, np.zeros(3))).T @ one.force @ x  # in the axes of the body
         value = value * ([-1.0, -1.0, 1.0, 1.0, 1.0, 1.0] if body == RIGHT else 1.0)  # the paper's leg is upside down
         about = f"inertia of link {name}"
         listed.append(Compared(f"^C{name} f_iL{name}", about, value, _inertial(body, motion.accelerations)))
@@ -132,7 +133,7 @@ def _forces(found: Propagation) -> list[Compared]:
     left = sources["environment", -LEFT, 0].force @ x
     motor_4 = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
     right = link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
-    right = right + motor_4  # the ground carries the reaction of the motor
+    right = right + motor_4  # the moment of the ground on the leg includes the motor torque
     acting = "on the legs"
     at_right = _six(-motion.right[0], -motion.right[1], motion.right[2])
     listed += [
@@ -155,26 +156,27 @@ def _forces(found: Propagation) -> list[Compared]:
 
 
 def _inertial(body: int, acceleration: Array) -> Array:
-    """Return the printed inertial force (6,) of a body at its centre, in the paper's axes of this body.
+    """Return the printed inertial force (6,) of a body at its centre of mass, in the paper's axes of this body.
 
-    `acceleration` (3,) [rad/s^2] are the accelerations of the paper's angles; the acceleration of the centre follows
-    from them.
+    `acceleration` (3,) [rad/s^2] are the accelerations of the paper's angles; the acceleration of the centre of mass
+    follows from them.
     """
     mass, moment, k = NUMBERS.masses[body - 1], NUMBERS.inertias[body - 1], NUMBERS.centres[body - 1]
     turn, rate = acceleration[body - 1], OMEGA[body - 1]
     if body != BODY:  # a leg turns about its foot
         return -_six(mass * k * turn, -mass * k * rate**2, -moment * turn)
     leg, d2 = NUMBERS.legs[0], NUMBERS.hip
-    hip = np.array([leg * acceleration[0], -leg * OMEGA[0] ** 2])  # in the axes of the left leg
+    # acceleration of the hip, in the axes of the left leg
+    hip = np.array([leg * acceleration[0], -leg * OMEGA[0] ** 2])
     x, y = _turned(THETA[1] - THETA[0], hip) + np.array([k * turn - d2 * rate**2, -d2 * turn - k * rate**2])
     return -_six(mass * x, mass * y, -moment * turn)
 
 
 def _balances(found: Propagation) -> list[Compared]:
-    """Return the residuals of equations (1) at C2 and (2) at the joints, for random forces of the ground.
+    """Return the residuals of equations (1) at C2 and (2) at the joints, for random ground forces and accelerations.
 
-    The accelerations are random too, but leave both feet at rest. The equations are affine functions of accelerations
-    and forces, so that equal residuals mean equal equations.
+    The accelerations leave both feet at rest. The equations are affine functions of accelerations and forces, so that
+    equal residuals mean equal equations.
     """
     rng = np.random.default_rng(0)
     left, right = 50.0 * rng.normal(size=(2, 3))

@@ -1,7 +1,7 @@
-"""Friction in the pins of Muir and Neuman's examples, which the paper leaves out: couplings, torques and energy.
+"""Friction in the pins of Muir and Neuman's examples, which the paper omits: couplings, torques and energy.
 
-All pins are journal bearings. For a given direction of slip, the friction torque of a bearing is linear in its load:
-the coefficient mu r times the force along the present direction of the load, against the slip. These numbers are the
+All pins are journal bearings. For a given direction of slip, the friction torque of a bearing is linear in its load: it
+is mu r times the component of the load along its present direction, and opposes the slip. These factors are the
 friction coefficients of the coupling matrix.
 """
 
@@ -19,22 +19,27 @@ from linkwork.papers.printed_values import Compared
 from linkwork.spatial.scalar import Array
 
 MU, PENDULUM_RADIUS, BIPED_RADIUS = 0.2, 0.3, 0.03  # coefficient of friction, radii of the journals [m]
-STIFFNESS = 2000.0  # of the spring at the left ankle, which keeps the biped upright [N m/rad]
+STIFFNESS = 2000.0  # stiffness [N m/rad] of the spring at the left ankle, which stabilizes the upright biped
 
 
 def friction_results() -> list[Compared]:
-    """Return couplings and torques with friction: by coupling matrices, and by the friction laws of the bearings."""
+    """Return couplings and torques with friction, computed from coupling matrices and from the friction laws of the
+    bearings.
+    """
     return [*_pendulum(), *_biped()]
 
 
 def swinging_pendulum(duration: float = 30.0) -> lw.Run:
-    """Simulate the pendulum from rest at joint angles of 1.2 and 0.5 rad."""
+    """Return a simulation of the pendulum from rest at joint angles of 1.2 and 0.5 rad."""
     m = double_pendulum.build(*muir_neuman_pendulum.NUMBERS, friction=lw.Bearing(MU, PENDULUM_RADIUS))
     return lw.simulate(m, [1.2, 0.5], duration=duration, dt=2e-3, method="rk4", progress=False)
 
 
 def swaying_biped(duration: float = 3.0) -> lw.Run:
-    """Simulate the biped, which sways from rest with both feet on the ground and a spring at its left ankle."""
+    """Return a simulation of the biped, which sways with both feet on the ground; it begins at rest.
+
+    A spring acts at its left ankle.
+    """
     m = frontal_biped.build(friction=lw.Bearing(MU, BIPED_RADIUS)).with_parameters(
         {"left ankle.stiffness": [STIFFNESS]}
     )
@@ -73,8 +78,10 @@ def _biped() -> list[Compared]:
     wrenches[2, 5] = muir_neuman_biped.U[3]
     d, u = lw.compile(m, target="numpy"), muir_neuman_biped.U[:3]
     a = d.forward_dynamics(q, v, u, wrenches, friction=True)
-    loads = d.reactions(q, v, u, wrenches, friction=True)  # of the three joints, then of the loop at the right ankle
-    rates = [*v, -muir_neuman_biped.OMEGA[2]]  # of joint coordinates (clockwise), and of the right leg about z
+    # wrenches of the three joints, then of the loop at the right ankle
+    loads = d.reactions(q, v, u, wrenches, friction=True)
+    # clockwise rates of the joint coordinates, and rate of the right leg about z
+    rates = [*v, -muir_neuman_biped.OMEGA[2]]
     rows = [_coefficients(load, rate, BIPED_RADIUS) for load, rate in zip(loads, rates, strict=True)]
     at_loop = LoopFriction(np.outer([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], rows[3]), np.zeros(6))
     tree = {name: row[None] for name, row in zip(frontal_biped.NAMES, rows[:3], strict=True)}
@@ -89,7 +96,10 @@ def _biped() -> list[Compared]:
 
 
 def _coefficients(load: Array, rate: float, radius: float) -> Array:
-    """Return the friction coefficients (6,) of a pin about z for the sign of its `rate` and its load (6,) [N, N m]."""
+    """Return the friction coefficients (6,) of a pin about z, which has the load `load` (6,) [N, N m].
+
+    The sign of `rate` is the direction of slip, and `radius` [m] the radius of the journal.
+    """
     along = load[:2] / np.hypot(*load[:2])
     return np.array([*(-np.sign(rate) * MU * radius * along), 0.0, 0.0, 0.0, 0.0])
 

@@ -12,7 +12,8 @@ from linkwork.examples.double_pendulum import build
 from linkwork.papers.printed_values import Compared, planar, position, position_in_plane
 from linkwork.spatial.scalar import Array
 
-NUMBERS = m1, m2, a1, a2, g = 2.0, 3.5, 4.0, 3.0, 9.81  # masses [kg], lengths [m], gravity [m/s^2]; linkwork's choice
+# masses [kg], lengths [m], gravity [m/s^2]; the paper gives no values
+NUMBERS = m1, m2, a1, a2, g = 2.0, 3.5, 4.0, 3.0, 9.81
 STATE = q, w, alpha = (0.6, 0.4), (1.0, -0.5), (0.7, -1.2)  # angles [rad], rates [rad/s], accelerations [rad/s^2]
 (s1, s2, s12), (c1, c2, c12) = np.sin([q[0], q[1], sum(q)]), np.cos([q[0], q[1], sum(q)])
 UNKNOWNS = "alpha1, alpha2, τ1, τ2, fx, fy, τz and 1"  # columns of the equations
@@ -21,12 +22,13 @@ M1, TAU2 = "m1 for m2", "τ2 for τz"  # misprints
 
 
 def pendulum_results() -> list[Compared]:
-    """Return everything that section 4.1 prints, as found by linkwork and as printed, with misprints corrected."""
+    """Return all values that section 4.1 prints, as computed by linkwork and as printed, with misprints corrected."""
     equations = propagation(build(*NUMBERS), np.array(q), np.array(w), main=["link 2"])
     return [*_positions(), *_matrices(equations), *_forces(equations), *_balances(equations), *_accelerations()]
 
 
 def _positions() -> list[Compared]:
+    """Return the position six-vectors, as computed by linkwork and as printed."""
     m = build(*NUMBERS)
     first, second = joint_poses(m, np.array(q))[1:]
     L12, L22 = m.joints["pin 2"].place, m.frames["end"].pose
@@ -39,7 +41,10 @@ def _positions() -> list[Compared]:
 
 
 def _matrices(equations: Propagation) -> list[Compared]:
-    """Return coupling matrices, and the link Jacobian and propagation matrix that follow from the printed positions."""
+    """Return the coupling matrices, the link Jacobian and the propagation matrix.
+
+    The last two follow from the printed positions.
+    """
     (P,) = equations.matrices
     to_L12 = link_jacobian(planar(-a1, 0.0, 0.0)).T
     to_L21 = PIN @ link_jacobian(planar(0.0, 0.0, -q[1])).T
@@ -87,7 +92,7 @@ def _balances(equations: Propagation) -> list[Compared]:
     at_end = link_jacobian(planar(-a2, 0.0, 0.0)).T @ equations.collected[2]  # primary equations at L22
     rows = [at_end[0], at_end[1], at_end[5], equations.secondary(2)[5], equations.secondary(1)[5]]
     columns = equations.columns
-    R = np.array([[0.0, 1.0], [-1.0, 0.0]])  # ground forces in axes of A instead of L11's at zero angle
+    R = np.array([[0.0, 1.0], [-1.0, 0.0]])  # rotates ground forces from axes of L11 at zero angle to axes of A
     found = []
     for row in rows:
         ground = row[columns.ground]

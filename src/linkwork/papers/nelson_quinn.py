@@ -1,6 +1,4 @@
-"""`linkwork paper nelson-quinn`: compares the matrices of the K2T Walker with the printed matrices, and simulates
-walks.
-"""
+"""`linkwork paper nelson-quinn`: compares matrices of the K2T Walker with the printed matrices, and simulates walks."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ from linkwork.papers.output_folder import FAILED, PASSED
 from linkwork.spatial.scalar import Array
 
 AGREES = 1e-10  # relative difference of accelerations that counts as round-off
-STATES = 20  # random states at which formulations are compared
-TURNED = (0.3, 0.0, 0.0, -0.6, 0.4)  # motor angles [rad]: yaw, bottom femurs, bottom tibiae, top femurs, top tibiae
+STATES = 20  # number of random states at which formulations are compared
+# motor angles [rad] in the drawing: yaw, bottom femurs, bottom tibiae, top femurs, top tibiae
+TURNED = (0.3, 0.0, 0.0, -0.6, 0.4)
 SHOWN = (
     "The walker in its initial position (faint) and with these motor angles: yaw 0.3 rad, femurs of the top frame "
     "-0.6 rad (feet lifted), tibiae of the top frame 0.4 rad."
@@ -88,7 +87,7 @@ class Matrix(NamedTuple):
 def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
     """Reproduce Nelson and Quinn's paper; return PASSED, or FAILED if a matrix, acceleration or walk fails its check.
 
-    `out` is the folder for results; `drawn` says whether to draw figures.
+    `out` is the folder for results; figures are drawn if `drawn` is true.
     """
     m = lw.example("walker")
     system, printed = walker.limbs(m), walker.printed()
@@ -126,7 +125,11 @@ def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
 
 
 def _drawing(m: lw.Mechanism, drawn: bool) -> str:
-    """Return the HTML of a drawing of the walker `m`: faint at the start, and with the motor angles TURNED."""
+    """Return the HTML of a drawing of the walker `m`: faint in its start position, and opaque with the motor angles
+    TURNED.
+
+    If `drawn` is false, the result is a note that there are no figures.
+    """
     if not drawn:
         return NO_FIGURES
     start, stream = m.keyframes["start"].q, io.BytesIO()
@@ -136,10 +139,12 @@ def _drawing(m: lw.Mechanism, drawn: bool) -> str:
 
 
 def _events(walks: Mapping[str, Walked]) -> list[tuple[str, ...]]:
+    """Return the table rows of the events of all walks."""
     return [(name, *event) for name, walk in walks.items() for event in walk.events()]
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table with a title, column headings and rows for the terminal."""
     table = Table(box=SIMPLE, title=title, title_justify="left")
     for column, name in enumerate(head):
         table.add_column(name, justify="right" if _is_numeric(rows, column) else "left")
@@ -154,6 +159,7 @@ def _is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with column headings and rows as HTML."""
     kinds = [' class="number"' if _is_numeric(rows, column) else "" for column in range(len(head))]
     lines = ["".join(f"<th{kind}>{html.escape(one)}</th>" for kind, one in zip(kinds, head, strict=True))]
     lines += [
@@ -179,6 +185,7 @@ def _walks(walks: Mapping[str, Walked], drawn: bool) -> str:
 
 
 def _matrix_table(matrices: list[Matrix]) -> Table:
+    """Return the table that compares the matrices with the printed ones, for the terminal."""
     table = Table("matrix", "equation", "size", "equals printed", box=SIMPLE)
     for matrix in matrices:
         style = "" if matrix.agrees else "bold red"
@@ -187,6 +194,7 @@ def _matrix_table(matrices: list[Matrix]) -> Table:
 
 
 def _body(matrices: list[Matrix], summary: str) -> str:
+    """Return the HTML text on the matrices, after an introduction with the sentence `summary`."""
     text = ABOUT.format(version=html.escape(lw.__version__)) + f"<p>{html.escape(summary)}</p>"
     text += '<div class="table"><table class="said lines">'
     text += "<tr><th>matrix</th><th>equation</th><th>size</th><th>equals printed</th></tr>"

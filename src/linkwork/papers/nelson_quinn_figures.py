@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STICKING = 4.0  # contact state
+STICKING = 4.0  # number of the contact state "sticking"
 COLOURS = {name: frame.color[:3] for name, frame in walker_mechanism.NUMBERS.items()}
 GROUND = "#8a7f70"
-PERIODS = 3  # gait periods in the gait diagram
-APART = 1.05  # [m] of path between two drawings of the walker, a little more than its length
-CLIMB = ((-0.75, 4.85),)  # range of x [m] of each panel
+PERIODS = 3  # number of gait periods in the gait diagram
+APART = 1.05  # [m] length of path between two drawings of the walker, a little more than the length of the walker
+CLIMB = ((-0.75, 4.85),)  # for each panel of the figure of the climb, the range of x [m]
 ROUGH = ((-0.75, 5.35), (5.35, 11.45))
 
 
@@ -94,7 +94,9 @@ def gait_figure(run: lw.Run) -> Figure:
 
 
 def path_figure(run: lw.Run) -> Figure:
-    """Return the top view of a walk: path of the top frame, the walker every APART metres, and footholds."""
+    """Return the top view of a walk: path of the top frame, drawings of the walker every APART metres, and
+    footholds.
+    """
     figure, (axes,) = _new(1, (5.0, 5.2))
     for sample in _drawn_samples(run):
         _draw_walker(axes, run, sample, (0, 1))
@@ -112,7 +114,10 @@ def path_figure(run: lw.Run) -> Figure:
 
 
 def side_figure(run: lw.Run, ranges: Sequence[tuple[float, float]]) -> Figure:
-    """Return the side view of a walk from the right: walker, path and ground, one panel for each range of x [m]."""
+    """Return the side view of a walk from the right: walker, path and ground.
+
+    `ranges` has the range of x [m] of each panel.
+    """
     length = max(end - start for start, end in ranges)
     figure, panels = _new(len(ranges), (8.0, 0.35 + len(ranges) * (0.4 + 7.2 * 0.62 / length)))
     for axes, (start, end) in zip(panels, ranges, strict=True):
@@ -136,6 +141,7 @@ def ground_height(m: lw.Mechanism, x: float, y: float = 0.0) -> float:
 
 
 def _new(down: int, size: tuple[float, float], **options: Any) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure of the given size [inches] with `down` axes below each other."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -147,7 +153,9 @@ def _new(down: int, size: tuple[float, float], **options: Any) -> tuple[Figure, 
 
 
 def _drawn_samples(run: lw.Run) -> list[int]:
-    """Return the samples at which to draw the walker: every APART metres along the path of the top frame."""
+    """Return the numbers of the samples at which to draw the walker: every APART metres along the path of the top
+    frame.
+    """
     path = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(run.q[:, :2], axis=0), axis=1))])
     return [int(np.abs(path - distance).argmin()) for distance in np.arange(0.0, path[-1], APART)]
 

@@ -12,9 +12,9 @@ from linkwork.examples import gait_measures
 from linkwork.examples import walker_gaits as gaits
 
 RECORDED = ("q", "v", "tau", "contact.state", "contact.anchor")
-SAMPLE = 0.005  # [s] between samples: short enough to resolve foot slip at touch-down
-WALKING = 2.0 * gaits.PERIOD  # [s], time from which strides have full length
-FALLEN = np.radians(45.0)  # tilt from which the walker counts as fallen
+SAMPLE = 0.005  # [s] time between samples, short enough to resolve the slip of feet at touch-down
+WALKING = 2.0 * gaits.PERIOD  # [s] time from which strides have full length
+FALLEN = np.radians(45.0)  # tilt [rad] from which the walker counts as fallen
 
 
 class Course(NamedTuple):
@@ -92,14 +92,15 @@ GAIT_COLUMNS = (
 
 
 def walked(name: str) -> Walked:
-    """Simulate the walk called `name` and return it with its run."""
+    """Return the walk called `name` with its simulated run."""
     course = COURSES[name]
     options: dict[str, Any] = course.walk().arguments | {"every": round(SAMPLE / gaits.STEP)}
     return Walked(name, course, lw.simulate(**options, record=RECORDED))
 
 
 def _number(x: float, decimals: int) -> str:
-    return f"{round(x, decimals) + 0.0:.{decimals}f}"  # + 0.0 turns -0 into 0
+    """Return a number as text with the given number of decimals."""
+    return f"{round(x, decimals) + 0.0:.{decimals}f}"  # adding 0.0 changes -0 to 0
 
 
 def _heading(run: lw.Run) -> float:

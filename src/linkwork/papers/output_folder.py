@@ -1,4 +1,4 @@
-"""Output of the commands that compute results: folders, availability of figures, and exit codes."""
+"""Output of the commands that compute results: output folder, whether to draw figures, and exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import linkwork as lw
 from linkwork.model.documents.atomic_write import reason_of
 
-PASSED, FAILED = 0, 1  # exit codes: all checks passed, a check failed; 2 is an error
+PASSED, FAILED = 0, 1  # exit codes: all checks passed, a check failed; the exit code 2 is an error
 
 
 def ready_folder(folder: Path) -> None:
@@ -23,7 +23,9 @@ def ready_folder(folder: Path) -> None:
 
 
 def drawing(wanted: bool | None) -> bool:
-    """Return whether to draw figures: `wanted`, or if it is None, whether matplotlib is installed."""
+    """Return whether to draw figures: the choice `wanted` of the user, or if it is None, whether matplotlib is
+    installed.
+    """
     installed = find_spec("matplotlib") is not None
     if wanted and not installed:
         raise lw.LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'")

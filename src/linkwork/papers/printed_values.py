@@ -1,4 +1,4 @@
-"""Values computed by linkwork beside the values that a paper prints, and frames in a plane."""
+"""Comparison of values that linkwork computes with the values that a paper prints, and frames in a plane."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_about_axis, rpy_from_matrix
 from linkwork.spatial.scalar import Array
 
-AGREES = 1e-12  # difference relative to the largest number of a value (or to 1) that counts as round-off
+# difference that counts as round-off, relative to the largest number of a value, or to 1 if that is larger
+AGREES = 1e-12
 UPWARD = np.array([0.0, 0.0, 1.0])
 
 
 class Compared(NamedTuple):
     """A vector or matrix: its `symbol`, its meaning, its value `found` by linkwork, and the `printed` value.
 
-    Where the paper has a misprint, `printed` is the corrected value, and `correction` names the misprint.
+    If the paper has a misprint, `printed` is the corrected value, and `correction` names the misprint.
     """
 
     symbol: str
@@ -39,6 +40,7 @@ class Compared(NamedTuple):
 
 
 def _cell(x: float) -> str:
+    """Return a number as text, or a dot if it is zero."""
     return f"{x:.4g}" if abs(x) > AGREES else "."
 
 
@@ -53,7 +55,8 @@ def position(X: Transform) -> Array:
 
 
 def position_in_plane(x: float, y: float, angle: float) -> Array:
-    """Return the position six-vector (6,) with the position x, y [m] and the yaw angle `angle` [rad], reduced to (-pi,
-    pi].
+    """Return the position six-vector (6,) of a planar frame at x, y [m] with the yaw angle `angle` [rad].
+
+    The yaw angle is reduced to the interval from -pi to pi.
     """
     return np.array([x, y, 0.0, 0.0, 0.0, np.arctan2(np.sin(angle), np.cos(angle))])

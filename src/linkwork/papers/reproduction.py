@@ -1,6 +1,4 @@
-"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed tables and
-figures.
-"""
+"""`linkwork paper NAME`: reproduces tables and figures of a paper, and compares them with the printed ones."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from linkwork.papers.wendlandt_integrator_figures import Drawn, figures
 from linkwork.papers.wendlandt_integrators import Experiment, pendulum_experiment, rigid_body_experiment
 
 AGREES = 0.03  # largest relative difference from a printed number
-ROUND_OFF = 1e-9  # largest error where the paper prints zero
+ROUND_OFF = 1e-9  # largest error that agrees with a printed zero
 
 ABOUT = """<h1>Wendlandt: variational integrators, balance control and contact</h1>
 <p>J. M. Wendlandt, <i>Control and Simulation of Multibody Systems</i>, PhD dissertation, University of California,
@@ -57,7 +55,7 @@ form, whose momentum varies by 1.4e-8 there. Where the paper prints a zero error
 def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
     """Reproduce the paper `name`; return PASSED, or FAILED if a result differs from the printed one.
 
-    `out` is the folder for results; `plot` says whether to draw figures (None: if matplotlib is installed).
+    `out` is the folder for results. `plot` is whether to draw figures; None: if matplotlib is installed.
     """
     if name not in PAPERS:
         raise unknown_name("paper", name, PAPERS)
@@ -67,6 +65,7 @@ def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> in
 
 
 def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
+    """Reproduce Wendlandt's thesis; return PASSED, or FAILED if a result differs from the printed one."""
     console.print("Simulating rigid body and double spherical pendulum, 30 s each, step sizes 0.0001 s to 0.1 s ...")
     body, pendulum = rigid_body_experiment(), pendulum_experiment()
     tables = (("Table 2.1", BODY, "quaternion", body), ("Table 2.2", PENDULUM, "position", pendulum))
@@ -101,6 +100,7 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
 
 
 def _count_passed(found: Sequence[Statement]) -> str:
+    """Return a text with the number of statements that pass their check."""
     return f"{sum(one.agrees for one in found)} of {len(found)} checks passed"
 
 
@@ -123,6 +123,7 @@ class Cell(NamedTuple):
 
 
 def _rows(experiment: Experiment) -> list[list[Cell]]:
+    """Return the table rows of an experiment: one for each method and step size."""
     rows = []
     for (method, h), ours in experiment.measured.items():
         paper, differences = experiment.printed[method, h], experiment.differences()[method, h]
@@ -133,13 +134,17 @@ def _rows(experiment: Experiment) -> list[list[Cell]]:
 
 
 def _error(ours: float, paper: float, difference: float) -> Cell:
+    """Return the cell of an error: linkwork's, the printed error, and whether their relative `difference` is small
+    enough.
+    """
     if np.isnan(difference):  # the paper prints zero
         return Cell(f"{ours:.1e}" if ours else "0", "0", ours < ROUND_OFF)
-    percent = round(100.0 * difference, 2) + 0.0  # + 0.0 turns -0 into 0
+    percent = round(100.0 * difference, 2) + 0.0  # adding 0.0 changes -0 to 0
     return Cell(f"{ours:.3e}", f"{paper:.3e} ({percent:{'+' if percent else ''}.2f} %)", abs(difference) < AGREES)
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return a table with a title, column headings and rows for the terminal."""
     table = Table(
         *head,
         box=SIMPLE,
@@ -152,6 +157,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> T
 
 
 def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Return a table with column headings and rows as HTML."""
     text = '<div class="table"><table><tr>' + "".join(f"<th>{html.escape(one)}</th>" for one in head) + "</tr>"
     for row in rows:
         cells = ""
@@ -163,6 +169,7 @@ def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def _statements(title: str, found: Sequence[Statement]) -> Table:
+    """Return the table of statements for the terminal."""
     table = Table("paper", "linkwork", box=SIMPLE, title=f"{title}: statements of the paper", title_justify="left")
     for one in found:
         table.add_row(one.paper, Text(one.ours, "" if one.agrees else "bold red"))
@@ -170,5 +177,6 @@ def _statements(title: str, found: Sequence[Statement]) -> Table:
 
 
 def _figures(all_: Iterable[Drawn]) -> str:
+    """Return the HTML of all figures."""
     pictures = [figure(drawn.svg, f"{drawn.called}. {drawn.about}", drawn.wide) for drawn in all_]
     return f'<h2>Figures</h2><div class="figures">{"".join(pictures)}</div>'

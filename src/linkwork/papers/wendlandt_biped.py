@@ -16,15 +16,17 @@ from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
 
 SERIES = ("q", "v", "tau", "contact.state", "contact.anchor")
-HEELS, TOES = (0, 3), (1, 2)  # corners of a sole
-LANDED = 0.02  # [s], time from which all corners stick
+HEELS, TOES = (0, 3), (1, 2)  # numbers of the corners of a sole that belong to its heel and to its toe
+LANDED = 0.02  # [s] time from which all corners of the soles stick
 WATCHED, UPRIGHT = (
     1.5,
     0.02,
 )  # simulated time [s], and largest final distance of the trunk from its target [m] that counts as recovered
-LOW, FAST = 0.9, 100.0  # height of the trunk [m] and joint rates [rad/s] beyond which the biped has fallen
-SPEEDS, PLACES = np.linspace(1.0, 8.0, 40), np.linspace(-0.12, 0.12, 26)  # [m/s], y of the block [m]
-IN_CONES = {"friction": 0.3, "standing": "contacts"}  # controller with foot forces within friction cones
+LOW, FAST = 0.9, 100.0  # the biped has fallen if the trunk is lower [m] or a joint rate larger [rad/s]
+# of the throws: speed of the block [m/s], and lateral position y [m]
+SPEEDS, PLACES = np.linspace(1.0, 8.0, 40), np.linspace(-0.12, 0.12, 26)
+# options of the controller that limits foot forces to friction cones
+IN_CONES = {"friction": 0.3, "standing": "contacts"}
 
 ABOUT = """<h2>Balancing biped (chapter 4)</h2><p>The biped has 13 bodies and 18 degrees of freedom, 12 of them
 actuated. The controller of chapter 4 runs at 500 Hz; the integration step is {step:g} s. Masses, inertias, joints,
@@ -37,7 +39,7 @@ statements below allow for these differences.</p>
 
 
 class BipedRun(NamedTuple):
-    """A run of the biped, its computing time `seconds` [s], and the errors and wrenches that the controller computes.
+    """A run of the biped, its computing time `seconds` [s], and the errors and wrenches that the controller computed.
 
     `error` (T, 7) is the position error [m] and the error quaternion of the trunk, and `wrench` (T, 6) [N, N m] the
     desired wrench on the trunk, at T samples.
@@ -50,7 +52,7 @@ class BipedRun(NamedTuple):
 
 
 class Map(NamedTuple):
-    """Map of the throws of the block from which the biped recovers, for two controllers.
+    """Result of many throws of the block: from which throws the biped recovers, for two controllers.
 
     The throws have all combinations of `speeds` [m/s] and lateral positions `places` [m]. The boolean arrays (speeds,
     places) are True where the biped recovered: `printed` with the paper's controller, `in_cones` with a controller that
@@ -73,12 +75,12 @@ class Biped(NamedTuple):
 
 
 def biped_experiments() -> Biped:
-    """Run all experiments of chapter 4."""
+    """Run all experiments of chapter 4, and return their results."""
     return Biped(experiment(biped_reach), experiment(biped_hit), survived())
 
 
 def experiment(example: Any) -> BipedRun:
-    """Simulate a biped example with its controller for 3 s; return the run with the controller's errors and wrenches.
+    """Return the run of a biped example with its controller for 3 s, with the errors and wrenches of the controller.
 
     `example` is the module `biped_reach` or `biped_hit`.
     """
@@ -107,9 +109,9 @@ def errors_and_wrenches(controller: Controller, run: Run) -> tuple[Array, Array]
 
 
 def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
-    """Return the map of block throws from which the biped recovers, by `speeds` [m/s] and lateral `places` [m].
+    """Return the throws of the block from which the biped recovers, by `speeds` [m/s] and lateral `places` [m].
 
-    All blocks hit the back at the same height. The throws are one batch for each controller.
+    All blocks hit the back at the same height. For each controller, all throws are one batch.
     """
     m = biped_hit.build()
     key, throw = m.keyframes["start"], m.joints["throw"]
@@ -129,7 +131,9 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
 
 
 def fallen(t: Any, q: Array, v: Array) -> Any:
-    """Return the value of an event function that is positive when the biped has fallen: low trunk or fast joints."""
+    """Return the value of an event function that is positive if the biped has fallen: if the trunk is low or a joint
+    fast.
+    """
     return np.maximum(LOW - q[2], np.abs(v[6:18]).max() - FAST)
 
 
@@ -142,6 +146,7 @@ def biped_statements(found: Biped) -> list[Statement]:
 
 
 def _of_reach(one: BipedRun) -> list[Statement]:
+    """Return the paper's statements about the first experiment, with linkwork's results from the run `one`."""
     run = one.run
     controller: Any = biped_reach.controller(run.mechanism)
     first = controller.stages(0.0, run.q[0], run.v[0])
@@ -174,12 +179,14 @@ def _of_reach(one: BipedRun) -> list[Statement]:
         Statement(
             "1: the feet slide, an artefact of impulsive contact",
             f"after landing, contact anchors move by {1e3 * slid:.2g} mm; springs deflect by {1e3 * moved:.2f} mm",
-            slid < 2e-3 and moved < 1e-3,  # contacts at the friction limit drag their anchors
+            # limits above zero, because the anchors of contacts at the friction limit move
+            slid < 2e-3 and moved < 1e-3,
         ),
     ]  # fmt: skip
 
 
 def _of_hit(one: BipedRun) -> list[Statement]:
+    """Return the paper's statements about the second experiment, with linkwork's results from the run `one`."""
     run, t = one.run, one.run.t
     m, states = run.mechanism, np.asarray(run["contact.state"] > 1.0)
     names = [pair.name for pair in m.contact_pairs]
@@ -224,6 +231,7 @@ def _of_hit(one: BipedRun) -> list[Statement]:
 
 
 def _of_map(found: Map) -> list[Statement]:
+    """Return statements about the throws of the block, with linkwork's results."""
     place = int(np.argmin(np.abs(found.places - biped_hit.PLACE[1])))
     here, cones = (
         float(found.speeds[recovered[:, place]].max(initial=0.0)) for recovered in (found.printed, found.in_cones)
@@ -257,6 +265,7 @@ def _in_world(one: BipedRun) -> Array:
 
 
 def _listed(numbers: Array, digits: int) -> str:
+    """Return numbers as text with the given number of digits, separated by commas."""
     return ", ".join(f"{x:.{digits}f}" for x in np.round(numbers, digits) + 0.0)
 
 

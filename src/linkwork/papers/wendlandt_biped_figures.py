@@ -1,4 +1,6 @@
-"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, computed by linkwork, and a map of throws that the biped survives."""
+"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, computed by linkwork, and a map of throws from which the biped
+recovers.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#1f5fa8", "#c2571a", "#2a9d57", "#7a3b9e", "#b8a02c", "#5aa9c8")
-SNAPSHOT = 0.2  # [s], time of Figure 4.11, with lifted heels; the paper shows 0.32 s
-SIZE, TALL = (6.4, 3.8), (6.4, 4.4)  # inches
+SNAPSHOT = 0.2  # [s] time of Figure 4.11, at which the heels are lifted; in the paper it is 0.32 s
+SIZE, TALL = (6.4, 3.8), (6.4, 4.4)  # sizes of figures [inches]
 
 
 def biped_figures(found: Biped) -> Iterator[Drawn]:
@@ -60,10 +62,12 @@ def _of_run(one: BipedRun, first: int, name: str) -> Iterator[Drawn]:
 
 
 def _joints() -> list[str]:
+    """Return the names of the twelve leg joints."""
     return [f"{side} {joint}" for side in biped.SIDES for joint in biped.JOINTS]
 
 
 def _figure(size: tuple[float, float], down: int, across: int = 1) -> tuple[Figure, Any]:
+    """Return an empty figure of the given size [inches] and its grid of axes (down, across)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -78,10 +82,10 @@ def _figure(size: tuple[float, float], down: int, across: int = 1) -> tuple[Figu
 
 
 def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str, Figure]:
-    """Draw the curves of the left leg in the upper panel and those of the right leg in the lower panel.
+    """Return the caption `about` and a figure with the curves of the left leg above those of the right leg.
 
     `lines` has one curve (T,) over the times t (T,) [s] for each of the twelve joints; `unit` is the label of the
-    vertical axes. The function returns the caption `about` and the figure.
+    vertical axes.
     """
     figure, grid = _figure(TALL, 2)
     for k, axes in enumerate(grid[:, 0]):
@@ -95,10 +99,10 @@ def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str,
 
 
 def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: bool) -> tuple[str, Figure]:
-    """Draw the curves `lines` (k, T) against the time t (T,) [s]: in k stacked panels if `stacked`, else in one panel.
+    """Return the caption `about` and a figure of the curves `lines` (k, T) over the times t (T,) [s].
 
-    `names` has one letter for each curve, and `unit` is the label of the vertical axis. The function returns the
-    caption `about` and the figure.
+    The curves are in k panels below each other if `stacked` is true, else in one panel. `names` has one letter for each
+    curve, and `unit` is the label of the vertical axis.
     """
     figure, grid = _figure(SIZE, len(lines) if stacked else 1)
     for k, (line, name) in enumerate(zip(lines, names, strict=True)):
@@ -111,13 +115,13 @@ def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: b
 
 
 def _snapshot(one: BipedRun) -> Figure:
-    """Draw the biped while it stands on its toes, and faintly at 0 s."""
+    """Return a drawing of the biped while it stands on its toes, and faintly at 0 s."""
     sample = int(np.argmin(np.abs(one.run.t - SNAPSHOT)))
     return draw(one.run.mechanism, one.run.q[[0, sample]])
 
 
 def _map(found: Map) -> Figure:
-    """Draw the map of throws by speed and lateral position; throws that the biped survives are blue."""
+    """Return the map of throws by speed and lateral position; throws from which the biped recovers are blue."""
     figure, grid = _figure((12.8, 3.8), 1, 2)
     titles = ("the paper's controller", "friction cones, stance detected from contacts")
     x, y = _edges(found.speeds), 100.0 * _edges(found.places)
@@ -139,13 +143,14 @@ def _edges(middles: Array) -> Array:
 
 
 def _two_colours() -> Any:
+    """Return a colour map of two colours, for throws without and with recovery."""
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(["#f3e4d8", "#8db7dd"])
 
 
 def main(folder: Path) -> None:
-    """Write the drawing of the biped and the map of throws of docs/control.md to a folder."""
+    """Write two drawings of docs/control.md to a folder: the biped, and the map of throws."""
     for name, figure in (("biped_hit", _snapshot(experiment(biped_hit))), ("biped_speeds", _map(survived()))):
         figure.savefig(folder / f"{name}.png", dpi=90)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DURATION, STEP = 1.5, 1e-3  # [s]
-STILL = 0.1  # [m/s, rad/s] below which the box has settled
+STILL = 0.1  # [m/s, rad/s] speeds below which the box has settled
 FLAT = 1e-9  # [m, m/s] largest variation that counts as constant
 STATES = {1: "no contact", 2: "sliding", 3: "to sticking", 4: "sticking", 5: "to sliding", 6: "no normal force"}
 COLOURS = ("#1f5fa8", "#c2571a", "#2a9d57", "#7a3b9e")
@@ -32,7 +32,7 @@ here. The box is uniform. The table compares the statements in the paper's text 
 
 
 class Box(NamedTuple):
-    """The simulated run of the box, and the computing time [s]."""
+    """The simulated run of the box, and the computing time `seconds` [s]."""
 
     run: Run
     seconds: float
@@ -47,7 +47,7 @@ class Statement(NamedTuple):
 
 
 def box_experiment() -> Box:
-    """Simulate the box with the printed data, and measure the computing time."""
+    """Return the simulated run of the box with the printed data, and the computing time."""
     series = ("q", "v", "contact.state", "iterations")
     m = box_drop.build()
     return Box(*timed(lambda: lw.simulate(m, duration=DURATION, dt=STEP, method="variational", record=series).check()))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINTS = 3000  # per line: more than a figure has pixels
+POINTS = 3000  # approximate number of points per line, more than a figure has pixels
 COLOURS = {"DVP": "#1f5fa8", "EM": "#c2571a"}
-SIZE = (6.4, 3.8)  # inches
+SIZE = (6.4, 3.8)  # size of a figure [inches]
 
 
 class Drawn(NamedTuple):
@@ -52,6 +52,7 @@ def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
 
 
 def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure with `down` axes below each other."""
     from matplotlib.figure import Figure
 
     size = SIZE if down == 1 else (2.0 * SIZE[0], 0.72 * down * SIZE[1])
@@ -71,7 +72,7 @@ def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
 
 
 def _against_step(number: str, about: str, experiment: Experiment, column: str, unit: str) -> Drawn:
-    """Draw one column of the tables of linkwork and of the paper against the step size.
+    """Return a figure of one column of the tables of linkwork and of the paper, over the step size.
 
     `column` is the name of the column in `Measured`, and `unit` the label of the vertical axis. Columns of errors get a
     reference line of second order. `number` and `about` are number and caption of the figure.
@@ -83,7 +84,7 @@ def _against_step(number: str, about: str, experiment: Experiment, column: str, 
             values = np.array([lines[method, h][place] for h in STEPS])
             shown = values > (
                 0.0 if column == "seconds" else 1e-9
-            )  # do not draw the zero error of the reference, nor round-off
+            )  # the zero error of the reference and round-off are not drawn
             style = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
             style = style if whose == "paper" else {"marker": "x", "markersize": 6, "linewidth": 1.2}
             if shown.any():
@@ -100,6 +101,7 @@ def _against_step(number: str, about: str, experiment: Experiment, column: str, 
 
 
 def _thinned(t: Array, values: Array) -> tuple[Array, Array]:
+    """Return times and values of evenly spaced samples, about POINTS of them."""
     stride = max(1, len(t) // POINTS)
     return t[::stride], values[::stride]
 
@@ -107,6 +109,11 @@ def _thinned(t: Array, values: Array) -> tuple[Array, Array]:
 def _coordinate(
     number: str, about: str, experiment: Experiment, place: int, label: str, methods: tuple[str, ...]
 ) -> Drawn:
+    """Return a figure of one coordinate over time for several methods.
+
+    `place` is the index of the coordinate, `label` the label of the vertical axis. `number` and `about` are number and
+    caption of the figure.
+    """
     figure, (axes,) = _new()
     for method in methods:
         for h, style in ((STEPS[0], "-"), (STEPS[-1], "--")):
@@ -121,10 +128,10 @@ def _coordinate(
 
 
 def _energies(experiment: Experiment) -> Drawn:
-    """Draw energies of DVP runs against time in the upper and lower panel, and the multipliers in the panel between
-    them.
+    """Return a figure of the energies of two DVP runs over time, with the multipliers in a panel between them.
 
-    The upper panel has small steps and the lower panel large steps. The energies oscillate with the multipliers.
+    The run in the upper panel has small steps, that in the lower panel large steps. The energies oscillate with the
+    multipliers.
     """
     figure, (upper, middle, lower) = _new(3)
     for axes, steps in ((upper, (1e-3, 1e-4)), (lower, (1e-1, 1e-2))):
@@ -139,7 +146,7 @@ def _energies(experiment: Experiment) -> Drawn:
         middle.plot(*line, color=colour, linewidth=0.9, label=f"λ{k + 1}, h = 0.001 s")
     middle.set_ylabel("multipliers [N/m]")
     lower.set_xlabel("time [s]")
-    for axes in (upper, middle, lower):  # legend outside: the lines fill the axes
+    for axes in (upper, middle, lower):  # the legend is outside, because the lines fill the axes
         axes.margins(x=0.01)
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return as_drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)._replace(wide=True)

@@ -17,13 +17,13 @@ from linkwork.spatial.scalar import Array
 
 DURATION = 30.0  # [s]
 STEPS = (1e-4, 1e-3, 1e-2, 1e-1)  # [s]
-FINE = 1e-5  # step [s] that gives the second point of the rigid body
+FINE = 1e-5  # step [s] with which the second point of the rigid body is computed
 
 
 class Measured(NamedTuple):
     """One row of the paper's tables: computing time [s], and the errors of position, energy [J] and momentum.
 
-    The function `error` defines these errors.
+    The function `error` computes these errors.
     """
 
     seconds: float
@@ -47,7 +47,7 @@ class Trace(NamedTuple):
 class Experiment(NamedTuple):
     """Results of an experiment: measured and printed table rows, and data of the runs for figures.
 
-    All are dicts by method, such as "DVP", and step size [s].
+    Each attribute is a dict; its keys are pairs of method, such as "DVP", and step size [s].
     """
 
     measured: dict[tuple[str, float], Measured]
@@ -55,7 +55,8 @@ class Experiment(NamedTuple):
     traces: dict[tuple[str, float], Trace]
 
     def differences(self) -> dict[tuple[str, float], Array]:
-        """Return relative differences (3,) of the errors of position, energy and momentum from the printed ones.
+        """Return the relative differences (3,) between the computed and the printed errors of position, energy and
+        momentum.
 
         The keys are method and step size. The difference is nan where the paper prints zero.
         """
@@ -77,7 +78,7 @@ def error(values: Array, standard: Array) -> float:
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """Call `run` twice; return the result and the duration [s] of the second call, since the first call compiles."""
+    """Return the result and the duration [s] of a call of `run`; an earlier call compiles, and is not measured."""
     run()
     begin = time.perf_counter()
     found = run()
@@ -88,7 +89,7 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 INERTIA = np.array([1.0, 2.0, 3.0])  # (2.52) [kg m^2]
 TURN = np.array([1.0, 0.0, 0.0, 0.0])
-SPIN = np.array([0.0, 3.0, 4.0])  # in body axes [rad/s]
+SPIN = np.array([0.0, 3.0, 4.0])  # angular velocity in body axes [rad/s]
 TABLE_2_1 = {
     ("DVP", 1e-4): Measured(97.620, 0.0, 6.256e-7, 1.671e-7),
     ("DVP", 1e-3): Measured(9.905, 3.960e-6, 6.274e-5, 1.687e-5),
@@ -100,7 +101,7 @@ TABLE_2_1 = {
 def rigid_body() -> Any:
     """Return the free rigid body in unit quaternions as a discrete system.
 
-    The midpoint rule turns the paper's equation (2.46) into (2.51).
+    With the midpoint rule, the paper's equation (2.46) becomes (2.51).
     """
 
     def lagrangian(q: Array, rate: Array) -> Any:
@@ -134,7 +135,7 @@ def spin_energies(q: Array, h: float) -> Array:
 
 
 def rigid_body_experiment() -> Experiment:
-    """Run the free rigid body with all methods and step sizes of the paper's Table 2.1.
+    """Return the results for the free rigid body, with all methods and step sizes of the paper's Table 2.1.
 
     Each run starts from two points. The second point is from a normalized Euler step of 1e-5 s, followed by steps of
     1e-5 s of the discrete variational principle (DVP).
@@ -218,7 +219,7 @@ def pendulum_energies(x: Array, h: float) -> Array:
 
 
 def pendulum_experiment() -> Experiment:
-    """Run the double spherical pendulum with all methods and step sizes of the paper's Table 2.2.
+    """Return the results for the double spherical pendulum, with all methods and step sizes of the paper's Table 2.2.
 
     The reference is the energy-momentum method (EM) with steps of 1e-4 s. The reference run also gives the second
     points from which the runs with the discrete variational principle (DVP) start.
