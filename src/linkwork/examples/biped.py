@@ -17,37 +17,40 @@ from linkwork.spatial.scalar import Array
 
 GRAVITY = 9.81
 X, Y, Z = np.eye(3)
-SIDES = {"left": -0.15, "right": 0.15}  # y of the legs [m]; the biped faces -x
+SIDES = {"left": -0.15, "right": 0.15}  # y coordinates of the legs [m]; the biped faces -x
 TRUNK, HIP, KNEE, ANKLE = 1.23, 0.96, 0.50, 0.06  # heights of the trunk's centre and of joints in the home position [m]
-FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, from its ankle [m]
-TILT = np.radians(8.547)  # rotation of the principal axes of the feet about -y
+FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, relative to its ankle [m]
+TILT = np.radians(8.547)  # angle [rad] by which the principal axes of the feet are rotated about -y
 
 # Values that the paper does not give. Its masses are those of water. The moments of inertia of the trunk are those of a
-# box of water. A foot has the mass and moments of inertia (within 1 %) and the centre of mass (within 0.4 mm) of a
-# wedge of water: 10 cm wide, 8.3 cm high from the heel to 5.4 cm before the ankle, and then decreasing to zero height
-# at the toe. The principal axes of the wedge are tilted by 9.3 degrees
-SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))  # x, y from the ankle [m]; 1 and 4: heel
+# box of water. The mass and the moments of inertia of a foot agree within 1 %, and its centre of mass within 0.4 mm,
+# with those of a wedge of water: 10 cm wide, 8.3 cm high from the heel to 5.4 cm before the ankle, and then decreasing
+# to zero height at the toe. The principal axes of the wedge are tilted by 9.3 degrees
+# x, y of the corners of a sole from the ankle [m]; the first and the last are at the heel
+SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))
 BACK = (0.256, 0.299, 0.597)  # size of the trunk's box [m]
-STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of each corner of a sole, normal and tangential
+STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of the contact at each corner of a sole, normal and tangential
 FRICTION = 0.3
 
-JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")  # the paper's 2 to 7, 8 to 13
+# joints 2 to 7 (left) and 8 to 13 (right) of the paper
+JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")
 START = (0.0, 0.0, 1.035, *quaternion_about_axis(-Y, np.radians(5.0)))
 ANGLES = np.radians((0.0, 40.0, 0.0, -77.4595, 0.0, 42.4595))
 FEET = ("left foot centre", "right foot centre")
 KP = (50.0, 50.0, 200.0, 50.0, 50.0, 50.0)  # [1/s^2]
 KD = (7.07, 7.07, 14.142, 7.07, 7.07, 7.07)  # [1/s]
-DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], controller calls per second
+DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # duration [s], step [s], controller calls per second
 METHOD = "semi-implicit"
-BALANCED = {"method": "midpoint", "dt": 1e-3}  # alternative for an energy balance within 1e-4
+BALANCED = {"method": "midpoint", "dt": 1e-3}  # method and step for an energy balance within 1e-4
 
 
 def build(name: str = "biped") -> Mechanism:
     """Build the biped. In the keyframe "start" its knees are bent and its soles are 4.6 mm above the floor.
 
     Both experiments of the paper begin in this keyframe. The frame of the trunk is at its centre of mass. The frames
-    "left foot centre" and "right foot centre" are the paper's frames of the feet, links 7 and 13. The joints follow the
-    paper's numbers 2 to 7 and 8 to 13; the paper does not say which of joints 2 and 4 is the roll joint.
+    "left foot centre" and "right foot centre" are the paper's frames of the feet, links 7 and 13. The order of the
+    joints is that of the paper's numbers 2 to 7 and 8 to 13; the paper does not say whether joint 2 or 4 is the roll
+    joint.
     """
     return builder(name).keyframe("start", start()).build()
 
@@ -81,6 +84,7 @@ def builder(name: str) -> Builder:
 
 
 def _leg(b: Builder, side: str, y: float) -> None:
+    """Add a leg with its foot and contacts to the Builder; `y` [m] is the lateral position of the leg."""
     small = {"mass": 0.343, "inertia": (0.00028,) * 3}
     links = (
         ("hip", small, X, (0, y, HIP - TRUNK)),
@@ -119,11 +123,12 @@ def _leg(b: Builder, side: str, y: float) -> None:
 def _foot_inertia() -> Array:
     """Return the inertia (3, 3) [kg m^2] of a foot about its centre of mass, in the foot's axes."""
     c, s = np.cos(TILT), np.sin(TILT)
-    R = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # a turn about -y
+    R = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # rotation about -y
     return R @ np.diag((0.00189, 0.00608, 0.00662)) @ R.T
 
 
 def _shape(b: Builder, side: str) -> None:
+    """Add the visual shapes of a leg to the Builder."""
     b.geometry(f"{side} hip", Sphere(0.06))
     b.geometry(f"{side} thigh", Capsule(0.06, HIP - KNEE), at=(0, 0, 0.5 * (KNEE - HIP)))
     b.geometry(f"{side} shank", Capsule(0.045, KNEE - ANKLE), at=(0, 0, 0.5 * (ANKLE - KNEE)))

@@ -14,14 +14,15 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Free, Mechanism
 from linkwork.spatial.scalar import Array
 
-TARGET = (-0.01, 0.0, 1.14, 0.99144486, -0.13052619, 0.0, 0.0)  # rotated by 15 degrees about -x, as printed
-MASS = 1.8  # [kg]
-PLACE = np.array((0.5, 0.1, 1.2))  # of the block at the start [m]
-SPEED = np.array((-4.5, 0.0, 0.2))  # of the block at the start [m/s]
+# trunk pose of the controller's target, rotated by 15 degrees about -x, as printed
+TARGET = (-0.01, 0.0, 1.14, 0.99144486, -0.13052619, 0.0, 0.0)
+MASS = 1.8  # mass of the block [kg]
+PLACE = np.array((0.5, 0.1, 1.2))  # position of the block at the start [m]
+SPEED = np.array((-4.5, 0.0, 0.2))  # velocity of the block at the start [m/s]
 
-# Values that the paper does not give. With this edge the block hits the back after about 0.08 s; from this soft back it
-# bounces with a fifth of its speed. Contact forces act on the inscribed sphere of the block
-EDGE = 0.08  # of the block [m]
+# Values that the paper does not give. With an edge of this length, the block hits the back after about 0.08 s. The back
+# is so soft that the block rebounds with a fifth of its speed. Contact forces act on the inscribed sphere of the block
+EDGE = 0.08  # length of the edges of the block [m]
 STIFFNESS, DAMPING = 1e5, 400.0  # [N/m], [N s/m]
 FRICTION = 0.3
 REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
@@ -57,7 +58,7 @@ def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
-    """Return coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] at the biped's back.
+    """Return coordinates (7,) and velocity (6,) of a block that is thrown with `speed` [m/s] at the biped's back.
 
     The block hits the back at `height` [m]; `y` [m] is its lateral position.
     """
@@ -76,7 +77,8 @@ def claim() -> Claim:
     key = m.keyframes["start"]
     R = Free().transform(key.q[:7]).R
     plane, normal = np.array(biped.START[:3]), R[:, 0]
-    # normal . (place + speed t - g t^2 / 2 - plane) = half the trunk's depth and the ball's radius
+    # The sphere touches the back at the time t for which normal . (place + speed t - g t^2 / 2 - plane) equals half the
+    # trunk's depth plus the radius of the sphere
     away = normal @ (PLACE - plane) - 0.5 * (biped.BACK[0] + EDGE)
     falls = -0.5 * biped.GRAVITY * normal[2]
     rate = normal @ SPEED

@@ -16,7 +16,8 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
-TARGET = (-0.01, 0.0, 1.10, 0.99144486, -0.13052619, 0.0, 0.0)  # rotated by 15 degrees about -x
+# trunk pose of the controller's target, rotated by 15 degrees about -x
+TARGET = (-0.01, 0.0, 1.10, 0.99144486, -0.13052619, 0.0, 0.0)
 
 
 def build() -> Mechanism:

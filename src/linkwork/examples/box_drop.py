@@ -9,14 +9,15 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 
-SIZE = (0.3, 0.4, 0.2)  # [m]
+SIZE = (0.3, 0.4, 0.2)  # lengths of the edges [m]
 MASS = 70.0  # [kg]
-STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m], normal and tangential
-FRICTION = 0.4  # not given in the paper; from 0.36 to 0.44 the box moves as in its figures
+STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m] of each contact, normal and tangential
+# coefficient of friction, not given in the paper; with 0.36 to 0.44 the box moves as in the paper's figures
+FRICTION = 0.4
 GRAVITY = 9.81
-PLACE = (0.0, 0.0, 0.3)  # of the centre [m]
-TURN = np.array((0.9239, 0.2706, 0.2706, 0.0))  # quaternion, as printed
-SPEED = np.array((5.0, 0.0, -0.04))  # of the centre [m/s], along the world's axes
+PLACE = (0.0, 0.0, 0.3)  # start position of the centre [m]
+TURN = np.array((0.9239, 0.2706, 0.2706, 0.0))  # orientation at the start: quaternion, as printed
+SPEED = np.array((5.0, 0.0, -0.04))  # start velocity of the centre [m/s], in the world's axes
 UPSIDE_DOWN = (0.0, 0.0, 1.0, 0.0)
 
 

@@ -14,7 +14,8 @@ from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.simulation import Run, simulate
 
-LENGTHS, MASSES = (0.5, 0.4, 0.15), (3.0, 2.0, 0.5)  # of the links [m], [kg]; centres of mass in the middle
+# lengths [m] and masses [kg] of the links, whose centres of mass are in the middle
+LENGTHS, MASSES = (0.5, 0.4, 0.15), (3.0, 2.0, 0.5)
 NAMES = ("shoulder", "elbow", "wrist")
 ROTOR, GEAR = 1e-4, 30.0  # inertia of each rotor [kg m^2], rotor angle per link angle
 WEIGHT = 9.81
@@ -25,7 +26,7 @@ def build() -> Mechanism:
     """Build the arm in the plane x, z; in the neutral position its links point along x.
 
     The coordinate of a drive is the angle of its link about -y, measured from the horizontal. The couplings "elbow
-    motor" and "wrist motor" lock the motors of elbow and wrist; both are released at the start.
+    motor" and "wrist motor" lock the motors of elbow and wrist; both couplings are released at the start.
     """
     b = Builder("cable_arm", gravity=(0, 0, -WEIGHT))
     parent, at, path = "world", (0.0, 0.0, 0.0), {}
@@ -43,14 +44,14 @@ def build() -> Mechanism:
 def moments() -> list[float]:
     """Return, for each link, its first moment of mass [kg m] about its joint.
 
-    The masses of all links further out count as a point mass at the end of the link.
+    The masses of all links further outboard count as a point mass at the end of the link.
     """
     return [mass * length / 2 + sum(MASSES[k + 1 :]) * length
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
 
 def arguments(duration: float = 1.0) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the link at the shoulder swings while the other two motors are
+    """Return keyword arguments for `lw.simulate`: the arm swings about its shoulder while the other two motors are
     locked.
     """
     return {"mechanism": build().with_parameters(LOCKED), "duration": duration, "dt": 0.01, "method": "rk4"}
@@ -62,9 +63,10 @@ def run(duration: float = 1.0) -> Run:
 
 
 def claim() -> Claim:
-    """Check that each motor supports only its own link, and that outboard links do not rotate.
+    """Check that each motor supports only its own link, and that the outboard links do not rotate if their motors are
+    locked.
 
-    For the second check, the outboard motors are locked. Return the measured error and its tolerance as a `Claim`.
+    Return the measured error and its tolerance as a `Claim`.
     """
     m, rng, errors = build(), np.random.default_rng(0), []
     rows = np.array([drive.row for drive in m.drives]) * GEAR

@@ -12,7 +12,7 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
-# modules without an example
+# names of modules in this package that are not examples
 HELPERS = ("catalogue", "gait_measures", "planar_linkage_formulas", "walker_gaits", "walker_mechanism")
 
 
@@ -51,7 +51,8 @@ class Example:
     def arguments(self, duration: float | None = None) -> dict[str, Any]:
         """Return keyword arguments for `lw.simulate`: mechanism, controller, schedule, method and step of the example.
 
-        `duration` [s] replaces that of the example. The dict is empty for an example without controller and schedule.
+        `duration` [s] replaces the duration of the example. The dict is empty for an example without controller and
+        schedule.
         """
         if not hasattr(self.module, "arguments"):
             return {}
@@ -108,6 +109,7 @@ def example(name: str) -> Mechanism:
 
 
 def _load(name: str) -> Example:
+    """Return the example called `name`, whose module is imported."""
     module = importlib.import_module(f"{PACKAGE}.{name}")
     about = (module.__doc__ or "").strip().splitlines()[0]
     return Example(name, about, module)

@@ -19,7 +19,7 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """Build the robot. In the keyframe "start" the loop is closed, body 1 has the angle alpha [rad] and turns at 1
+    """Build the robot. In the keyframe "start" the loop is closed, and body 1 has the angle alpha [rad] and the rate 1
     rad/s.
 
     I1, I2 [kg m^2] are the inertias of the bodies, m2 [kg] the mass of body 2, and R, L [m] the lengths of body 1 and
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 def loop(R: float, L: float, alpha: float) -> Loop:
     """Return the angle beta of the closed loop and its derivatives, for the angle alpha [rad] of body 1; see `Loop`.
 
-    R and L [m] are the lengths of bodies 1 and 2. Misprint: the paper has R cos(alpha) for R sin(alpha).
+    R and L [m] are the lengths of bodies 1 and 2. Misprint: the paper has R cos(alpha) instead of R sin(alpha).
     """
     beta = float(np.arcsin(R * np.sin(alpha) / L))
     slope = R * np.cos(alpha) / (L * np.cos(beta))
@@ -59,9 +59,10 @@ def loop(R: float, L: float, alpha: float) -> Loop:
 
 
 def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
-    """Return coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] with a closed loop.
+    """Return coordinates q = (alpha, -alpha - beta) [rad] and velocities v (2,) [rad/s] that close the loop.
 
-    R and L [m] are the lengths of the bodies, alpha [rad] is the angle of body 1, and `rate` [rad/s] its rate.
+    R and L [m] are the lengths of the bodies, alpha [rad] is the angle of body 1, and `rate` [rad/s] its time
+    derivative.
     """
     beta, slope, _ = loop(R, L, alpha)
     return np.array([alpha, -alpha - beta]), np.array([rate, -rate - slope * rate])
@@ -77,7 +78,7 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
     I = I1 + m2 * R**2
-    row = np.array([R * np.cos(alpha), -L * np.cos(beta)])  # Q_c
+    row = np.array([R * np.cos(alpha), -L * np.cos(beta)])  # Q_c of the paper
     pull = -I2 * R**2 * np.sin(alpha) * np.cos(alpha) + I * L**2 * np.sin(beta) * np.cos(beta)
     turning = -I * L * curve * np.cos(beta) * I2 * rate**2
     F = (-I2 * row[0] * M1 + pull * F2 + turning) / (I2 * row[0] ** 2 + I * row[1] ** 2)

@@ -11,17 +11,18 @@ from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.model.geometry import Cylinder
 from linkwork.simulation import simulate
 
-INERTIAS = (0.8, 1.2)  # about the shafts [kg m^2]
-RADII, THICKNESS, APART = (0.25, 0.3), 0.08, 0.2  # of the wheels, and their distance along the shaft [m]
-CAPACITY = 6.0  # of the clutch [N m]
-SPEED = 20.0  # of the first wheel when the clutch engages; the second is at rest [rad/s]
+INERTIAS = (0.8, 1.2)  # moments of inertia about the shafts [kg m^2]
+# radii and thickness of the wheels, and their distance along the shaft [m]
+RADII, THICKNESS, APART = (0.25, 0.3), 0.08, 0.2
+CAPACITY = 6.0  # capacity of the clutch [N m]
+SPEED = 20.0  # speed of the first wheel when the clutch engages; the second wheel is at rest [rad/s]
 ENGAGED = 0.1  # time at which the clutch engages [s]
 
 
 def build(capacity: float = CAPACITY) -> Mechanism:
     """Build two flywheels that rotate about x, with a drive "motor" on the first.
 
-    The clutch "clutch" slips above its `capacity` [N m]; it is released at the start.
+    The clutch "clutch" slips at its `capacity` [N m]; it is released at the start.
     """
     b = Builder("clutched_flywheels", gravity=(0, 0, 0))
     for k, (name, inertia, radius) in enumerate(zip(("first", "second"), INERTIAS, RADII, strict=True)):
@@ -42,7 +43,7 @@ def common_speed() -> float:
 
 
 def slip_time(capacity: float = CAPACITY) -> float:
-    """Return the duration [s] for which the clutch slips; during this time both wheels accelerate at constant rates.
+    """Return the time [s] for which the clutch slips; both wheels have constant accelerations during this time.
 
     `capacity` [N m] is the capacity of the clutch.
     """

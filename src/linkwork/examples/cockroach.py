@@ -1,7 +1,7 @@
 """Cockroach (Blaberus discoidalis) in a tripod gait: six legs of five joints, 36 degrees of freedom (Nelson and Quinn).
 
-The paper (section 1) gives no dimensions. The values of this example are near those of the insect: 3 g, 45 mm, eight
-gait cycles per second.
+The paper (section 1) gives no dimensions. The values of this example are close to those of the insect: 3 g, 45 mm,
+eight gait cycles per second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array, Number
 
 MM, GRAM = 1e-3, 1e-3
 MASS, SIZE = 2.4 * GRAM, np.array([45.0, 18.0, 8.0]) * MM  # mass of the body, and axes of its ellipsoid [m]
-HEIGHT = 8.0 * MM  # of the hips above the ground [m]
+HEIGHT = 8.0 * MM  # height of the hips above the ground [m]
 JOINTS = {  # axes of a leg, from the body outward; at zero angles the leg points straight away from the body
     "yaw": (0, 0, 1),
     "elevation": (0, -1, 0),
@@ -32,14 +32,15 @@ JOINTS = {  # axes of a leg, from the body outward; at zero angles the leg point
     "tibia": (0, -1, 0),
 }
 MASSES = dict(zip(JOINTS, np.array([0.005, 0.005, 0.04, 0.03, 0.02]) * GRAM, strict=True))
-RADIUS = 0.5 * MM  # of all segments
+RADIUS = 0.5 * MM  # radius of all leg segments [m]
 BROWN = (0.45, 0.30, 0.18, 1.0)
-TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours of the legs by the phase of the gait
-STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))  # of the muscles at each joint [N m/rad]
+TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours of the legs, by the phase of the gait
+# stiffness of the muscles at each joint [N m/rad]
+STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))
 DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # [N m s/rad]
 GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # contact of a foot [N/m], [N s/m]
-PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # of the gait [s]; stroke and lift of a foot [m]
-RAMP = 0.12  # time in which strides grow at the start [s]
+PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # period of the gait [s]; stroke and lift of a foot [m]
+RAMP = 0.12  # time after the start in which strides grow [s]
 STEP, ROW = 2.5e-5, 2e-3  # integration step, and interval between samples [s]
 
 
@@ -62,8 +63,11 @@ class Leg(NamedTuple):
 
 
 def _legs() -> dict[str, Leg]:
-    """Return the six legs by name, front to back; a front leg swings together with the middle leg of the other side."""
-    pairs = {  # hip ahead, azimuth [degrees], reach, lengths [mm]
+    """Return the six legs by name, front to back.
+
+    A front leg swings together with the middle leg of the other side and the back leg of its own side.
+    """
+    pairs = {  # (hip ahead [mm], azimuth [degrees], reach [mm], lengths [mm])
         "front": (14.0, 55.0, 14.0, (6.0, 8.0, 9.0)),
         "middle": (4.0, 95.0, 17.0, (7.5, 10.0, 12.0)),
         "back": (-6.0, 140.0, 22.0, (9.0, 12.0, 16.0)),
@@ -86,7 +90,7 @@ def build() -> Mechanism:
     b = Builder("cockroach").surface("ground", Plane())
     squares = (0.5 * SIZE) ** 2
     b.body("body", MASS, inertia=MASS / 5.0 * (squares.sum() - squares))
-    length, _, height = SIZE  # drawn as a capsule, without the width of the ellipsoid
+    length, _, height = SIZE  # drawn as a capsule, which does not show the width of the ellipsoid
     b.geometry("body", Capsule(0.5 * height, length - height), rpy=(0.0, 0.5 * np.pi, 0.0), color=BROWN)
     b.joint("float", Free(), "world", "body")
     for name, leg in LEGS.items():
@@ -112,7 +116,9 @@ def _leg(b: Builder, name: str, leg: Leg) -> None:
 
 
 def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
-    """Return the joint angles [rad] of a leg by name for a foot position (3,) [m] in the body's frame, knee up."""
+    """Return the joint angles [rad] of a leg by name for a foot position (3,) [m] in the body's frame, with the knee
+    up.
+    """
     (x, y, z), (coxa, femur, tibia) = foot - leg.hip, leg.lengths
     away, turn = np.sqrt(x * x + y * y) - coxa, np.arctan2(y, x) - leg.azimuth
     square = away * away + z * z

@@ -12,18 +12,20 @@ from linkwork.model import Builder, Free, Mechanism, Revolute
 from linkwork.model.geometry import Box, Cylinder
 from linkwork.simulation import Run, simulate
 
-MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5  # of the cart; centre of mass ahead of the axle [kg, m, kg m^2]
-WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # of a wheel: mass, inertia about its axle and about a diameter [kg, kg m^2]
-SHAFT = 0.004  # inertia of the driving shaft [kg m^2]
-RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2  # of a wheel, between wheels [m]; wheel speed per shaft speed
+# mass of the cart [kg], distance of its centre of mass ahead of the axle [m], yaw inertia [kg m^2]
+MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5
+WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # mass of a wheel [kg], inertia about its axle and about a diameter [kg m^2]
+SHAFT = 0.004  # inertia of the drive shaft [kg m^2]
+# radius of a wheel, distance between wheels [m]; mean wheel speed per shaft speed
+RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2
 CURVE = 3.0  # radius of the curve [m]
-TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # of the motor [N m]; start of the curve, and end [s]
+TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # torque of the motor [N m]; time of the start of the curve, and end time [s]
 
 
 def build() -> Mechanism:
     """Build the cart. Its frame is in the middle of the axle, with x ahead; its wheels roll without slip.
 
-    The couplings "straight" (engaged) and "curve" (to the left, released) represent steered front wheels.
+    The couplings "straight" (engaged) and "curve" (to the left, released) act like steered front wheels.
     """
     b = Builder("differential_cart")
     b.body("cart", MASS, com=(AHEAD, 0, 0), inertia=(1.0, 2.0, YAW_INERTIA)).joint("cart", Free(), "world", "cart")
@@ -43,7 +45,7 @@ def build() -> Mechanism:
 
 
 def effective_mass(curvature: float) -> float:
-    """Return the effective mass [kg] of the cart for motion along a path with this curvature [1/m].
+    """Return the effective mass [kg] of the cart for motion along a path with the given curvature [1/m].
 
     The effective mass includes the rotating parts.
     """
@@ -78,18 +80,21 @@ def claim() -> Claim:
     `Claim`.
     """
     cart, m = run(), build()
-    push = TORQUE / (RADIUS * RATIO)  # along the path [N]
+    push = TORQUE / (RADIUS * RATIO)  # force along the path [N]
     before, after = push / effective_mass(0.0), push / effective_mass(1 / CURVE)
     speed, distance = before * STEERED, before * STEERED**2 / 2
-    speed *= effective_mass(0.0) / effective_mass(1 / CURVE)  # momentum along the new path is conserved
+    # speed after the velocity jump: the momentum along the new path is conserved
+    speed *= effective_mass(0.0) / effective_mass(1 / CURVE)
     time = DURATION - STEERED
     turned = (speed * time + after * time**2 / 2) / CURVE
     speed += after * time
     place = [distance + CURVE * np.sin(turned), CURVE * (1 - np.cos(turned)), RADIUS]
     wheels = speed / RADIUS * (1 + np.array([-1, 1]) * TRACK / (2 * CURVE))
-    torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)  # on each wheel, less the inertia of the shaft
+    # torque on each wheel, minus that which accelerates the shaft
+    torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)
     carried = cart["carried"][-1]
-    tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]  # forward [N]
+    # forward force of each tyre [N]
+    tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]
     errors = [
         np.abs(cart.q[-1, :3] / place - 1.0).max(),
         np.abs(cart.v[-1, [m.joints["left"].v.start, m.joints["right"].v.start]] / wheels - 1.0).max(),

@@ -1,4 +1,4 @@
-"""A drawer in a guide: pulled too far off its centre line, it jams, however strong the pull is."""
+"""A drawer in a guide: if it is pulled too far off its centre line, it jams, however strong the pull is."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from linkwork.spatial.scalar import Array, Number
 
 MASS, GRAVITY = 4.0, 9.81  # [kg], [m/s^2]
 FRICTION, LENGTH = 0.4, 0.3  # coefficient of friction, length of the guide [m]
-JAM = LENGTH / (2.0 * FRICTION)  # distance [m] of the pull from the centre line at which the drawer jams
-PULL = 60.0  # [N]
+# distance [m] between the line of the pull and the centre line at which the drawer jams
+JAM = LENGTH / (2.0 * FRICTION)
+PULL = 60.0  # force of the pull [N]
 
 
 def build() -> Mechanism:
@@ -28,7 +29,10 @@ def build() -> Mechanism:
 
 
 def pulled(offset: float, pull: float = PULL) -> Callable[[Number, Array, Array], Array]:
-    """Return the wrenches (1, 6) [N, N m] of a pull [N] along x, at the distance `offset` [m] from the centre line."""
+    """Return the wrenches (1, 6) [N, N m] of a pull [N] along x, as a function of (t, q, v).
+
+    `offset` [m] is the distance of the pull from the centre line.
+    """
     wrench = np.array([[pull, 0.0, 0.0, 0.0, 0.0, -pull * offset]])
     return lambda t, q, v: wrench
 
@@ -36,8 +40,8 @@ def pulled(offset: float, pull: float = PULL) -> Callable[[Number, Array, Array]
 def acceleration(offset: float, pull: float = PULL) -> float:
     """Return the acceleration [m/s^2] of the drawer from rest, by the balance of forces; 0 if it does not move.
 
-    The weight W and the couple pull * offset of the pull load both ends of the guide with sqrt((W / 2)^2 + (pull *
-    offset / length)^2).
+    The weight W and the couple pull * offset load each end of the guide with the force sqrt((W / 2)^2 + (pull * offset
+    / length)^2).
     """
     ends = np.hypot(MASS * GRAVITY / 2.0, pull * offset / LENGTH)
     return max(pull - 2.0 * FRICTION * ends, 0.0) / MASS

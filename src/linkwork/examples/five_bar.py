@@ -11,19 +11,20 @@ from linkwork.examples.planar_linkage_formulas import bar_inertia, meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
-INNER, OUTER, APART = 0.3, 0.45, 0.25  # lengths of inner and outer links, distance between shoulders [m]
-MASSES = (0.9, 0.6)  # of inner and outer links [kg]
-HOME = (2.1, 0.9)  # shoulder angles [rad]
-STIFFNESS = 8.0  # of the springs in the shoulders [N m/rad]
+INNER, OUTER, APART = 0.3, 0.45, 0.25  # lengths of inner and outer links, and distance between shoulders [m]
+MASSES = (0.9, 0.6)  # masses of inner and outer links [kg]
+HOME = (2.1, 0.9)  # shoulder angles of the home position [rad]
+STIFFNESS = 8.0  # stiffness of the springs in the shoulders [N m/rad]
 NAMES = ("left shoulder", "left elbow", "right shoulder", "right elbow")
 Z = (0, 0, 1)
 
 
 def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
-    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at the given shoulder angles [rad].
+    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at the shoulder angles `left`, `right`
+    [rad].
 
-    The ends of the left and the right chain are pinned at the tip. Drives "left" and "right" act on the shoulders; the
-    elbows have no motors.
+    The ends of the left and the right chain are pinned together at the tip. Drives "left" and "right" act on the
+    shoulders; the elbows have no motors.
     """
     b = Builder("five_bar")
     for side, x, home in (("left", 0.0, HOME[0]), ("right", APART, HOME[1])):
@@ -39,7 +40,9 @@ def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
 
 
 def elbows(left: float, right: float) -> tuple[Array, Array]:
-    """Return the positions of the left and right elbow, (2,) [m] each, for the shoulder angles [rad]."""
+    """Return the positions of the left and right elbow, (2,) [m] each, for the shoulder angles `left` and `right`
+    [rad].
+    """
     first = INNER * np.array([np.cos(left), np.sin(left)])
     return first, np.array([APART, 0.0]) + INNER * np.array([np.cos(right), np.sin(right)])
 
@@ -54,11 +57,9 @@ def tip(left: float, right: float) -> Array:
 
 
 def coordinates(left: float, right: float) -> Array:
-    """Return the coordinates q (4,) [rad] of the closed arm.
+    """Return the coordinates q (4,) [rad] of the closed arm for the shoulder angles `left` and `right` [rad].
 
     Shoulder angles are measured from the x axis, elbow angles from the inner links.
-
-    `left` and `right` [rad] are the shoulder angles.
     """
     end = tip(left, right)
     turns = [np.arctan2(*(end - elbow)[::-1]) for elbow in elbows(left, right)]
@@ -86,7 +87,7 @@ def claim() -> Claim:
         left, right = rng.uniform((1.8, 0.5), (2.6, 1.2))
         q, force = coordinates(left, right), rng.normal(size=2) * 10.0
         torques = -tip_jacobian(left, right).T @ force
-        turn = q[0] + q[1]  # angle of the left outer link, at whose end the force acts [rad]
+        turn = q[0] + q[1]  # angle [rad] of the left outer link; the force acts at its end
         fx, fy = np.cos(turn) * force[0] + np.sin(turn) * force[1], np.cos(turn) * force[1] - np.sin(turn) * force[0]
         wrenches = np.zeros((4, 6))
         wrenches[m.bodies.index_of("left outer") - 1] = [fx, fy, 0.0, 0.0, 0.0, OUTER * fy]

@@ -10,8 +10,9 @@ from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.model.friction import FrictionLaw
 from linkwork.spatial.scalar import Array
 
-LENGTHS = (0.2, 0.5, 0.4, 0.5)  # crank, coupler, rocker, ground [m]; Grashof: 0.2 + 0.5 < 0.4 + 0.5
-MASSES = (0.8, 2.0, 1.6)  # [kg]
+# lengths of crank, coupler, rocker, ground [m]; the crank can turn (Grashof): 0.2 + 0.5 < 0.4 + 0.5
+LENGTHS = (0.2, 0.5, 0.4, 0.5)
+MASSES = (0.8, 2.0, 1.6)  # masses of crank, coupler, rocker [kg]
 GRAVITY = 9.81
 Z = (0, 0, 1)
 
@@ -46,7 +47,7 @@ def build(
 
 
 def angles(crank: float) -> Array:
-    """Return the angles (3,) [rad] of crank, coupler and rocker from the x axis, for a crank angle [rad].
+    """Return the angles (3,) [rad] of crank, coupler and rocker from the x axis, for the crank angle `crank` [rad].
 
     The angles follow from the intersection of two circles.
     """
@@ -58,7 +59,7 @@ def angles(crank: float) -> Array:
 
 
 def rates(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the bar angles `angles` with respect to the crank angle.
+    """Return the first and second derivatives, (3,) each, of the bar angles `angles` by the crank angle.
 
     The derivatives follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice
     (e.g. Norton, Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C
@@ -81,13 +82,16 @@ def coordinates(crank: float) -> Array:
 
 
 def slopes(crank: float) -> Array:
-    """Return the derivatives (3,) of the joint coordinates `coordinates` with respect to the crank angle."""
+    """Return the derivatives (3,) of the joint coordinates `coordinates` by the crank angle."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s]."""
+    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s].
+
+    The torque follows from Eksergian's equation.
+    """
     a, b, c, _ = LENGTHS
     (A, B, C), (first, second) = angles(crank), rates(crank)
 

@@ -10,8 +10,8 @@ from linkwork.examples.planar_linkage_formulas import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
-RAIL, RUNG = 0.3, 0.4  # lengths [m]
-MASSES = (0.5, 0.8)  # of a rail and of a rung [kg]
+RAIL, RUNG = 0.3, 0.4  # lengths of a rail and of a rung [m]
+MASSES = (0.5, 0.8)  # masses of a rail and of a rung [kg]
 GRAVITY = 9.81
 Z = (0, 0, 1)
 
@@ -56,9 +56,12 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
     """Return the accelerations (cells,) [rad/s^2] of the rails at angles [rad] and rates [rad/s], under torques [N m].
 
     The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. For rails i with
-    the angle a_i, the sum over j of w_ij (cos(a_i - a_j) a_j'' + sin(a_i - a_j) a_j'^2) is torque_i / RAIL^2 - m_i
-    sin(a_i) g / RAIL. m_i is the mass that hangs on the lower ends of rails i plus half the mass of these rails, and
-    w_ij = m_max(i, j); w_ii contains the moment of inertia of rails i about their ends.
+    the angle a_i, the equations of motion are
+
+        sum over j of w_ij (cos(a_i - a_j) a_j'' + sin(a_i - a_j) a_j'^2) = torque_i / RAIL^2 - m_i sin(a_i) g / RAIL
+
+    m_i is the mass that hangs on the lower ends of rails i plus half the mass of these rails, and w_ij = m_max(i, j);
+    w_ii contains the moment of inertia of rails i about their ends.
     """
     rail, rung = MASSES
     after = np.arange(len(angles))[::-1]  # number of cells below each cell

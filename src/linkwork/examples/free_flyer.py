@@ -9,7 +9,7 @@ from linkwork.algorithms.momentum import momentum_rate
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Revolute
 
-# The paper gives no numbers; these are ours. Link: length along x [m], mass [kg], radius [m].
+# The paper gives no values. For each link: length along x [m], mass [kg], radius [m]
 LINKS = (
     ("shoulder", 0.20, 6.0, 0.08),
     ("upper", 0.80, 9.0, 0.06),

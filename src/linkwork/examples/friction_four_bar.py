@@ -1,4 +1,6 @@
-"""A four-bar linkage with journal bearings in all pins, one of them in the loop: it coasts until friction stops it."""
+"""A four-bar linkage with journal bearings in all pins, also in the pin that closes the loop: it coasts until it
+stops.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Bearing, Mechanism
 
 FRICTION, RADIUS = 0.25, 0.012  # coefficient of friction, radius of the journals [m]
-SPEED = 12.0  # of the crank at the start [rad/s]
+SPEED = 12.0  # speed of the crank at the start [rad/s]
 
 
 def build(crank: float = 0.8, speed: float = SPEED) -> Mechanism:

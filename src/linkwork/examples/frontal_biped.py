@@ -27,10 +27,11 @@ class Numbers(NamedTuple):
 
     masses: tuple[float, float, float] = (12.0, 46.0, 12.0)
     inertias: tuple[float, float, float] = (0.9, 2.6, 0.9)
-    centres: tuple[float, float, float] = (0.55, 0.3, 0.55)  # k: from the feet up the legs, from the hips up the body
-    legs: tuple[float, float] = (0.9, 0.9)  # l1, l3
-    feet: float = 0.3  # d1, between the feet
-    hip: float = 0.1  # d2, half the distance between the hips
+    # distances k of the centres of mass: from the feet up the legs, from the hips up the body
+    centres: tuple[float, float, float] = (0.55, 0.3, 0.55)
+    legs: tuple[float, float] = (0.9, 0.9)  # lengths l1, l3 of the legs
+    feet: float = 0.3  # distance d1 between the feet
+    hip: float = 0.1  # half the distance between the hips, d2
 
 
 NUMBERS = Numbers()
@@ -40,9 +41,9 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS, friction: FrictionLaw 
     """Build the biped in the plane x, y, with gravity along -y, and with the friction law `friction` in all pins.
 
     In the keyframe "start" the left leg has the angle `lean` [rad], at rest. Joint axes point along -z (clockwise), so
-    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. For the
-    left leg and the body, the paper measures the angle from upright; for the right leg, from upside down. The biped is
-    planar, so that three of the five constraint rows of the right ankle are redundant.
+    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. The
+    paper's angles of the left leg and of the body are zero if they are upright; that of the right leg is zero if the
+    leg is upside down. The biped is planar, so that three of the five constraint rows of the right ankle are redundant.
     """
     (m1, m2, m3), (k1, k2, k3), (l1, l3) = numbers.masses, numbers.centres, numbers.legs
     b = Builder("frontal_biped", gravity=(0, -GRAVITY, 0))
@@ -92,8 +93,8 @@ def relative(absolute: Array) -> Array:
 def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
     """Return the two coefficient matrices (2, 3) of the second time derivative of the loop closure equations.
 
-    The first one multiplies the accelerations of the paper's angles, the second one their squared rates; the first one
-    also multiplies the rates in the first time derivative. `theta` (3,) [rad] are the paper's angles.
+    The first matrix multiplies the accelerations of the paper's angles, the second one their squared rates. In the
+    first time derivative, the first matrix multiplies the rates. `theta` (3,) [rad] are the paper's angles.
     """
     (l1, l3), across = numbers.legs, 2 * numbers.hip
     (s1, s2, s3), (c1, c2, c3) = np.sin(theta), np.cos(theta)
@@ -102,7 +103,7 @@ def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
 
 
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
-    """Return the rates (3,) [rad/s] of the paper's angles, with both feet at rest, for the rate of the left leg.
+    """Return the rates (3,) [rad/s] of the paper's angles while both feet are at rest.
 
     `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the rate of the left leg.
     """
@@ -114,7 +115,10 @@ def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 class Motion(NamedTuple):
-    """Accelerations (3,) [rad/s^2] of the paper's angles, and ground forces F1, G1, H1 and F4, G4, H4 [N, N m]."""
+    """Accelerations (3,) [rad/s^2] of the paper's angles, and forces of the ground on the feet.
+
+    `left` (3,) and `right` (3,) are the paper's ground forces F1, G1, H1 and F4, G4, H4 [N, N m].
+    """
 
     accelerations: Array
     left: Array
@@ -206,8 +210,9 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
     wrenches[2, 5] = u[3]
     state = relative(theta), relative(omega), u[:3], wrenches
     a, through = forward_dynamics(m, *state).a, constrained_reactions(m, *state)
-    left = onward((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])  # from the leg's axes to the world's
-    right = onward((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])  # and from hip to foot
+    left = onward((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])  # rotated from the leg's axes to the world's axes
+    # rotated to the world's axes, and moved from hip to foot
+    right = onward((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])
     return Motion(np.cumsum(a), left, right * [-1.0, -1.0, 1.0])
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from linkwork.simulation import Run
 from linkwork.spatial.scalar import Array
 
-BRIEF = 5  # samples; shorter contacts do not count as stance
+BRIEF = 5  # number of samples; shorter contacts do not count as stance
 
 
 def slips(run: Run, since: float = 0.0) -> Array:
     """Return, for each stance phase after `since` [s], the largest distance [m] of the foot from its touchdown point.
 
     The result has shape (phases,). Distances are in the world's x, y plane and include the deflection of compliant
-    contacts. The run should be sampled densely.
+    contacts. The samples of the run must be dense enough to resolve the motion of the feet.
     """
     found, poses = [], run.dynamics.poses(run.q)
     for place, pair in enumerate(run.mechanism.contact_pairs):

@@ -31,7 +31,8 @@ def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Arr
     A, C, p = CROSS_INERTIA + MASS * LENGTH**2, SPIN_INERTIA, precession
     spin = (MASS * GRAVITY * LENGTH + (A - C) * p**2 * np.cos(tilt)) / (C * p)
     v = np.array([0.0, p * np.sin(tilt), spin + p * np.cos(tilt)])
-    rate = np.array([spin * p * np.sin(tilt), 0.0, 0.0])  # in the spinning body's axes the vertical component rotates
+    # in the axes of the spinning body, the vertical component of the angular velocity rotates
+    rate = np.array([spin * p * np.sin(tilt), 0.0, 0.0])
     return quaternion_about_axis(np.array([1.0, 0.0, 0.0]), tilt), v, rate
 
 

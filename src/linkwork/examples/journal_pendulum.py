@@ -1,4 +1,4 @@
-"""A pendulum in a journal bearing: the motion changes the load of the bearing, and therefore its friction."""
+"""A pendulum in a journal bearing, whose friction depends on the load that the motion causes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def build(angle: float = START) -> Mechanism:
 def acceleration(angle: float, rate: float, direction: float) -> float:
     """Return the acceleration [rad/s^2] of the pendulum at its angle [rad] and rate [rad/s].
 
-    `direction` is the sign of the slip. The friction torque is mu r N with N^2 = R^2 + T^2: the rod carries the radial
-    force R = m (g cos(angle) + l rate^2) and the transverse force T = m (g sin(angle) + l acceleration). With the
-    torque balance T l = -direction mu r N, N = R / sqrt(1 - (mu r / l)^2).
+    `direction` is the sign of the slip. The friction torque is mu r N with N^2 = R^2 + T^2: the rod transmits the
+    radial force R = m (g cos(angle) + l rate^2) and the transverse force T = m (g sin(angle) + l acceleration). With
+    the torque balance T l = -direction mu r N, N = R / sqrt(1 - (mu r / l)^2).
     """
     lever = FRICTION * RADIUS / LENGTH
     radial = GRAVITY * np.cos(angle) + LENGTH * rate**2
@@ -40,7 +40,7 @@ def acceleration(angle: float, rate: float, direction: float) -> float:
 
 
 def angles(times: Array) -> Array:
-    """Return the angles (n,) [rad] at increasing `times` (n,) [s] before the pendulum stops for good.
+    """Return the angles (n,) [rad] at increasing `times` (n,) [s], which must be before the pendulum stops for good.
 
     Each swing is integrated by DOP853 with tolerances of 1e-13 up to its turning point.
     """
@@ -65,7 +65,7 @@ def angles(times: Array) -> Array:
 
 
 def arguments(duration: float = 20.0) -> dict[str, Any]:
-    """Return keyword arguments for `lw.simulate`: the pendulum swings until the bearing holds it."""
+    """Return keyword arguments for `lw.simulate`: the pendulum swings until static friction of the bearing stops it."""
     m = build()
     return {"mechanism": m, "q0": m.keyframes["start"].q, "duration": duration, "dt": 1e-3, "method": "rk4"}
 

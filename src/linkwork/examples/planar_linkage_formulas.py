@@ -12,7 +12,7 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
-WIDTH = 0.02  # of the square cross section of bars [m]
+WIDTH = 0.02  # width of the square cross section of bars [m]
 
 
 def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
@@ -25,9 +25,10 @@ def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
 
 
 def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
-    """Return the intersection (2,) [m] of the circles of radius `reach` about `first` and `other` about `second`.
+    """Return the intersection (2,) [m] of the circle of radius `reach` about `first` with that of radius `other` about
+    `second`.
 
-    The result is the intersection to the left of the line from `first` to `second`.
+    Of the two intersections, the result is that to the left of the line from `first` to `second`.
     """
     line = second - first
     apart = float(np.sqrt(line @ line))
@@ -68,11 +69,10 @@ def claim_of_crank(
     slopes: Callable[[float], Array],
     torque: Callable[[float, float, float], float],
 ) -> Claim:
-    """Check that the crank of a linkage accelerates as Eksergian's equation predicts.
+    """Return the error with which the crank of a linkage accelerates as Eksergian's equation predicts, as a `Claim`.
 
     The crank is the first of three joints. `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the
-    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank. Return the measured
-    error and its tolerance as a `Claim`.
+    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(20):

@@ -12,8 +12,8 @@ from linkwork.spatial.scalar import Array
 
 HALF = 0.5  # half the length of a bar [m]
 BAR, LOAD = 2.0, 15.0  # masses of a bar and of the platform [kg]
-WIDTH = 0.8  # of the platform [m]
-GRAVITY, STIFFNESS = 9.81, 1500.0  # [m/s^2], of the spring at the foot [N m/rad]
+WIDTH = 0.8  # width of the platform [m]
+GRAVITY, STIFFNESS = 9.81, 1500.0  # gravity [m/s^2], stiffness of the spring at the foot [N m/rad]
 Z, X = (0, 0, 1), (1, 0, 0)
 
 
@@ -58,7 +58,7 @@ def coordinates(stages: int, angle: float) -> Array:
 
 
 def slopes(stages: int) -> Array:
-    """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` with respect to the bar angle."""
+    """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` by the bar angle."""
     return np.array([1.0, *[x for _ in range(stages) for x in (2.0, -2.0)][1:], 1.0])
 
 

@@ -1,4 +1,4 @@
-"""A screw jack: friction in its thread holds the load, and the torques to raise and to lower it differ."""
+"""A screw jack: friction in its thread holds the load; raising and lowering the load need different torques."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwork.model import Builder, Cylinder, Mechanism, Screw, Thread
 from linkwork.simulation import simulate
 from linkwork.spatial.scalar import Array, Number
 
-MASS, GRAVITY = 500.0, 9.81  # load [kg], [m/s^2]
+MASS, GRAVITY = 500.0, 9.81  # mass of the load [kg], gravity [m/s^2]
 RADIUS, LEAD = 0.02, 0.008  # mean radius of the thread [m], lift per turn [m]
 FRICTION = 0.12
 LEAD_ANGLE, FRICTION_ANGLE = np.arctan(LEAD / (2.0 * np.pi * RADIUS)), np.arctan(FRICTION)
@@ -30,7 +30,7 @@ def build() -> Mechanism:
 
 
 def cranked(t: Number, q: Array, v: Array) -> Array:
-    """Return the torque (1,) [N m] on the spindle: 10 % above the torque that raises the load at constant speed."""
+    """Return the torque (1,) [N m] on the spindle, 10 % above the torque that raises the load at constant speed."""
     return np.array([1.1 * RAISING])
 
 

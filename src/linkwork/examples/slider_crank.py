@@ -9,8 +9,8 @@ from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_
 from linkwork.model import Builder, Mechanism, Prismatic, Revolute
 from linkwork.spatial.scalar import Array
 
-CRANK, ROD = 0.1, 0.35  # lengths [m]
-MASSES = (1.2, 0.9, 1.5)  # crank, rod, slider [kg]
+CRANK, ROD = 0.1, 0.35  # lengths of crank and rod [m]
+MASSES = (1.2, 0.9, 1.5)  # masses of crank, rod, slider [kg]
 GRAVITY = 9.81
 Z = (0, 0, 1)
 NAMES = ("crank pin", "rod pin", "rail")
@@ -42,7 +42,7 @@ def coordinates(crank: float) -> Array:
 
 
 def slopes(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the joint coordinates with respect to the crank angle."""
+    """Return the first and second derivatives, (3,) each, of the joint coordinates by the crank angle."""
     lean1, lean2 = leaning(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
@@ -51,7 +51,7 @@ def slopes(crank: float) -> tuple[Array, Array]:
 
 
 def leaning(crank: float) -> tuple[float, float]:
-    """Return the first and second derivatives of the angle between rod and rail with respect to the crank angle.
+    """Return the first and second derivatives of the angle between rod and rail by the crank angle.
 
     The angle satisfies ROD sin(lean) = CRANK sin(crank).
     """
@@ -61,10 +61,13 @@ def leaning(crank: float) -> tuple[float, float]:
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s]."""
+    """Return the torque [N m] that gives the crank an acceleration [rad/s^2] at its angle [rad] and speed [rad/s].
+
+    The torque follows from Eksergian's equation.
+    """
     (first, second), (lean1, lean2) = slopes(crank), leaning(crank)
     c, s = np.cos(crank), np.sin(crank)
-    # The centre of the rod is halfway between crank pin and slider
+    # The centre of the rod is halfway between crank pin and slider pin
     rod1 = np.array([(first[2] - CRANK * s) / 2, CRANK * c / 2, -lean1])
     rod2 = np.array([(second[2] - CRANK * c) / 2, -CRANK * s / 2, -lean2])
     half = CRANK / 2

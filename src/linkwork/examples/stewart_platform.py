@@ -12,11 +12,11 @@ from linkwork.spatial.rotation import matrix_from_quaternion, quaternion_about_a
 from linkwork.spatial.scalar import Array, cross
 
 BASE, TOP = 0.6, 0.35  # radii of the circles of lower and upper leg ends [m]
-SPREAD = 0.25  # half the angle between the leg ends of a pair [rad]
-HEIGHT = 0.7  # of the platform in the home position [m]
-PLATFORM, CYLINDER, PISTON = 20.0, 2.0, 1.0  # masses [kg]
-BARREL, STROKE = 0.4, 0.5  # lengths of cylinder and piston [m]
-STIFFNESS = 6e3  # of a leg [N/m]
+SPREAD = 0.25  # half the angle [rad] between the two leg ends of a pair, about the centre of the circle
+HEIGHT = 0.7  # height of the platform in the home position [m]
+PLATFORM, CYLINDER, PISTON = 20.0, 2.0, 1.0  # masses of the platform, of a cylinder and of a piston [kg]
+BARREL, STROKE = 0.4, 0.5  # lengths of a cylinder and of a piston [m]
+STIFFNESS = 6e3  # stiffness of the spring in a leg [N/m]
 LEGS = range(6)
 
 
@@ -50,15 +50,16 @@ def coordinates(position: Array, quaternion: Array) -> Array:
     for leg in legs(position, matrix_from_quaternion(quaternion)):
         length = np.sqrt(leg @ leg)
         u = leg / length
-        found += [np.arctan2(-u[1], u[2]), np.arcsin(u[0]), length - BARREL]  # R_x R_y z = u
+        # the rotation R_x R_y takes z to the direction u of the leg
+        found += [np.arctan2(-u[1], u[2]), np.arcsin(u[0]), length - BARREL]
     return np.array(found)
 
 
 def build(position: Array | None = None, quaternion: Array | None = None) -> Mechanism:
     """Build the platform, with gravity along -z.
 
-    In the keyframe "start" the platform has this position (3,) [m] and quaternion (4,); by default near home and
-    tilted.
+    In the keyframe "start" the platform has the given position (3,) [m] and quaternion (4,). By default, it is tilted
+    and near its home position.
     """
     home = coordinates(np.array([0.0, 0.0, HEIGHT]), np.array([1.0, 0.0, 0.0, 0.0]))
     position = np.array([0.02, -0.03, HEIGHT + 0.01]) if position is None else position
@@ -67,7 +68,7 @@ def build(position: Array | None = None, quaternion: Array | None = None) -> Mec
     across = PLATFORM * TOP**2 / 4
     b.body("platform", PLATFORM, inertia=(across, across, 2 * across))
     b.joint("float", Free(), "world", "platform")
-    barrel, piston = bar_inertia(CYLINDER, BARREL)[::-1], bar_inertia(PISTON, STROKE)[::-1]  # along z
+    barrel, piston = bar_inertia(CYLINDER, BARREL)[::-1], bar_inertia(PISTON, STROKE)[::-1]  # with their axes along z
     q = coordinates(position, tilt)
     start: dict[str, Array] = {"float": q[:7]}
     for k, (below, above) in enumerate(zip(base_points(), top_points(), strict=True)):

@@ -30,7 +30,7 @@ def equations(
 ) -> tuple[Array, Array]:
     """Return the mass matrix (2, 2) and generalized forces (2,) of the paper's equation (21).
 
-    Misprint: the paper has P2 for F2. See `build` for I1, I2, m2, R and L; q (2,) [rad] are the joint angles, M1
+    Misprint: the paper has P2 instead of F2. See `build` for I1, I2, m2, R and L; q (2,) [rad] are the joint angles, M1
     [N m] is the torque on body 1, and F2 [N] pulls the end of body 2 along -x.
     """
     total = q[0] + q[1]

@@ -12,14 +12,16 @@ from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.model.geometry import Cylinder
 from linkwork.simulation import simulate
 
-ROTOR, SHAFT, LOAD = 0.01, 0.02, 6.0  # inertia of the motor, of the driving shaft, of the load [kg m^2]
+ROTOR, SHAFT, LOAD = 0.01, 0.02, 6.0  # inertias of the motor, of the drive shaft and of the load [kg m^2]
 RATIOS = (4.0, 1.5)
-STALL, NO_LOAD = 12.0, 300.0  # of the motor [N m, rad/s]
+STALL, NO_LOAD = 12.0, 300.0  # stall torque [N m] and no-load speed [rad/s] of the motor
 SHIFT = 1.5  # time of the shift from first to second gear [s]
 
 
 def build(selected: int = 1) -> Mechanism:
-    """Build two shafts along x; the drive "motor" acts on the first, the "gearbox" is in the gear `selected`."""
+    """Build two shafts along x. The drive "motor" acts on the first shaft; the transmission "gearbox" is in gear
+    `selected`.
+    """
     b = Builder("two_speed_gearbox", gravity=(0, 0, 0))
     wheels = (("driving", SHAFT, (0, 0, 0), 0.06), ("driven", LOAD, (0, 0, 0.36), 0.3))
     for name, inertia, at, radius in wheels:
@@ -31,12 +33,13 @@ def build(selected: int = 1) -> Mechanism:
 
 
 def at_the_load(ratio: float) -> float:
-    """Return the total inertia [kg m^2] of motor and load, reflected to the load, in a gear with this ratio."""
+    """Return the total inertia [kg m^2] of motor and load, reflected to the load, in the gear with the given ratio."""
     return ratio**2 * (ROTOR + SHAFT) + LOAD
 
 
 def run_up(ratio: float, start: float, time: float) -> float:
-    """Return the load speed [rad/s] after `time` [s] at full voltage, from the motor's torque-speed line.
+    """Return the load speed [rad/s] after `time` [s] at full voltage, for a torque that decreases linearly with motor
+    speed.
 
     `start` [rad/s] is the initial speed of the load, and `ratio` the ratio of the gear.
     """

@@ -25,7 +25,7 @@ def motors() -> dict[str, dict[str, float]]:
     """Return, for each of the four leg motors, the joints that it moves, with the ratio of each joint.
 
     A femur motor moves the four hips of a frame. A tibia motor moves the four tibiae, whose angles are named by their
-    knees and measured from the frame. The yaw motor is left out.
+    knees and measured from the frame. The yaw motor is not included.
     """
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:
@@ -74,7 +74,9 @@ def printed() -> dict[str, Array]:
 
 
 def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
-    """Return a matrix of blocks side by side, each at its given first row, with zeros above and below."""
+    """Return a matrix with `rows` rows whose blocks are side by side, each below its first row number, with zeros
+    elsewhere.
+    """
     return np.hstack([np.pad(block, ((above, rows - above - len(block)), (0, 0))) for above, block in blocks])
 
 

@@ -17,12 +17,13 @@ from linkwork.model import HeightField, Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 STEP, ROW = 5e-4, 0.02  # integration step, and interval between samples [s]
-PERIOD = 0.9  # of a gait cycle of both frames [s]
-STANDING = 0.56  # duty factor of the legs of a frame: above one half, so that one frame is always in stance
+PERIOD = 0.9  # period of the gait cycle of both frames [s]
+# duty factor of the legs of a frame: more than half, so that the legs of one frame are always in stance
+STANDING = 0.56
 STRIDE = 0.22  # backward stroke of a foot in stance [m]
 LIFT = 0.45  # lift of the femurs in swing [rad]
-EARLY = 0.15  # part of a swing, at its start and its end, in which the feet are too low for yaw
-RAMP = 0.9  # time in which strides grow at the start [s]
+EARLY = 0.15  # fraction of a swing, at its start and its end, in which the feet are too low for yaw
+RAMP = 0.9  # time after the start in which strides grow [s]
 STEER, YAW_MOST = 2.0, 0.25  # yaw [rad] per heading error [rad], and largest yaw [rad]
 TURN_RATE = 0.35  # rate of the desired heading in a turn [rad/s]
 
@@ -36,8 +37,8 @@ def smooth(x: Number) -> Number:
 class Swing(NamedTuple):
     """Position of the feet of one frame of the walker in the gait cycle, dimensionless.
 
-    `back` is their backward position, from -1/2 to 1/2 in stance; `lifted` their height, up to 1 in swing. `moved`
-    increases from 0 to 1 in swing; it is 0 in stance.
+    `back` is their backward position, from -1/2 to 1/2 in stance; `lifted` their height, up to 1 in swing. `moved`, the
+    progress of the swing, increases from 0 to 1 in swing; it is 0 in stance.
     """
 
     back: Number
@@ -49,7 +50,7 @@ def swing(phase: Number) -> Swing:
     """Return the position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
 
     The swing begins and ends with the speed of the stroke, so that feet do not drag on the ground. The height is the
-    mean of a parabola, which alone would land hard, and its square.
+    mean of a parabola and its square; with the parabola alone, the feet would land hard.
     """
     phase = phase - np.floor(phase)
     stood = phase / STANDING
@@ -63,16 +64,18 @@ def swing(phase: Number) -> Swing:
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
     """Return the angles [rad] of the femurs and of the tibiae for feet `back` [m] behind their neutral position.
 
-    `stride` [m] is the length of a footstep. The femurs keep the frame at constant height. Their angle above the
-    horizontal in the middle of a stride equals their angle below it at the ends, so that the distance between front and
-    back feet is constant. In swing, the femurs rise by the angle `lifted` [rad].
+    `stride` [m] is the length of a footstep. The height of the frame above the ground is constant. The angle of the
+    femurs above the horizontal in the middle of a stride equals their angle below it at the ends, so that the distance
+    between front and back feet is constant. In swing, the femurs rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
 
 
 def _dropped(back: Number) -> Number:
-    """Return the loss of vertical reach [m] of a tibia that is tilted because its foot is `back` [m] from neutral."""
+    """Return the decrease of the vertical reach [m] of a tibia that is tilted because its foot is `back` [m] from
+    neutral.
+    """
     return TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
 
 
@@ -166,15 +169,15 @@ def straight(duration: float = 26.0) -> Walk:
     return Walk(m, [*engaged(m), (0.0, "lock", "yaw brake")], duration)
 
 
-AHEAD = 6.0  # distance from the start to the middle of the rough ground [m]
+AHEAD = 6.0  # distance from the start to the centre of the rough ground [m]
 CELL = 0.1  # grid spacing of the rough ground [m]
 
 
 def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 0) -> HeightField:
-    """Return a ground of 14 m by 6 m with random heights up to `height` [m], and a step up.
+    """Return a ground of 14 m by 6 m with random heights up to `height` [m], and an upward step.
 
-    The step of the height `step` [m] is at the distance `at` [m]. The middle of the ground must be placed `AHEAD` of
-    the start. The ground is flat around the start.
+    The step has the height `step` [m] and is `at` [m] ahead of the start. The centre of the ground must be `AHEAD` of
+    the start, around which the ground is flat.
     """
     size = (14.0, 6.0)
     counts = [round(length / CELL) + 1 for length in size]
@@ -213,13 +216,14 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
-    """Return the schedule of gait cycle number `cycle`, after which the walker leans back, or `forward` again.
+    """Return a schedule after which the walker leans back, or `forward` again; it acts in gait cycle number `cycle`.
 
     The clutches of the back legs of a frame are reversed (section 3.1.4 of the paper) while its femurs move down in
     swing, from the highest point on, for the fraction `part` of the motion: front femurs sink and back femurs rise. To
-    lean forward, they are reversed while the femurs move up, until the highest point.
+    lean forward, the clutches are reversed while the femurs move up, until the highest point.
     """
-    arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5  # value of the arc at which the lift is 1 - part; see `swing`
+    # value of the function `arc` of `swing` at which the lift is 1 - part
+    arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5
     flown = 0.5 + 0.5 * np.sqrt(1.0 - arc)
     found = []
     for frame, before in (("top", STANDING - 0.5), ("bottom", STANDING)):

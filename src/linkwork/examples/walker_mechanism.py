@@ -1,7 +1,7 @@
 """Construction of the K2T Walker's mechanism: two frames, eight legs, motors, clutches and feet.
 
-The module `walker` is the example. The paper gives only ratios. Masses [kg], lengths and positions [m], motors and
-ground are ours.
+The module `walker` is the example. The paper gives only ratios; masses [kg], lengths and positions [m], motors and
+ground are linkwork's choice.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from linkwork.model.elements.uneven_ground import SurfaceShape
 from linkwork.model.geometry import Box, Cylinder
 
 LEGS = ("front left", "front right", "back left", "back right")
-FRAMES = ("bottom", "top")  # in the order of limbs of the paper
+FRAMES = ("bottom", "top")  # frames, in the order of the paper's limbs
 FEMUR_MASS, FEMUR_LENGTH, TIBIA_MASS, TIBIA_LENGTH, RADIUS = 0.6, 0.18, 0.4, 0.24, 0.015
-BELOW = 0.1  # vertical distance between the centres of mass of the frames
-START = 0.5 * BELOW + TIBIA_LENGTH  # height of the top frame with all feet on the ground
+BELOW = 0.1  # vertical distance [m] between the centres of mass of the frames
+START = 0.5 * BELOW + TIBIA_LENGTH  # height [m] of the top frame with all feet on the ground
 
 
 class BodyFrame(NamedTuple):
@@ -37,7 +37,8 @@ NUMBERS = {
     "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05), (0.12, 0.37, 0.66, 1.0)),
     "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05), (0.76, 0.34, 0.10, 1.0)),
 }  # the hips of both frames have the same height
-STIFFNESS, DAMPING, FRICTION = 2e4, 400.0, 0.8  # of a foot on the ground [N/m], [N s/m]
+# contact of a foot with the ground [N/m], [N s/m], coefficient of friction
+STIFFNESS, DAMPING, FRICTION = 2e4, 400.0, 0.8
 TANGENTIAL_DAMPING = 200.0  # [N s/m]
 
 
@@ -70,8 +71,7 @@ def knee(frame: str, leg: str) -> str:
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """Return a dict from joint to ratio for the angle between a tibia and the walker's frame, the sum of hip and knee
-    angle.
+    """Return the ratio of each joint in the angle between a tibia and the walker's frame: hip angle plus knee angle.
 
     A cable drives this angle (the paper's equation (29)).
     """

@@ -12,7 +12,9 @@ HULL, WHEEL_SPIN, WHEEL_CROSS, WHEEL_MASS = (12.0, 15.0, 9.0), 0.08, 0.05, 5.0
 
 
 def build() -> Mechanism:
-    """Build a hull of 200 kg with a wheel of 5 kg about its z axis, both centred at the hull's frame."""
+    """Build a hull of 200 kg with a wheel of 5 kg about its z axis; both have their centres at the origin of the hull's
+    frame.
+    """
     b = Builder("wheel_satellite", gravity=(0, 0, 0))
     b.body("hull", mass=200.0, inertia=HULL)
     b.body("wheel", mass=WHEEL_MASS, inertia=(WHEEL_CROSS, WHEEL_CROSS, WHEEL_SPIN))
@@ -28,7 +30,8 @@ def claim() -> Claim:
     of the hull, the wheel's momentum h and the motor torque. Return the measured error and its tolerance as a `Claim`.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
-    I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the axial momentum of the wheel is part of h
+    # without the axial inertia of the wheel, whose momentum is h
+    I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])
     axis = np.array([0.0, 0.0, 1.0])
     for _ in range(10):
         w, spin, motor = rng.normal(size=3), rng.normal() * 100.0, rng.normal() * 0.1

@@ -1,4 +1,6 @@
-"""A worm gear: friction in its thread decides how well the worm drives the wheel, and whether the wheel drives it."""
+"""A worm gear: friction in its thread determines its efficiency in both directions, and whether the wheel can drive
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,20 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Cylinder, Mechanism, Rack, Revolute, Screw, Thread
 from linkwork.spatial.scalar import Array, Number
 
-RADIUS, WHEEL_RADIUS = 0.01, 0.05  # of the pitch cylinders of worm and wheel [m]
+RADIUS, WHEEL_RADIUS = 0.01, 0.05  # radii of the pitch cylinders of worm and wheel [m]
 FRICTION, FRICTION_ANGLE = 0.08, np.arctan(0.08)
-STEEP, FLAT = 0.3, 0.06  # lead angles [rad] above and below the friction angle: the flat thread locks itself
-WORM, WHEEL = 1e-3, 0.05  # moments of inertia about the axes [kg m^2]
-SPEED = 20.0  # of the worm in the keyframe "start" [rad/s]
+# lead angles [rad] above and below the friction angle; with the smaller one, the gear is self-locking
+STEEP, FLAT = 0.3, 0.06
+WORM, WHEEL = 1e-3, 0.05  # moments of inertia of worm and wheel about their axes [kg m^2]
+SPEED = 20.0  # speed of the worm in the keyframe "start" [rad/s]
 
 
 def build(lead: float = STEEP) -> Mechanism:
     """Build a worm along z with the lead angle `lead` [rad], and a wheel whose axis along y is beside the worm.
 
-    The worm is a screw in a nut that does not turn: the turn of the nut on the worm mimics that of the worm, with the
-    opposite sign. The nut is a rack, on which the wheel rolls. The nut is small and light. In the keyframe "start" the
-    worm turns at 20 rad/s.
+    The worm is a screw in a nut that does not rotate: the joint between nut and worm mimics the rotation of the worm,
+    with the opposite sign. The nut is a rack, on which the wheel rolls. The nut is small and light. In the keyframe
+    "start" the worm rotates at 20 rad/s.
     """
     b = Builder("worm_gear", gravity=(0, 0, 0))
     b.body("worm", 0.5, inertia=(WORM, WORM, WORM)).joint("worm", Revolute((0, 0, 1)), "world", "worm")
@@ -44,8 +47,8 @@ def build(lead: float = STEEP) -> Mechanism:
 def efficiency(lead: float = STEEP, driven_by: str = "worm") -> float:
     """Return the efficiency of the gear in steady motion, driven by the "worm" or by the "wheel".
 
-    It is tan(lead) / tan(lead + phi) or tan(lead - phi) / tan(lead), with the friction angle phi; at most zero if the
-    gear locks itself.
+    With the friction angle phi, the efficiency is tan(lead) / tan(lead + phi) if the worm drives, and tan(lead - phi) /
+    tan(lead) if the wheel drives. It is at most zero if the gear is self-locking.
     """
     if driven_by == "worm":
         return np.tan(lead) / np.tan(lead + FRICTION_ANGLE)
@@ -53,7 +56,7 @@ def efficiency(lead: float = STEEP, driven_by: str = "worm") -> float:
 
 
 def ratio(lead: float = STEEP) -> float:
-    """Return the speed of the wheel over that of the worm."""
+    """Return the speed of the wheel divided by the speed of the worm."""
     return -RADIUS * np.tan(lead) / WHEEL_RADIUS
 
 
@@ -77,14 +80,15 @@ def arguments(duration: float = 0.5) -> dict[str, Any]:
 def acceleration_from_rest() -> float:
     """Return the acceleration [rad/s^2] of the worm in the run of `arguments`, without the mass of the nut.
 
-    The torque of the wheel and its inertia act on the worm with the ratio over the efficiency.
+    The worm feels the torque and the inertia of the wheel, multiplied by the ratio and divided by the efficiency.
     """
     back = ratio() / efficiency()
     return (0.2 + 1.0 * back) / (WORM + WHEEL * ratio() * back)
 
 
 def claim() -> Claim:
-    """Check the equilibrium of torques in both directions of power, and that the flat thread locks itself.
+    """Check the equilibrium of torques for both directions of power, and that the gear with the small lead is
+    self-locking.
 
     Return the measured error and its tolerance as a `Claim`.
     """
