@@ -13,8 +13,6 @@ from linkwork.algorithms.solid_contact.body_responses import about, body_respons
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.impulse_iteration import solve_pairs
 from linkwork.algorithms.solid_contact.rigid_pairs import (
-    CONDITIONS,
-    FRAME,
     PairConditions,
     pair_frame,
     stored_compliance,
@@ -36,12 +34,16 @@ class Problem:
     W: np.ndarray
     friction: np.ndarray
     bounce: np.ndarray
+    turning: tuple[float, float] | None
+    response: np.ndarray  # inverse mass matrix
+    relative: list[np.ndarray]  # Jacobians (6, nv) of the relative velocities at the first points of the pairs
 
     def solution(self, guess=None):
         """Return the impulses (points, 3), the velocities, and what `solve_pairs` returned."""
-        rows = row_array(self.pairs.count, 12)
+        size = self.pairs.rows
+        rows = row_array(self.pairs.count, size)
         for k in range(self.pairs.count):
-            rows = rows.put(float(k), np.zeros(12) if guess is None else guess[k])
+            rows = rows.put(float(k), np.zeros(size) if guess is None else guess[k])
         found, _ = solve_pairs(self.pairs, BodyEquations.of(self.pairs), self.free, rows)
         p = np.array([found.p.at(float(k))[3 * j : 3 * j + 3] for k, j in self.places], dtype=float)
         return p, np.array(found.v, dtype=float), found
@@ -55,12 +57,16 @@ def rows_of(table):
     return rows
 
 
-def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, points=4, flat=True, bounce=0.0):
+def problem(
+    rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, points=4, flat=True, bounce=0.0, turning=None
+):
     """Return random touching pairs: each body touches the ground and the body before it.
 
     Body k has a mass of about `ratio`**(k % 2). Contact points are up to `lever` [m] from the origins. With `joints`,
-    all bodies belong to one component.
+    all bodies belong to one component. `turning` are the coefficients of spinning and rolling friction, in units of
+    `lever`.
     """
+    turning = None if turning is None else tuple(lever * np.array(turning))
     nv = 6 * bodies
     masses = []
     for k in range(bodies):
@@ -84,7 +90,7 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
     assert responses.separate is not joints
     ends = [(k + 1, 0) for k in range(bodies)] + [(k + 1, k) for k in range(1, bodies)]
     origins = np.array([np.zeros(3), *rng.normal(size=(bodies, 3)) * 0.3 * lever])
-    frames, compliances, conditions, places, K = [], [], [], [], []
+    frames, compliances, conditions, places, K, all_relative = [], [], [], [], [], []
     for number, (a, b) in enumerate(ends):
         normal = np.array([0, 0, 1.0]) + 0.3 * rng.normal(size=3)
         normal /= np.linalg.norm(normal)
@@ -94,12 +100,17 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
             corners -= np.outer(corners @ normal, normal)
         touching = [0.0] * points + [NOTHING] * (4 - points)
         frame = pair_frame(
-            WorldPatch(centre + corners, np.array(touching), np.tile(normal, (4, 1))), origins[a], origins[b], 1e-9
-        )
+            WorldPatch(centre + corners, np.array(touching), np.tile(normal, (4, 1))),
+            origins[a], origins[b], 1e-9, turning is not None,
+        )  # fmt: skip
         compliance = relative_compliance(responses, (float(a), float(b)), (frame.to_a, frame.to_b))
-        frames.append(FRAME.row(*frame))
+        frames.append(frame.row())
+        all_relative.append(about(jacobians[a], frame.to_a) - about(jacobians[b], frame.to_b))
         compliances.append(stored_compliance(frame, compliance))
-        conditions.append(CONDITIONS.row(*PairConditions(np.full(4, friction), np.full(4, bounce), np.zeros((4, 3)))))
+        given = PairConditions(np.full(4, friction), np.full(4, bounce), np.zeros((4, 3)))
+        if turning is not None:
+            given = given._replace(turning=np.array(turning), turning_drift=np.zeros(3))
+        conditions.append(given.row())
         for j in range(points):
             reach = [frame.to_a + frame.arms[j], frame.to_b + frame.arms[j]]
             relative = about(jacobians[a], reach[0]) - about(jacobians[b], reach[1])
@@ -121,7 +132,8 @@ def problem(rng, bodies, joints=False, friction=0.5, ratio=1.0, lever=1.0, point
     free[2::6] -= 2.0 * lever
     every = len(places)
     W = np.array([inverse @ one.T for one in K])
-    return Problem(pairs, free, places, K, W, np.full(every, friction), np.full(every, bounce))
+    limits = np.full(every, friction), np.full(every, bounce)
+    return Problem(pairs, free, places, K, W, *limits, turning, inverse, np.array(all_relative, dtype=float))
 
 
 def check_conditions(one, p, v, tolerance):
@@ -138,6 +150,49 @@ def check_conditions(one, p, v, tolerance):
     assert (along <= one.friction * p[:, 0] * (1 + 1e-12) + 1e-14 * push).all()
     lost = one.friction * p[:, 0] * slip + (p[:, 1:] * u[:, 1:]).sum(axis=1)  # zero if friction opposes the slip
     assert (lost <= tolerance * push * speed).all()
+
+
+def torques_of(one, found):
+    """Return the torque impulses (pairs, 3) along the axes of each pair, and these axes (pairs, 3, 3)."""
+    rows = [np.array(found.p.at(float(k)), dtype=float) for k in range(one.pairs.count)]
+    frames = [one.pairs.frame(float(k)).turning for k in range(one.pairs.count)]
+    return np.array([row[12:] for row in rows]), np.array(frames, dtype=float)
+
+
+def check_torques(one, p, v, found, tolerance):
+    """Assert the conditions of rolling and spinning friction of all pairs, in units of the largest angular speed."""
+    torques, frames = torques_of(one, found)
+    w = np.array([D.T @ J[3:] @ v for D, J in zip(frames, one.relative, strict=True)])
+    spins = np.abs([D.T @ J[3:] @ one.free for D, J in zip(frames, one.relative, strict=True)]).max()
+    loads = [sum(push[0] for push, (k, _) in zip(p, one.places, strict=True) if k == n) for n in range(len(frames))]
+    for coefficient, part in zip(one.turning, (slice(0, 1), slice(1, 3)), strict=True):
+        limit, size = coefficient * np.array(loads), np.linalg.norm(torques[:, part], axis=1)
+        most = max(limit.max(), 1e-300)
+        assert (size <= limit * (1 + 1e-12) + 1e-14 * most).all()
+        lost = limit * np.linalg.norm(w[:, part], axis=1) + (torques[:, part] * w[:, part]).sum(axis=1)
+        assert (lost <= tolerance * most * spins).all()  # zero if the torque at its limit opposes the rotation
+
+
+TURNING = {
+    "ball": {"points": 1, "turning": (0.01, 0.02)},
+    "patch": {"turning": (0.01, 0.02)},
+    "spinning only": {"turning": (0.02, 0.0)},
+    "spin holds": {"turning": (2.0, 0.02)},
+    "no friction": {"friction": 0.0, "turning": (0.01, 0.02)},
+    "joints": {"joints": True, "points": 2, "turning": (0.01, 0.02)},
+    "large": {"lever": 100.0, "turning": (0.01, 0.02)},
+}
+
+
+@pytest.mark.parametrize("kind", TURNING)
+def test_rolling_and_spinning_friction_satisfies_all_conditions(kind):
+    one = problem(np.random.default_rng([7, len(kind)]), 2, **TURNING[kind])
+    p, v, found = one.solution()
+    assert found.agreed == 1.0
+    torques, frames = torques_of(one, found)
+    turned = sum((J[3:].T @ D @ x for J, D, x in zip(one.relative, frames, torques, strict=True)), np.zeros(len(v)))
+    check_conditions(replace(one, free=one.free + one.response @ turned), p, v, 1e-9)
+    check_torques(one, p, v, found, 1e-9)
 
 
 KINDS = {

@@ -236,7 +236,7 @@ def test_hull_points_are_extreme_points_with_a_reported_error() -> None:
 
 def test_one_warning_names_all_contacts_that_are_left_out(tmp_path: Path) -> None:
     egg = free("egg", 'type="ellipsoid" size="1 2 3"', "9 0 9")
-    box = free("box", 'type="box" size="1 1 1" condim="6"', "0 9 9")
+    box = free("box", 'type="box" size="1 1 1" margin="0.1"', "0 9 9")
     world = FLOOR + '<geom name="rock" type="ellipsoid" size="1 2 3"/>' + BALL + egg + box
     m, said = loaded(written(tmp_path, world), contacts=True)
     assert {pair.name for pair in m.solid_pairs} == {"ball_ on floor", "box_ on floor", "ball_ on box_"}
@@ -245,7 +245,7 @@ def test_one_warning_names_all_contacts_that_are_left_out(tmp_path: Path) -> Non
     for part in (
         "static geoms that are ellipsoids: rock",
         "geoms of moving bodies that are ellipsoids: egg",
-        "torsional and rolling friction of solids: box",
+        "margin and gap of box",
     ):
         assert part in left_out[0]
 

@@ -159,6 +159,17 @@ def test_parameters_of_a_pair_match_mujoco(tmp_path: Path) -> None:
     assert np.isclose(of["a_ on b_"].damping, 0.5 * of["a_ on floor"].damping, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("condim", "spinning", "rolling"), [(3, 0.0, 0.0), (4, 0.02, 0.0), (6, 0.02, 0.003)])
+def test_torsional_and_rolling_friction_of_solids_is_that_of_mujoco(
+    condim: int, spinning: float, rolling: float, tmp_path: Path
+) -> None:
+    box = free("a", f'type="box" size="0.1 0.1 0.1" condim="{condim}" friction="0.5 0.02 0.003"')
+    m, said = loaded(tmp_path, FLOOR + box + free("b", 'type="box" size="0.1 0.1 0.1"', "0 0 2"))
+    found = {(pair.collision.spinning, pair.collision.rolling) for pair in m.solid_pairs if "a_" in pair.name}
+    assert found == {(spinning, rolling)}
+    assert not [text for text in said if "torsional" in text]
+
+
 # --- start inside each other ---
 
 

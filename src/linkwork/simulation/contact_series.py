@@ -21,7 +21,7 @@ from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_ki
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
-from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids, SolidForces
+from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids, SolidForces, stored_columns
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
@@ -161,9 +161,10 @@ def _point(now: Sample) -> Array:
 
 
 def _torque(now: Sample) -> Array:
-    """Return the torque (n, 3) [N m] of rolling and spinning friction at each of n contacts; zero between solids."""
+    """Return the torque (n, 3) [N m] of rolling and spinning friction at each of n contacts."""
     motion = now.state.motion
-    return np.concatenate([motion.contact_memory[:, 5:], np.zeros((len(motion.solid_memory), 3))])
+    parts = [stored[:, CONTACT_COLUMNS:] for stored in (motion.contact_memory, motion.solid_memory)]
+    return np.concatenate([part if part.size else np.zeros((len(part), 3)) for part in parts])
 
 
 def _energy(now: Sample) -> Number:
@@ -208,7 +209,9 @@ def _anchored(facts: RunFacts) -> bool:
 
 def _has_friction_torques(facts: RunFacts) -> bool:
     """Return whether the rigid contacts of a run have rolling or spinning friction, and therefore torques."""
-    return facts.rigid and contact_memory_size(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
+    m = facts.mechanism
+    sizes = contact_memory_size(m.contact_pairs), stored_columns(m.collisions)
+    return facts.rigid and max(sizes) > CONTACT_COLUMNS
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.rigid_contact import contact_memory_size
+from linkwork.algorithms.solid_contact.solid_contact_forces import stored_columns
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
@@ -50,7 +51,7 @@ def state_at_start(
         solver=SolverState(zeros, zeros, zeros),
         watched=none,
         ledger=np.zeros((*batch, SIZE + ledger_places(m) if ledger_entries(m, parameters) else 0)),
-        solid_memory=_memory(batch, POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
+        solid_memory=_memory(batch, POINTS * len(m.solid_pairs), stored_columns(m.collisions)),
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
 

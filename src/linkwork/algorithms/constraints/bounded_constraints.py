@@ -203,12 +203,17 @@ class Ball:
         and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
         `limit` the largest admissible length of the impulse. `caution` is not used.
         """
-        stuck = p - factors.solve(u)
-        ease = 1.0 / largest_row_sum(G)
-        slides = into_ball(p - u * ease, limit)
-        for _ in range(STEPS - 1):
-            slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
-        return where(length(stuck) <= limit, stuck, slides)
+        return improved_in_ball(G, factors, p, u, limit)
+
+
+def improved_in_ball(G: Array, factors: LDLT, p: Array, u: Array, limit: Number) -> Array:
+    """Return improved impulses (d,) of at most the length `limit`; see `Ball.improved`."""
+    stuck = p - factors.solve(u)
+    ease = 1.0 / largest_row_sum(G)
+    slides = into_ball(p - u * ease, limit)
+    for _ in range(STEPS - 1):
+        slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
+    return where(length(stuck) <= limit, stuck, slides)
 
 
 def masked(G: Array, rows: Array) -> Array:

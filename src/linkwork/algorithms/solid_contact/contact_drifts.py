@@ -115,15 +115,17 @@ def contact_drifts(
     rates: RowArray,
     time: Number,
     wanted: Condition,
+    size: int,
 ) -> RowArray:
     """Return the changes (12,) of the speeds of all touching pairs, one row per pair, in free flight for a `time` [s].
 
     `selection` selects the touching pairs. If `wanted` is false, all changes are zero. The changes of a point are also
     zero if the point moves too far, or its normal turns too far; see SMOOTH. `bodies` has the `BodyMotion` of each
     body, and `rates` its `BodyRates`. The first columns of `axes` are the axes (4, 3, 3) of the contact points of each
-    pair in the world, normal first.
+    pair in the world, normal first. If `size` is 15, the change (3,) [rad/s] of the relative angular velocity in the
+    world follows in each row.
     """
-    count, size = sum(len(group.numbers) for group in groups), 3 * POINTS
+    count = sum(len(group.numbers) for group in groups)
     (drifts,) = selection.visit(lambda k, rows: (rows.put(k, [0.0] * size),), row_array(count, size))
     for group, own in zip(groups, touching.in_groups, strict=True):
 
@@ -163,6 +165,8 @@ def _drifts_of_group(
             u_rate = acc_a - acc_b + cross(w, moves) - cross(a.angular, u)
             n_rate = cross(b.angular, patch.normals[j]) + turns
             found += list(where(far, np.zeros(3), _along_axes(D[j], u, u_rate, n_rate) * time))
+        if drifts.size > len(found):
+            found += list((a.angular_acceleration - b.angular_acceleration) * time)
         return (drifts.put(one.number, found),)
 
     return touching.visit(find, drifts)[0]

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.bounded_constraints import trace_of
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
+from linkwork.algorithms.solid_contact.friction_torques import SLOPE, torque_states
 from linkwork.algorithms.solid_contact.linearized_contact import SLIDES, SLOPES, PointState
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, violations
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
@@ -68,23 +70,30 @@ class ContactProblem(NamedTuple):
         The third result is 0 if every point has the state in `slopes` (rows with the layout SLOPES) and no point slides
         with friction. Only then are the derivatives of the impulses unchanged. p has the impulses (12,) of each pair as
         a row, and `others` (n,) are the impulses of other blocks. v has the velocities (6,) of the bodies with these
-        impulses as rows. The speeds (12,) of each pair are written to the rows of `u`.
+        impulses as rows. The speeds of each pair are written to the rows of `u`.
         """
         pairs = self.pairs
 
         def add(k: Number, rows: RowArray, squares: Number, most: Number, changed: Number) -> tuple[Any, ...]:
-            frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
-            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
-            found = Violation(squares, most).joined(violations(frame, conditions, eases, p.at(k), u))
+            frame, conditions, compliance = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k)
+            u = pairs.speeds(k, frame, v) + conditions.drifts
+            found = Violation(squares, most).joined(violations(frame, conditions, compliance, p.at(k), u))
             _, states = SLOPES.parts(slopes.at(k))
+            normals = []
             for j in range(POINTS):
                 push, error = p.at(k)[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3] - conditions.bounce[j] * NORMAL
                 acts = frame.acts[j] > 0.0
-                y = push - error * (1.0 / (eases[j] + TINY_SIZE))
+                y = push - error * (1.0 / (compliance.traces[j] + TINY_SIZE))
+                normals.append(where(acts, y[0], 0.0))
                 friction = conditions.friction[j]
                 number = PointState.of(friction, y, acts).number
                 drags = where((number == SLIDES) & (friction > 0.0), 1.0, 0.0)
                 changed = changed + abs(number - states[j]) + drags
+            if conditions.turning is not None:
+                y = p.at(k)[ROWS:] - u[ROWS:] * (1.0 / (trace_of(compliance.C[3:, 3:]) + TINY_SIZE))
+                *_, before = SLOPE.parts(slopes.at(k)[SLOPES.size :])
+                for state, old in zip(torque_states(conditions.turning, normals, y), before, strict=True):
+                    changed = changed + abs(state - old) + state
             return rows.put(k, u), *found, changed
 
         u, squares, most, changed = pairs.selection.visit(add, u, 0.0, 0.0, 0.0)

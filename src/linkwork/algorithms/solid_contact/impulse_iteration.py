@@ -15,9 +15,10 @@ from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.contact_problem import ContactProblem, Guess, Violation
+from linkwork.algorithms.solid_contact.friction_torques import lever_of
 from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
 from linkwork.algorithms.solid_contact.newton_iteration import Matrix, newton_impulses
-from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, violations
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairCompliance, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
@@ -55,10 +56,10 @@ def solve_pairs(
     iteration.
 
     `equations` are the equations of the bodies, and `free` (nv,) the velocities without impulses. `guess` is a first
-    guess of the impulses, one row (12,) per pair, which is overwritten; it is used only if its violation is smaller
-    than that of zero impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is a first
-    guess of their impulses. `matrix` is the matrix of the previous solution; the first iteration uses it again if it
-    still fits.
+    guess of the impulses, one row (12,) or (15,) per pair, which is overwritten; it is used only if its violation is
+    smaller than that of zero impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is
+    a first guess of their impulses. `matrix` is the matrix of the previous solution; the first iteration uses it again
+    if it still fits.
     """
     matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others
@@ -73,7 +74,7 @@ def solve_pairs(
     problem = problem._replace(scales=others.scales(free, pairs.weights, accuracy.settled, enough))
     none = none.joined(others.violations(np.zeros(others.count), others.speeds(problem.free), problem.scales))
     v = problem.after(others.add_wrenches(q, wrenches))
-    u, violation, changed = problem.violation(guess, q, v, row_array(pairs.count, ROWS), matrix.slopes)
+    u, violation, changed = problem.violation(guess, q, v, row_array(pairs.count, pairs.rows), matrix.slopes)
     first = _better_guess(problem, Guess(guess, q, v, u, violation), none)
     same = (changed == 0.0) & (violation.largest <= none.largest)
     matrix = matrix._replace(fits=where(same, matrix.fits, 0.0))
@@ -107,13 +108,13 @@ def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, 
 
     def look(k: Number, wrenches: RowArray, *state: Number) -> tuple[Any, ...]:
         fastest, moved, drifting = state[2:]
-        frame, conditions, eases = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k).traces
+        frame, conditions, compliance = pairs.frame(k), pairs.pair_conditions(k), pairs.compliance(k)
         *motion, speed = pairs.relative_velocity(k, frame, problem.free)
-        drift = conditions.drift.reshape(ROWS)
-        u = frame.speeds(*motion) + drift
-        none = Violation(*state[:2]).joined(violations(frame, conditions, eases, np.zeros(ROWS), u))
-        speeds = maximum(fastest, _fastest(frame, conditions, u)), maximum(moved, speed)
+        u = frame.speeds(*motion) + conditions.drifts
+        none = Violation(*state[:2]).joined(violations(frame, conditions, compliance, np.zeros(pairs.rows), u))
+        speeds = maximum(fastest, _fastest(frame, conditions, compliance, u)), maximum(moved, speed)
         wrenches = pairs.add_wrench(k, frame, guess.at(k), wrenches)
+        drift = conditions.drift.reshape(ROWS)
         return wrenches, *none, *speeds, largest(np.array([drifting, *drift]))
 
     start = zero_rows(pairs.responses.bodies, BLOCK), 0.0, 0.0, 0.0, 0.0, 0.0
@@ -127,8 +128,8 @@ def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Gue
 
     def reset(p: RowArray, others: Array, v: RowArray, u: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:
         def reset_pair(k: Number, p: RowArray, u: RowArray) -> tuple[RowArray, RowArray]:
-            speeds = pairs.speeds(k, pairs.frame(k), problem.free) + pairs.pair_conditions(k).drift.reshape(ROWS)
-            return p.put(k, np.zeros(ROWS)), u.put(k, speeds)
+            speeds = pairs.speeds(k, pairs.frame(k), problem.free) + pairs.pair_conditions(k).drifts
+            return p.put(k, np.zeros(pairs.rows)), u.put(k, speeds)
 
         p, u = pairs.selection.visit(reset_pair, p, u)
         (v,) = bodies.visit(lambda b, v: (v.put(b, problem.free.at(b)),), v)
@@ -139,9 +140,14 @@ def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Gue
     return Guess(p, others, v, u, Violation(*violation))
 
 
-def _fastest(frame: PairFrame, conditions: PairConditions, u: Array) -> Number:
-    """Return the largest speed [m/s] in the contact conditions of a pair whose points have the speeds u (12,)."""
+def _fastest(frame: PairFrame, conditions: PairConditions, compliance: PairCompliance, u: Array) -> Number:
+    """Return the largest speed [m/s] in the contact conditions of a pair whose points have the speeds u (12,).
+
+    With rolling and spinning friction, u is (15,), and its angular speeds are multiplied by `lever_of`.
+    """
     acting = [where(frame.acts[j] > 0.0, largest(u[3 * j : 3 * j + 3]), 0.0) for j in range(ROWS // 3)]
+    if frame.turning is not None:
+        acting.append(largest(u[ROWS:]) * lever_of(compliance.C))
     return largest(np.array([*acting, *conditions.bounce]))
 
 

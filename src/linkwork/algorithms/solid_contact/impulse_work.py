@@ -40,7 +40,7 @@ def without_positive_work(
         frame, p = pairs.frame(k), found.p.at(k)
         u = pairs.speeds(k, frame, mean)
         change = u - pairs.speeds(k, frame, start)
-        return total + p @ u, size + abs(p @ change) + sum(p[0::3]) * slow
+        return total + p @ u, size + abs(p @ change) + sum(p[:ROWS:3]) * slow
 
     total, size = pairs.selection.visit(add, others.work(found.others, before, found.v), 0.0)
     least = size * WORK_ROUND_OFF
@@ -49,7 +49,7 @@ def without_positive_work(
         mean = pairs.responses.velocity_rows((before + v) * 0.5)
 
         def part(k: Number, p: Array) -> Array:
-            """Return the impulses p (12,) of pair k, with zeros for impulses that do no positive work."""
+            """Return the impulses p of pair k, with zeros for impulses that do no positive work."""
             return _with_positive_work(p, pairs.speeds(k, pairs.frame(k), mean), slow * SEPARATING_SPEED, everywhere)
 
         def choose(k: Number, slope: Number, wrenches: RowArray) -> tuple[Number, RowArray]:
@@ -86,17 +86,21 @@ def without_positive_work(
 
 
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:
-    """Return the impulses p (12,) of a pair with zeros in place of impulses that do no positive work.
+    """Return the impulses p (12,) or (15,) of a pair with zeros in place of impulses that do no positive work.
 
-    u (12,) [m/s] are the speeds of the points, averaged over the velocities before and after the impulses. The normal
-    impulse of a point does positive work if the point separates faster than `least` [m/s]. If it does, the friction
-    impulse of this point is not replaced either. If `everywhere` is 1, the result is p.
+    u [m/s] are the speeds of the pair, averaged over the velocities before and after the impulses. The normal impulse
+    of a point does positive work if the point separates faster than `least` [m/s]. If it does, the friction impulse of
+    this point is not replaced either, nor is the torque of rolling and spinning friction, which the normal impulses
+    limit. If `everywhere` is 1, the result is p.
     """
-    found = np.zeros(ROWS, dtype=object)
+    found, some = np.zeros(len(p), dtype=object), everywhere
     for j in range(POINTS):
         normal, first, second = range(3 * j, 3 * j + 3)
         pushes = (p[normal] * (u[normal] - least) > 0.0) | (everywhere == 1.0)
         drags = pushes | (p[first] * u[first] + p[second] * u[second] > 0.0)
-        found[normal] = where(pushes, p[normal], 0.0)
+        found[normal], some = where(pushes, p[normal], 0.0), where(pushes, 1.0, some)
         found[first], found[second] = (where(drags, p[i], 0.0) for i in (first, second))
+    if len(p) > ROWS:
+        turns = (some == 1.0) | (p[ROWS:] @ u[ROWS:] > 0.0)
+        found[ROWS:] = where(turns, p[ROWS:], np.zeros(len(p) - ROWS))
     return found

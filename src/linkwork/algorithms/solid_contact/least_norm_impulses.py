@@ -45,7 +45,7 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
     """
 
     def replaced(p: RowArray) -> tuple[tuple[RowArray], Condition]:
-        return pairs.selection.visit(lambda k, p: (p.put(k, _of_least_norm(pairs, k, p.at(k), v)),), p), True
+        return pairs.selection.visit(lambda k, p: (p.put(k, _of_least_norm(pairs, k, p.at(k)[:ROWS], v)),), p), True
 
     (p,), _, _ = iterate(1, replaced, p, start=wanted)
     return p
@@ -57,7 +57,7 @@ def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Ar
     If such impulses are not admissible, return p. Points that would have to pull are left out. v has the velocities
     (6,) of the bodies after the impulses as rows.
     """
-    frame, conditions = pairs.frame(k), pairs.pair_conditions(k)
+    frame, conditions = pairs.frame(k).without_torque, pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
     even = _even_impulses(frame, p)
     rest = [where(x > 0.0, largest(part), 0.0) for x, part in zip(frame.acts, u.reshape(POINTS, 3), strict=True)]

@@ -97,6 +97,18 @@ class PointState(NamedTuple):
         )
 
 
+class PointArgument(NamedTuple):
+    """A contact point in an iteration: `impulse` (3,), `error` (3,), argument y (3,) of the projection q, and state.
+
+    The error is the speed of the point less the bounce.
+    """
+
+    impulse: Array
+    error: Array
+    y: Array
+    state: PointState
+
+
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
     """Return the constant part c (3,) and the derivative of the linear impulse p = c - S du of a contact point.
 

@@ -32,13 +32,21 @@ from linkwork.algorithms.contact_tolerances import QUICK_DECREASE
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.contact_problem import NORMAL, ContactProblem, Guess, Violation
+from linkwork.algorithms.solid_contact.friction_torques import SLOPE, TORQUES, within_limits
 from linkwork.algorithms.solid_contact.linearized_contact import (
     SLOPES,
+    PointArgument,
     PointSlope,
     PointState,
     limited_to_cone,
 )
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame, acting_at
+from linkwork.algorithms.solid_contact.torques_of_pairs import (
+    linearized_torque,
+    predicted_torque,
+    swept_pair_torque,
+    torque_slope_of,
+)
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs, copied, zero_rows
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
@@ -67,8 +75,9 @@ FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
 PATIENCE = 2  # after so many iterations in succession that do not reduce the violation, Gauss-Seidel sweeps follow
 SWEEPS, MOST_SWEEPS = 2.0, 256  # first and largest number of Gauss-Seidel sweeps, which doubles each time
 QUICK = 16.0  # sweeps after which further sweeps make smaller changes, which converge more reliably
-# Row of a pair: impulses of its points, and the constant parts c of their new impulses
+# Row of a pair: impulses of its points, and the constant parts c of their new impulses; then the same of its torque
 STEPS = RowLayout((POINTS, 3), (POINTS, 3))
+TURNING_STEPS = RowLayout((POINTS, 3), (POINTS, 3), (TORQUES,), (TORQUES,))
 FREE = 3.0  # number of first iterations that always make whole Newton steps
 SHARES = np.array([[1.0], [0.4], [0.15], [0.05]])  # fractions of a Newton step, tried until the violation decreases
 # Fraction of the tolerance that the violation must reach after an iteration with an old matrix, which converges only
@@ -80,7 +89,8 @@ class Matrix(NamedTuple):
     """Factored matrix of a Newton iteration, which a later iteration may use again.
 
     `factors` are the LU factors of the `BodyEquations`, and `slopes` (rows with the layout SLOPES) the derivatives of
-    the impulses from which they were computed. `fits` is 1 if the next iteration can use the matrix again.
+    the impulses from which they were computed. With rolling and spinning friction, the columns of SLOPE follow in each
+    row. `fits` is 1 if the next iteration can use the matrix again.
     """
 
     factors: RowArray
@@ -90,8 +100,8 @@ class Matrix(NamedTuple):
     @staticmethod
     def none(pairs: TouchingPairs) -> Matrix:
         """Return a `Matrix` with uninitialized numbers, which cannot be used again (`fits` = 0)."""
-        count = pairs.responses.bodies
-        return Matrix(row_array(count * count, BLOCK * BLOCK), row_array(pairs.count, SLOPES.size), 0.0)
+        count, size = pairs.responses.bodies, SLOPES.size + (SLOPE.size if pairs.turns else 0)
+        return Matrix(row_array(count * count, BLOCK * BLOCK), row_array(pairs.count, size), 0.0)
 
 
 class _Newton(NamedTuple):
@@ -173,7 +183,7 @@ def newton_impulses(
         p: RowArray, q: Array, v: RowArray, u: RowArray, left: Number, _: Number, *matrix: Any
     ) -> tuple[tuple[Any, ...], Condition]:
         search = _Search(problem)
-        best = copied(pairs, p, row_array(pairs.count, ROWS))
+        best = copied(pairs, p, row_array(pairs.count, pairs.rows))
 
         def iteration(*state: Any) -> tuple[tuple[Any, ...], Condition]:
             before = _Newton(*state)
@@ -296,22 +306,21 @@ class _Search:
             blocks = blocks.put(place, blocks.at(place) + S.reshape(-1))
         return blocks
 
-    def _points(
-        self, k: Number, p: RowArray, u: RowArray, decision: Number
-    ) -> tuple[PairFrame, list[tuple[Array, Array, Array, PointState]]]:
+    def _points(self, k: Number, p: RowArray, u: RowArray, decision: Number) -> tuple[PairFrame, list[PointArgument]]:
         """Return the contact frame of pair k, and impulse, speed error, projection argument y and state of each point.
 
         The speed error (3,) is the speed minus the required separation speed. p and u have the impulses and speeds
         (12,) of each pair as rows. `decision` is the number r in the row of SCHEDULE.
         """
         pairs = self.pairs
-        frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k).reshape(POINTS, 3)
-        speeds, traces = u.at(k).reshape(POINTS, 3), pairs.compliance(k).traces
+        frame, conditions, pushes = pairs.frame(k), pairs.pair_conditions(k), p.at(k)[:ROWS].reshape(POINTS, 3)
+        speeds, traces = u.at(k)[:ROWS].reshape(POINTS, 3), pairs.compliance(k).traces
         found = []
         for j, push in enumerate(pushes):
             error = speeds[j] - conditions.bounce[j] * NORMAL
             y = push - error * (decision * (1.0 / (traces[j] + TINY_SIZE)))
-            found.append((push, error, y, PointState.of(conditions.friction[j], y, frame.acts[j] > 0.0)))
+            state = PointState.of(conditions.friction[j], y, frame.acts[j] > 0.0)
+            found.append(PointArgument(push, error, y, state))
         return frame, found
 
     def _linearized(
@@ -331,13 +340,16 @@ class _Search:
                 pairs.compliance(k).traces,
                 np.zeros((BLOCK, BLOCK)),
             )
-            each = []
+            each, more = [], []
             for j, (_, _, y, state) in enumerate(points):
                 mass = 1.0 / (traces[j] + TINY_SIZE)
                 each.append(state.slope(friction[j], y, decision * mass, stiffness * mass))
                 S = S + acting_at(each[j].in_axes(frame.axes[j]), frame.to_a + frame.arms[j])
+            if pairs.turns:
+                torque = linearized_torque(pairs, k, points, p, u, decision, stiffness)
+                S, more = S + frame.torque_slope(torque.slope, [one.n for one in each]), torque.row()
             blocks = equations.with_pair(pairs.body_rows(k), S, frame.to_b - frame.to_a, blocks)
-            return blocks, slopes.put(k, SLOPES.row(each, [state.number for *_, state in points]))
+            return blocks, slopes.put(k, [*SLOPES.row(each, [state.number for *_, state in points]), *more])
 
         return pairs.selection.visit(add, equations.started(blocks), slopes)
 
@@ -360,10 +372,14 @@ class _Search:
                     for j, (push, error, _, state) in enumerate(points)
                 ]
             )
-            sums = pairs.add_wrench(k, frame, predicted - before, sums)
-            return steps.put(k, STEPS.row(before, predicted)), sums
+            if not pairs.turns:
+                sums = pairs.add_wrench(k, frame, predicted - before, sums)
+                return steps.put(k, STEPS.row(before, predicted)), sums
+            torque = predicted_torque(pairs, k, points, p, u, decision, slopes)
+            sums = pairs.add_wrench(k, frame, np.concatenate([predicted, torque]) - before, sums)
+            return steps.put(k, TURNING_STEPS.row(before[:ROWS], predicted, before[ROWS:], torque)), sums
 
-        steps = row_array(pairs.count, STEPS.size)
+        steps = row_array(pairs.count, (TURNING_STEPS if pairs.turns else STEPS).size)
         return pairs.selection.visit(add, steps, zero_rows(pairs.responses.bodies, BLOCK))
 
     def _moved(
@@ -380,11 +396,17 @@ class _Search:
         def move(k: Number, p: RowArray, wrenches: RowArray) -> tuple[RowArray, RowArray]:
             frame, friction = pairs.frame(k), pairs.pair_conditions(k).friction
             (before, predicted), (each, _) = STEPS.parts(steps.at(k)), SLOPES.parts(slopes.at(k))
-            du = pairs.speeds(k, frame, change).reshape(POINTS, 3)
-            new = []
+            moved = pairs.speeds(k, frame, change)
+            du, new = moved[:ROWS].reshape(POINTS, 3), []
             for j in range(POINTS):
                 aim = predicted[j] - PointSlope(*each[j]).of(du[j])
                 new.append(limited_to_cone(friction[j], before[j] + (aim - before[j]) * share))
+            if pairs.turns:
+                *_, torque, aim = TURNING_STEPS.parts(steps.at(k))
+                less = sum((each[j][0] * du[j][0] for j in range(POINTS)), 0.0)
+                aim = aim - torque_slope_of(slopes, k).of(moved[ROWS:], less)
+                wanted = torque + (aim - torque) * share
+                new.append(within_limits(pairs.turning(k), [one[0] for one in new], wanted))
             found = np.concatenate(new)
             return p.put(k, found), pairs.add_wrench(k, frame, found, wrenches)
 
@@ -425,6 +447,9 @@ class _Search:
                 one, wrench = _improved(frame, conditions, C, j, before[3 * j : 3 * j + 3], V, caution)
                 V, total = V + C @ wrench, total + wrench
                 found.append(one)
+            if pairs.turns:
+                torque, change = swept_pair_torque(frame, conditions, C, [one[0] for one in found], before[ROWS:], V)
+                found, total = [*found, torque], total + change
             return p.put(k, np.concatenate(found)), pairs.pushed_by(k, frame, (total[:3], total[3:]), v)
 
         return pairs.selection.visit(improve, p, v)

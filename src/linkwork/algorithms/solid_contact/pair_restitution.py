@@ -11,23 +11,21 @@ from linkwork.algorithms.contact_tolerances import SETTLED
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.impulse_iteration import Accuracy, chosen_array, solve_pairs
-from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, ROWS, PairConditions
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs
-from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array
+from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, TINY_SIZE
-
-IMPULSES = RowLayout((ROWS,), (ROWS,), (ROWS,))  # row of a pair: impulses guessed, with and without restitution
 
 
 class _Solutions(NamedTuple):
     """Two solutions for the impulses of an impact: number 0 with restitution, number 1 without.
 
-    `impulses` has rows with the layout IMPULSES. `v` (2, nv) are the velocities, `left` (2,) [m/s] the residuals, and
-    `agreed` (2,) is 1 for a solution that converged. `needed` is 1 if solution 1 is needed, because solution 0 adds
-    energy or did not converge. `conditions` are the contact conditions of the solution that was computed last, `others`
-    (2, n) the impulses of other constraints, and `iterations` is the number of iterations of both solutions.
+    Row k of `impulses` has three impulses of pair k: the guess, and those with and without restitution. `v` (2, nv) are
+    the velocities, `left` (2,) [m/s] the residuals, and `agreed` (2,) is 1 for a solution that converged. `needed` is 1
+    if solution 1 is needed, because solution 0 adds energy or did not converge. `conditions` are the contact conditions
+    of the solution that was computed last, `others` (2, n) the impulses of other constraints, and `iterations` is the
+    number of iterations of both solutions.
     """
 
     impulses: RowArray
@@ -54,25 +52,25 @@ def solve_pairs_with_restitution(
     The function first computes the impulses with restitution. If these impulses add energy or do not exist, it also
     computes the impulses without restitution, and returns the mixture of both solutions with the most restitution that
     adds no energy (as `rigid_contact.solve_with_restitution` does). The contact conditions without restitution are rows
-    with the layout CONDITIONS. `before` (nv,) are the velocities before the impact. The other arguments are those of
+    like those of `pairs`. `before` (nv,) are the velocities before the impact. The other arguments are those of
     `solve_pairs`.
     """
-    start, count = pairs.responses.velocity_rows(before), pairs.count
+    start, count, rows = pairs.responses.velocity_rows(before), pairs.count, pairs.rows
 
     def prepare(k: Number, impulses: RowArray) -> tuple[RowArray]:
-        return (impulses.put(k, IMPULSES.row(guess.at(k), np.zeros(ROWS), np.zeros(ROWS))),)
+        return (impulses.put(k, np.concatenate([guess.at(k), np.zeros(2 * rows)])),)
 
     def solve(j: Number, *state: Any) -> tuple[Any, ...]:
         now, first = _Solutions(*state), j == 0
 
         def begin(k: Number, conditions: RowArray, p: RowArray) -> tuple[RowArray, RowArray]:
-            given = PairConditions(*CONDITIONS.parts(conditions.at(k)))
+            given = replace(pairs, conditions=conditions).pair_conditions(k)
             given = given._replace(bounce=where(first, given.bounce, np.zeros(len(given.bounce))))
-            guessed, bouncing, _ = IMPULSES.parts(now.impulses.at(k))
+            guessed, bouncing, _ = now.impulses.at(k).reshape(3, rows)
             better = where(first, 0.0, now.agreed[0]) == 1.0
-            return conditions.put(k, CONDITIONS.row(*given)), p.put(k, where(better, bouncing, guessed))
+            return conditions.put(k, given.row()), p.put(k, where(better, bouncing, guessed))
 
-        conditions, p = pairs.selection.visit(begin, now.conditions, row_array(count, ROWS))
+        conditions, p = pairs.selection.visit(begin, now.conditions, row_array(count, rows))
         accuracy = Accuracy(where(now.needed == 1.0, SETTLED, HUGE))
         chosen = chosen_array(where(first, 0.0, now.agreed[0]) == 1.0, now.others[0], other_guess)
         given = others.with_bounce(where(first, 1.0, 0.0))
@@ -80,10 +78,10 @@ def solve_pairs_with_restitution(
         v, solved = pairs.responses.velocity_rows(found.v), found.p
 
         def end(k: Number, impulses: RowArray, done: Number) -> tuple[RowArray, Number]:
-            guessed, bouncing, plain = IMPULSES.parts(impulses.at(k))
+            guessed, bouncing, plain = impulses.at(k).reshape(3, rows)
             p = solved.at(k)
             parts = guessed, where(first, p, bouncing), where(first, plain, p)
-            return impulses.put(k, IMPULSES.row(*parts)), done + p @ _mean_speeds(pairs, k, start, v)
+            return impulses.put(k, np.concatenate(parts)), done + p @ _mean_speeds(pairs, k, start, v)
 
         impulses, done = pairs.selection.visit(end, now.impulses, others.work(found.others, before, found.v))
         old, new = (now.v, now.left, now.agreed, now.others), (found.v, found.left, found.agreed, found.others)
@@ -97,7 +95,7 @@ def solve_pairs_with_restitution(
         velocities, left, agreed, beside = both
         return tuple(_Solutions(impulses, conditions, velocities, left, agreed, iterations, needed, beside))
 
-    (impulses,) = pairs.selection.visit(prepare, row_array(count, IMPULSES.size))
+    (impulses,) = pairs.selection.visit(prepare, row_array(count, 3 * rows))
     v, guesses = np.array([free, free]), np.array([other_guess, other_guess])
     initial = _Solutions(impulses, pairs.conditions, v, np.zeros(2), np.zeros(2), 0.0, 1.0, guesses)
     found = _Solutions(*repeat(2, solve, *initial))
@@ -124,7 +122,7 @@ def _without_energy_gain(
     most, plain = pairs.responses.velocity_rows(v_most), pairs.responses.velocity_rows(v_plain)
 
     def impulses_of(k: Number) -> tuple[Array, Array]:
-        _, bouncing, soft = IMPULSES.parts(found.impulses.at(k))
+        _, bouncing, soft = found.impulses.at(k).reshape(3, pairs.rows)
         return where(exists, bouncing, soft), soft
 
     def look(k: Number, won: Number, least: Number, bend: Number) -> tuple[Number, Number, Number]:
@@ -147,7 +145,7 @@ def _without_energy_gain(
         p, soft = impulses_of(k)
         return (rows.put(k, where(part == 1.0, p, soft + (p - soft) * part)),)
 
-    (p,) = pairs.selection.visit(mix, row_array(pairs.count, ROWS))
+    (p,) = pairs.selection.visit(mix, row_array(pairs.count, pairs.rows))
     v = where(part == 1.0, v_most, v_plain + (v_most - v_plain) * part)
     left = where(exists, where(won > 0.0, maximum(found.left[0], found.left[1]), found.left[0]), found.left[1])
     agreed = where(found.needed == 1.0, found.agreed[1], 1.0)

@@ -4,10 +4,14 @@ The impulses p (12,) of the four points change their speeds u (12,) by G p, with
 of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u
 with a regularized G; this change has the least norm, and favours no point. If some point slides or separates, the
 points are solved one after the other, each as a separate contact (`rigid_contact.RigidContact`).
+
+A pair with rolling or spinning friction has three more impulses, those of its torque (see `friction_torques`); then p
+and u have 15 entries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +19,7 @@ import numpy as np
 from linkwork.algorithms.constraints.admissible_sets import clipped, excess, length
 from linkwork.algorithms.rigid_contact import axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
+from linkwork.algorithms.solid_contact.friction_torques import TORQUES, TorqueSlope, torque_violations, turning_axes
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout
 from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, where
@@ -30,7 +35,8 @@ class PairFrame(NamedTuple):
     """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
 
     `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] are the positions of the
-    first point relative to the origins of the bodies A and B. `acts` (4,) is 1 for points that touch.
+    first point relative to the origins of the bodies A and B. `acts` (4,) is 1 for points that touch. The columns of
+    `turning` (3, 3) are the axes of the torque of rolling and spinning friction; None if the pair has no such friction.
     """
 
     axes: Array
@@ -38,26 +44,55 @@ class PairFrame(NamedTuple):
     to_a: Array
     to_b: Array
     acts: Array
+    turning: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of impulses of the pair: 12, or 15 with the torque of rolling and spinning friction."""
+        return row_count(self.turning is not None)
+
+    @property
+    def without_torque(self) -> PairFrame:
+        """The same contact points without rolling and spinning friction."""
+        return self._replace(turning=None)
+
+    def row(self) -> list[Number]:
+        """Return the geometry as a row with the layout FRAME or TURNING_FRAME."""
+        return FRAME.row(*self[:-1]) if self.turning is None else TURNING_FRAME.row(*self)
 
     def speeds(self, linear: Array, angular: Array) -> Array:
         """Return the speeds (12,) [m/s] of all points along their axes.
 
         `linear` (3,) [m/s] is the velocity of A relative to B at the first point, `angular` (3,) [rad/s] the relative
-        angular velocity, in the world.
+        angular velocity, in the world. With rolling and spinning friction, the angular speeds (3,) [rad/s] along the
+        axes of the torque follow.
         """
         each = [D.T @ (linear + cross(angular, arm)) for D, arm in zip(self.axes, self.arms, strict=True)]
-        return np.concatenate(each)
+        return np.concatenate(each if self.turning is None else [*each, self.turning.T @ angular])
 
     def wrench(self, p: Array) -> tuple[Array, Array]:
-        """Return the resultant impulse (3,) [N s] and angular impulse (3,) [N m s] about the first point of p (12,).
+        """Return the resultant impulse (3,) [N s] and angular impulse (3,) [N m s] about the first point of p.
 
-        The impulses p are along the axes of the points; the results are in the world.
+        The impulses p (12,) or (15,) are along the axes of the points and of the torque; the results are in the world.
         """
-        force, torque = np.zeros(3), np.zeros(3)
-        for D, arm, part in zip(self.axes, self.arms, p.reshape(POINTS, 3), strict=True):
+        force, torque = np.zeros(3), np.zeros(3) if self.turning is None else self.turning @ p[ROWS:]
+        for D, arm, part in zip(self.axes, self.arms, p[:ROWS].reshape(POINTS, 3), strict=True):
             push = D @ part
             force, torque = force + push, torque + cross(arm, push)
         return force, torque
+
+    def torque_slope(self, slope: TorqueSlope, normals: Sequence[Number]) -> Array:
+        """Return minus the derivative (6, 6) of the wrench of the torque by the relative velocity at the origin of A.
+
+        `normals` (4,) are minus the derivatives of the normal impulses by the normal speeds.
+        """
+        assert self.turning is not None
+        row = np.zeros(6)  # change of the sum of the normal impulses
+        for D, arm, stiff in zip(self.axes, self.arms, normals, strict=True):
+            row = row + np.concatenate([D[:, 0], cross(self.to_a + arm, D[:, 0])]) * stiff
+        turns = self.turning @ slope.by_turning @ self.turning.T
+        moved = np.outer(self.turning @ slope.by_normal, row) + np.concatenate([np.zeros((3, 3)), turns], axis=1)
+        return np.concatenate([np.zeros((3, 6)), moved])
 
     def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
         """Return the impulse and angular impulse (6,) on body A about its origin, and that on body B about its origin.
@@ -73,12 +108,26 @@ class PairConditions(NamedTuple):
     """Parameters of the contact conditions of four points.
 
     `friction` (4,) are the friction coefficients, and `bounce` (4,) [m/s] the smallest separation speeds after an
-    impact. The conditions apply to the speeds along the axes plus `drift` (4, 3) [m/s].
+    impact. The conditions apply to the speeds along the axes plus `drift` (4, 3) [m/s]. `turning` (2,) [m] are the
+    coefficients of spinning and rolling friction, and `turning_drift` (3,) [rad/s] the drifts of the angular speeds;
+    both are None if the pair has no such friction.
     """
 
     friction: Array
     bounce: Array
     drift: Array
+    turning: Array | None = None
+    turning_drift: Array | None = None
+
+    @property
+    def drifts(self) -> Array:
+        """Drifts of all speeds of the pair, (12,) or (15,)."""
+        drift = self.drift.reshape(ROWS)
+        return drift if self.turning_drift is None else np.concatenate([drift, self.turning_drift])
+
+    def row(self) -> list[Number]:
+        """Return the conditions as a row with the layout CONDITIONS or TURNING_CONDITIONS."""
+        return CONDITIONS.row(*self[:3]) if self.turning is None else TURNING_CONDITIONS.row(*self)
 
 
 class PairCompliance(NamedTuple):
@@ -92,24 +141,33 @@ class PairCompliance(NamedTuple):
     traces: Array
 
 
-FRAME = RowLayout((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,))
-CONDITIONS = RowLayout((POINTS,), (POINTS,), (POINTS, 3))
+_FRAME, _CONDITIONS = ((POINTS, 3, 3), (POINTS, 3), (3,), (3,), (POINTS,)), ((POINTS,), (POINTS,), (POINTS, 3))
+FRAME, TURNING_FRAME = RowLayout(*_FRAME), RowLayout(*_FRAME, (3, 3))
+CONDITIONS, TURNING_CONDITIONS = RowLayout(*_CONDITIONS), RowLayout(*_CONDITIONS, (2,), (TORQUES,))
 COMPLIANCE = RowLayout((21,), (POINTS,))
 TRIANGLE = np.tril_indices(6)
 
 
-def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Number) -> PairFrame:
+def row_count(turns: bool) -> int:
+    """Return the number of impulses of a pair: 12, or 15 if some pair has rolling or spinning friction."""
+    return ROWS + TORQUES if turns else ROWS
+
+
+def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Number, turns: bool = False) -> PairFrame:
     """Return the geometry of the contact points of a pair; points at most `within` [m] apart touch.
 
-    `origin_a` and `origin_b` (3,) [m] are the origins of the two bodies in the world.
+    `origin_a` and `origin_b` (3,) [m] are the origins of the two bodies in the world. The pair has axes for the torque
+    of rolling and spinning friction if it `turns`.
     """
     first = patch.points[0]
+    acts = np.array([where(distance <= within, 1.0, 0.0) for distance in patch.distances])
     return PairFrame(
         np.array([axes(normal) for normal in patch.normals]),
         np.array([point - first for point in patch.points]),
         first - origin_a,
         first - origin_b,
-        np.array([where(distance <= within, 1.0, 0.0) for distance in patch.distances]),
+        acts,
+        turning_axes(patch.normals, acts) if turns else None,
     )
 
 
@@ -185,19 +243,23 @@ def acting_at(B: Array, arm: Array) -> Array:
     return np.concatenate([upper, np.array([cross(arm, column) for column in upper.T]).T], axis=0)
 
 
-def violations(frame: PairFrame, conditions: PairConditions, eases: Array, p: Array, u: Array) -> list[Number]:
+def violations(
+    frame: PairFrame, conditions: PairConditions, compliance: PairCompliance, p: Array, u: Array
+) -> list[Number]:
     """Return the violations (4,) [m/s] of the contact conditions at the points of a pair.
 
-    p (12,) are the impulses of the points and u (12,) their speeds. `eases` (4,) [1/kg] are the traces of the inverse
-    effective masses of the points. `RigidContact.residual` defines the violation.
+    p (12,) are the impulses of the points and u (12,) their speeds. `RigidContact.residual` defines the violation. With
+    rolling and spinning friction, p and u are (15,), and two more violations follow, see `torque_violations`.
     """
     found = []
-    for j, (normal, t1, t2) in enumerate(p.reshape(POINTS, 3)):
-        ease, (un, u1, u2) = eases[j] + TINY_SIZE, u[3 * j : 3 * j + 3]
+    for j, (normal, t1, t2) in enumerate(p[:ROWS].reshape(POINTS, 3)):
+        ease, (un, u1, u2) = compliance.traces[j] + TINY_SIZE, u[3 * j : 3 * j + 3]
         pushes = clipped((conditions.bounce[j] - un) / ease, -normal)
         slip = np.array([u1, u2]) / ease
         along = np.array([t1, t2]) - slip
         beyond = excess(length(along), conditions.friction[j] * (normal + pushes))
         one = largest(np.array([pushes, *(slip + along * beyond)])) * ease
         found.append(where(frame.acts[j] > 0.0, one, 0.0))
+    if conditions.turning is not None:
+        found += torque_violations(conditions.turning, compliance.C, list(p[:ROWS:3]), p[ROWS:], u[ROWS:])
     return found

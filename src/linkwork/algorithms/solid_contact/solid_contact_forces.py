@@ -16,12 +16,12 @@ from linkwork.algorithms.solid_contact.pair_tables import BodyRows, groups_of
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout, row_array, selected_rows
-from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, may_be_nonzero, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
-COLUMNS = 5  # numbers in the memory of a point: state, stretch (3,) [m] in the world, start time of the state [s]
-MEMORY = RowLayout((POINTS, COLUMNS))
+COLUMNS = 5  # numbers in the memory of a point: state, force or stretch (3,) in the world, start time of the state [s]
+TORQUE_COLUMNS = 3  # numbers of rolling and spinning friction in the memory of a point, after COLUMNS
 WRENCH = RowLayout((3,), (3,))
 
 
@@ -29,7 +29,8 @@ class PointForce(NamedTuple):
     """State and force of one contact point of solids A and B; all vectors are in the world.
 
     `number` is the state, `force` (3,) [N] acts on A, `stretch` (3,) [m] is the stretch of the friction spring, and
-    `energy` [J] the elastic energy. `slip` (3,) [m/s] is the velocity of A relative to B along the surface.
+    `energy` [J] the elastic energy. `slip` (3,) [m/s] is the velocity of A relative to B along the surface. `torque`
+    (3,) [N m] is the torque of rolling and spinning friction on A, and `angle` (3,) [rad] that of its springs.
     """
 
     number: Number
@@ -37,13 +38,15 @@ class PointForce(NamedTuple):
     stretch: Array
     energy: Number
     slip: Array
+    torque: Array | None = None
+    angle: Array | None = None
 
 
 class TouchingSolids:
     """The touching solid pairs of a mechanism in one state.
 
-    Points at most `within` [m] apart touch. `stored` (4n, 5) is the contact memory of all n pairs, with one row for
-    each contact point.
+    Points at most `within` [m] apart touch. `stored` (4n, 5) or (4n, 8) is the contact memory of all n pairs, with one
+    row for each contact point; see `stored_columns`.
     """
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array, within: Number):
@@ -57,10 +60,14 @@ class TouchingSolids:
         self.patches, self.count = touching.patches, len(m.solid_pairs)
         self.selection = selected_rows(touching.flags)
         self.body_a, self.body_b = body_tables(m, self.of)
-        rows = row_array(self.count, MEMORY.size)
+        rows = row_array(self.count, POINTS * stored.shape[-1])
         for k in range(self.count):
-            rows = rows.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
+            rows = rows.put(float(k), stored[POINTS * k : POINTS * k + POINTS].reshape(-1))
         self.memory = rows
+
+    def remembered(self, k: Number) -> Array:
+        """Return the contact memory (4, 5) or (4, 8) of pair k."""
+        return self.memory.at(k).reshape(POINTS, -1)
 
     def motion(self, table: Array, k: Number) -> BodyMotion:
         """Return the `BodyMotion` of a body of pair k.
@@ -100,6 +107,7 @@ class SolidForces(TouchingSolids, ABC):
                 origin = BodyMotion.read(self.bodies, row).pose.p
                 force, torque = WRENCH.parts(total.at(row))
                 for point, one in zip(patch.points, found, strict=True):
+                    torque = torque if one.torque is None else torque + one.torque * sign
                     force, torque = force + one.force * sign, torque + cross(point - origin, one.force * sign)
                 total = total.put(row, WRENCH.row(force, torque))
             return (total,)
@@ -141,14 +149,26 @@ class RigidSolids(SolidForces):
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
         """Return the contact points of pair k, and the state and force of each point; both are zero if it is apart."""
-        patch, (memory,) = WorldPatch.read(self.patches, k), MEMORY.parts(self.memory.at(k))
+        patch, memory = WorldPatch.read(self.patches, k), self.remembered(k)
         found, points = [], []
         for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):
             touches, none = row[0] > APART, np.zeros(3)
             slip = where(touches, self.slip(k, point, normal), none)
-            found.append(PointForce(row[0], where(touches, row[1:4], none), none, 0.0, slip))
+            torque = where(touches, row[COLUMNS:], none) if len(row) > COLUMNS else None
+            found.append(PointForce(row[0], where(touches, row[1:4], none), none, 0.0, slip, torque))
             points.append(where(touches, point, none))
         return patch._replace(points=np.array(points)), found
+
+
+def stored_columns(collisions: Sequence[Any]) -> int:
+    """Return how many numbers each contact point of solids stores from step to step: 5, or 8 with torques.
+
+    The numbers are the state, the force (3,) or the stretch (3,) of a compliant friction spring, and the time at which
+    the state began. If any of the collision elements has rolling or spinning friction, its torque (3,) follows, or the
+    angle (3,) of its spring.
+    """
+    turns = any(may_be_nonzero(one.rolling) or may_be_nonzero(one.spinning) for one in collisions)
+    return COLUMNS + TORQUE_COLUMNS if turns else COLUMNS
 
 
 def body_tables(m: Mechanism, of: BodyRows) -> tuple[Array, Array]:

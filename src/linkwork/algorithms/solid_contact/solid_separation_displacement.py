@@ -51,7 +51,7 @@ def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, dept
         (wrenches,) = bodies.visit(lambda b, rows: (rows.put(b, np.zeros(BLOCK)),), wrenches)
 
         def check(k: Number, springs: RowArray, wrenches: RowArray, changes: Number) -> tuple[Any, ...]:
-            frame, (depth, stiff, held) = pairs.frame(k), SPRINGS.parts(springs.at(k))
+            frame, (depth, stiff, held) = pairs.frame(k).without_torque, SPRINGS.parts(springs.at(k))
             left = depth - pairs.speeds(k, frame, shift)[0::3]
             wrenches = pairs.add_wrench(k, frame, _along_normals(stiff * held * left), wrenches)
             now = []
@@ -77,7 +77,7 @@ def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowAr
     blocks = equations.started(row_array(count * count, BLOCK * BLOCK))
 
     def add(k: Number, blocks: RowArray, pushes: RowArray) -> tuple[RowArray, RowArray]:
-        frame, (depth, stiff, held) = pairs.frame(k), SPRINGS.parts(springs.at(k))
+        frame, (depth, stiff, held) = pairs.frame(k).without_torque, SPRINGS.parts(springs.at(k))
         S = np.zeros((BLOCK, BLOCK))
         for D, arm, stiffness in zip(frame.axes, frame.arms, stiff * held, strict=True):
             line = np.concatenate([D[:, 0], cross(frame.to_a + arm, D[:, 0])])

@@ -11,12 +11,15 @@ from linkwork.algorithms.solid_contact.body_responses import BodyResponses
 from linkwork.algorithms.solid_contact.rigid_pairs import (
     CONDITIONS,
     FRAME,
+    TURNING_CONDITIONS,
+    TURNING_FRAME,
     PairCompliance,
     PairConditions,
     PairFrame,
     RigidPair,
     pair_inverse_mass,
     read_compliance,
+    row_count,
 )
 from linkwork.spatial.row_arrays import RowArray, Selection, row_array
 from linkwork.spatial.scalar import Array, Number, cross, largest, lookup
@@ -28,9 +31,9 @@ class TouchingPairs:
     """The touching solid pairs in a step, with all data on which their impulses depend, one row per pair.
 
     `selection` selects the pairs that touch. `frames`, `conditions` and `compliances` are row arrays with the layouts
-    FRAME, CONDITIONS and COMPLIANCE. `body_a` and `body_b` (n, 1) are the row numbers of the bodies of each pair in
-    `responses`. `weights` (nv,) make velocities comparable: they are the square roots of the diagonal of the mass
-    matrix.
+    FRAME, CONDITIONS and COMPLIANCE, or TURNING_FRAME and TURNING_CONDITIONS if some pair has rolling or spinning
+    friction. `body_a` and `body_b` (n, 1) are the row numbers of the bodies of each pair in `responses`. `weights`
+    (nv,) make velocities comparable: they are the square roots of the diagonal of the mass matrix.
     """
 
     selection: Selection
@@ -47,13 +50,29 @@ class TouchingPairs:
         """Number of solid pairs, including those that do not touch."""
         return self.frames.count
 
+    @property
+    def turns(self) -> bool:
+        """Whether some pair has rolling or spinning friction."""
+        return self.frames.size > FRAME.size
+
+    @property
+    def rows(self) -> int:
+        """Number of impulses of a pair: 12, or 15 with rolling and spinning friction."""
+        return row_count(self.turns)
+
     def frame(self, k: Number) -> PairFrame:
         """Return the geometry of the contact points of pair k."""
-        return PairFrame(*FRAME.parts(self.frames.at(k)))
+        return PairFrame(*(TURNING_FRAME if self.turns else FRAME).parts(self.frames.at(k)))
 
     def pair_conditions(self, k: Number) -> PairConditions:
         """Return the contact conditions of the points of pair k."""
-        return PairConditions(*CONDITIONS.parts(self.conditions.at(k)))
+        return PairConditions(*(TURNING_CONDITIONS if self.turns else CONDITIONS).parts(self.conditions.at(k)))
+
+    def turning(self, k: Number) -> Array:
+        """Return the coefficients (2,) [m] of spinning and rolling friction of pair k."""
+        found = self.pair_conditions(k).turning
+        assert found is not None
+        return found
 
     def compliance(self, k: Number) -> PairCompliance:
         """Return the compliance of the two bodies of pair k about its first contact point."""
@@ -82,7 +101,7 @@ class TouchingPairs:
         return a - b, turn_a - turn_b, largest(np.concatenate([a, b]))
 
     def speeds(self, k: Number, frame: PairFrame, v: RowArray) -> Array:
-        """Return the speeds (12,) [m/s] of pair k along the axes of its points.
+        """Return the speeds (12,) [m/s] of pair k along the axes of its points, or (15,) with those of its torque.
 
         v has the velocities (6,) of the bodies as rows, and `frame` is the geometry of the pair.
         """
@@ -128,7 +147,7 @@ class TouchingPairs:
 
 
 class PairImpulses(NamedTuple):
-    """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row (12,) per pair.
+    """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row per pair.
 
     `iterations` is the number of iterations, `left` [m/s] the largest violation of the contact conditions, and `agreed`
     is 1 if this violation is within the tolerance. `others` (n,) are the impulses of other constraints.

@@ -118,6 +118,15 @@ class ContactCollector:
         friction = float(given.friction[0]) if given.condim > FRICTIONLESS else 0.0
         return {"friction": friction, "stiffness": spring.stiffness, "damping": spring.damping}
 
+    @staticmethod
+    def turning_friction(given: ContactParameters) -> dict[str, float]:
+        """Return the coefficients of spinning and rolling friction [m] of contacts with the parameters `given`."""
+        _, _, twist, roll, _ = given.friction
+        return {
+            "spinning": float(twist) if given.condim >= TORSIONAL else 0.0,
+            "rolling": float(roll) if given.condim >= ROLLING else 0.0,
+        }
+
     @property
     def smallest_step(self) -> float:
         """The time step [s] that bounds MuJoCo's time constants from below; 0 if the model disables this bound."""

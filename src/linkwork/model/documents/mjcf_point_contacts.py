@@ -16,7 +16,6 @@ from linkwork.model.documents.contact_points import (
 )
 from linkwork.model.documents.mjcf_collisions import Collision, ContactParameters
 from linkwork.model.documents.mjcf_contact_collector import (
-    ROLLING,
     TORSIONAL,
     ContactCollector,
     mesh_of_geom,
@@ -106,15 +105,13 @@ class PointContacts(ContactCollector):
         """
         points, X = self.points[geom], geom_pose(self.c, geom)
         assert points
-        _, _, twist, roll, _ = given.friction
         own = self.parameters_of_force(given, geom)
         arguments = {
             "body": self.bodies[int(self.c.geom_bodyid[geom])],
             "against": [self.names[surface] for surface in against],
             "radius": points.radius,
             "friction": own["friction"],
-            "spinning": float(twist) if given.condim >= TORSIONAL and points.radius else 0.0,
-            "rolling": float(roll) if given.condim >= ROLLING and points.radius else 0.0,
+            **(self.turning_friction(given) if points.radius else {"spinning": 0.0, "rolling": 0.0}),
             "stiffness": own["stiffness"],
             "damping": own["damping"],
         }

@@ -9,7 +9,6 @@ from linkwork.errors import ModelError
 from linkwork.model.documents.contact_points import APPROXIMATED
 from linkwork.model.documents.mjcf_collisions import Collision
 from linkwork.model.documents.mjcf_contact_collector import (
-    TORSIONAL,
     ContactCollector,
     mesh_of_geom,
     solid_primitive,
@@ -54,9 +53,7 @@ class SolidContacts(ContactCollector):
         if self.solid(geom) is None or self.solid(other) is None:
             return
         given = self.parameters(at, geom, other)
-        if given.condim >= TORSIONAL:
-            self.leave("torsional and rolling friction of solids:", self.names[geom])
-        numbers = self.parameters_of_force(given, geom, other)
+        numbers = self.parameters_of_force(given, geom, other) | self.turning_friction(given)
         self.groups.setdefault(tuple(numbers.values()), (numbers, []))[1].append((geom, other))
 
     def solid(self, g: int) -> SurfaceShape | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.model.elements import contact_force_law as force_law
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.key_types import key, name_pairs, names
+from linkwork.model.elements.key_types import key, name_pairs, names, not_negative
 from linkwork.model.model_definition_faults import Fault
 from linkwork.model.solids import pair_in_two, pairs_of_collision, solid_faults
 from linkwork.spatial.scalar import Number
@@ -56,11 +56,17 @@ class Collision(Element, section="collisions"):
     tangential_damping: Number = force_law.tangential_damping()
     friction: Any = force_law.friction()
     rest_speed: Number = force_law.rest_speed()
+    rolling: Number = key(
+        not_negative("m"), "Rolling resistance: torque divided by normal force", default=0.0, kw_only=True
+    )
+    spinning: Number = key(
+        not_negative("m"), "Spinning resistance: torque divided by normal force", default=0.0, kw_only=True
+    )
     restitution: Number = force_law.restitution()
     dissipation: Number | None = force_law.dissipation()
 
     acts_in_motion_only = True
-    radius = rolling = spinning = 0.0  # needed by `compliant_contact.ContactLaw`; zero for solids
+    radius = 0.0  # needed by `compliant_contact.ContactLaw`; zero for solids
 
     def checked(self) -> Self:
         """Return the collision element with all its values checked; raise a ModelError for an invalid value.

@@ -17,7 +17,6 @@ from linkwork.algorithms.solid_contact.impulse_iteration import Accuracy, solve_
 from linkwork.algorithms.solid_contact.impulse_work import without_positive_work
 from linkwork.algorithms.solid_contact.newton_iteration import Matrix
 from linkwork.algorithms.solid_contact.pair_restitution import solve_pairs_with_restitution
-from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, copied
 from linkwork.algorithms.tangent_space import free_flight
 from linkwork.model.mechanism import Mechanism
@@ -92,7 +91,7 @@ def moreau_with_solids(
         results = found.iterations + iterations, found.left, found.agreed
         return found.v, found.p, conditions, found.others, terms, *matrix, *results
 
-    start = remembered_impulses(solids, h), row_array(solids.pairs.count, CONDITIONS.size)
+    start = remembered_impulses(solids, h), row_array(solids.pairs.count, solids.pairs.conditions.size)
     terms = np.zeros((len(beside.points), TERMS))
     v, p, conditions, others, terms, _, _, _, *rest = repeat(
         PASSES, once, middle.v, *start, beside.guess, terms, *Matrix.none(solids.pairs), 0.0, 0.0, 0.0

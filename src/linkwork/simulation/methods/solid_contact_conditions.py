@@ -12,11 +12,12 @@ from linkwork.algorithms.constraints.admissible_sets import length
 from linkwork.algorithms.contact_tolerances import LEAST_SLIP
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.contact_drifts import body_rate_rows, contact_drifts
-from linkwork.algorithms.solid_contact.rigid_pairs import CONDITIONS, PairConditions
+from linkwork.algorithms.solid_contact.friction_torques import PARTS, lever_of
+from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairConditions, PairFrame
 from linkwork.algorithms.tangent_space import free_acceleration
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle
-from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
+from linkwork.simulation.methods.solids_mid_step import SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, minimum, where
 from linkwork.tolerances import STICKING_SPEED, TINY
@@ -31,15 +32,16 @@ def pass_conditions(
     are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception. A block that slides uphill stops
     within a step; friction that then holds it would do positive work over the whole step. Therefore the mean slip of
     its contact points in this step is set to zero: they slip back, and stop in the next step (see `_returns`).
-    `conditions` are the rows to write to.
+    `conditions` are the rows to write to. Rolling and spinning friction oppose the mean angular velocity in the step,
+    until the solids stop or turn back.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
 
     def update(k: Number, conditions: RowArray) -> tuple[RowArray]:
         (static, dynamic), restitution = solids.force_law(k)
-        (memory,) = MEMORY.parts(solids.memory.at(k))
-        start, drift, frame = solids.before.at(k), drifts.at(k).reshape(POINTS, 3), pairs.frame(k)
+        memory = solids.remembered(k)
+        start, drift, frame = solids.before.at(k), drifts.at(k)[:ROWS].reshape(POINTS, 3), pairs.frame(k)
         after = where(first, start, pairs.speeds(k, frame, rows))
         returns = _returns(frame.acts, memory[:, 0], start, p.at(k), solids.slow)
         friction, bounce, along = [], [], []
@@ -55,10 +57,39 @@ def pass_conditions(
             along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
             impact = drift[j][0] - start[3 * j]  # normal speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
-        return (conditions.put(k, CONDITIONS.row(*PairConditions(*map(np.array, (friction, bounce, along))))),)
+        given = PairConditions(*map(np.array, (friction, bounce, along)))
+        if pairs.turns:
+            lever, turned = lever_of(pairs.compliance(k).C), drifts.at(k)[ROWS:]
+            given = _with_turning(given, solids.turning(k), frame, turned, start[ROWS:], after[ROWS:], first, lever)
+        return (conditions.put(k, given.row()),)
 
     (conditions,) = pairs.selection.visit(update, conditions)
     return conditions
+
+
+def _with_turning(
+    given: PairConditions,
+    coefficients: Array,
+    frame: PairFrame,
+    turned: Array,
+    start: Array,
+    after: Array,
+    first: Condition,
+    lever: Number,
+) -> PairConditions:
+    """Return the conditions of a pair with those of rolling and spinning friction, which have the `coefficients` (2,).
+
+    `start` and `after` (3,) are the angular speeds before the impulses and after the last pass, and `turned` (3,) the
+    change of the relative angular velocity until the end of the step, in the world. `lever` [m] is that of `lever_of`.
+    """
+    assert frame.turning is not None
+    along, drift = frame.turning.T @ turned, np.zeros(3, dtype=object)
+    for part in PARTS:
+        w, before = after[part], start[part]
+        halts = w @ w <= STICKING_SPEED**2 * (before @ before + 1.0 / maximum(lever * lever, TINY))
+        rests = halts | (w @ before <= 0.0) | first
+        drift[part] = where(rests, along[part], (before - w) * 0.5)
+    return given._replace(turning=coefficients, turning_drift=drift)
 
 
 def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) -> Condition:
@@ -83,8 +114,8 @@ def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) ->
 
     If a point that stuck in the last step slips now, it has slipped back (see `pass_conditions`). It stops in this step
     if the mean friction of both steps is within the limit: the limit of this step is increased by the part of the last
-    limit that was not used against this slip. `memory` (5,) is the contact memory of the point, and the columns of
-    `axes` (3, 3) are its contact axes.
+    limit that was not used against this slip. `memory` is the contact memory of the point, and the columns of `axes`
+    (3, 3) are its contact axes.
     """
     normal, *drag = memory[1:4] @ axes
     slips = (memory[0] == STICKING) & (slip @ slip > STICKING_SPEED**2)
@@ -93,7 +124,7 @@ def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) ->
 
 
 def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:
-    """Return the changes (12,) of the point speeds of each touching pair from mid-step to the end of the step.
+    """Return the changes of the speeds of each touching pair from mid-step to the end of the step.
 
     The changes are those in free flight at velocities v (nv,); they are zero in the first pass.
     """
@@ -102,5 +133,13 @@ def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array)
     rates = body_rate_rows(m.tree, bodies.numbers, bodies.poses, position, speed, rate)
     wanted = where(first, 0.0, 1.0) == 1.0
     return contact_drifts(
-        solids.groups, solids.touching, solids.pairs.selection, bodies.rows, solids.pairs.frames, rates, half, wanted
+        solids.groups,
+        solids.touching,
+        solids.pairs.selection,
+        bodies.rows,
+        solids.pairs.frames,
+        rates,
+        half,
+        wanted,
+        solids.pairs.rows,
     )

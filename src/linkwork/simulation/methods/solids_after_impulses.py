@@ -12,14 +12,15 @@ from linkwork.algorithms.contact_tolerances import FORCE_ROUND_OFF, WITHIN_BOUND
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS
+from linkwork.algorithms.solid_contact.solid_contact_forces import COLUMNS
 from linkwork.algorithms.solid_contact.solid_separation_displacement import separating_displacement
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
-from linkwork.simulation.methods.solids_mid_step import MEMORY, SolidsAtMidStep
+from linkwork.simulation.methods.solids_mid_step import SolidsAtMidStep
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
-from linkwork.tolerances import HUGE, STICKING_SPEED
+from linkwork.tolerances import HUGE, STICKING_SPEED, TINY_SIZE
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class SolidsAfterImpulses:
         def depth(k: Number, depths: RowArray) -> tuple[RowArray]:
             frame, conditions, p = pairs.frame(k), pairs.pair_conditions(k), self.found.p.at(k)
             _, restitution = self.solids.force_law(k)
-            mid, drift = pairs.speeds(k, frame, v)[0::3], conditions.drift[:, 0]
+            mid, drift = pairs.speeds(k, frame, v)[:ROWS:3], conditions.drift[:, 0]
             distances, found = WorldPatch.read(self.solids.touching.patches, k).distances, []
             for j in range(POINTS):
                 deep = -(distances[j] + (mid[j] + drift[j] * 0.5) * (0.5 * h)) - slow * h
@@ -78,20 +79,22 @@ class SolidsAfterImpulses:
         """Return the contact memory (4 n, 5) of n pairs at the end of the step, at the time `at` [s]: state, force,
         start time.
 
-        Each pair has four points. The force (3,) [N] is in world axes; the start time [s] is that of the state.
+        Each pair has four points. The force (3,) [N] is in world axes; the start time [s] is that of the state. With
+        rolling and spinning friction, the memory is (4 n, 8): the torque (3,) [N m] follows, distributed over the
+        points of a pair in proportion to their normal forces.
         """
-        pairs, h = self.solids.pairs, self.h
+        pairs, h, size = self.solids.pairs, self.h, self.solids.memory.size
         v = pairs.responses.velocity_rows(self.found.v)
 
         def none(k: Number, rows: RowArray) -> tuple[RowArray]:
-            (old,) = MEMORY.parts(self.solids.memory.at(k))
-            new = [[APART, 0.0, 0.0, 0.0, where(row[0] == APART, row[4], at)] for row in old]
-            return (rows.put(k, MEMORY.row(new)),)
+            old, zeros = self.solids.remembered(k), [0.0] * (size // POINTS - COLUMNS)
+            new = [[APART, 0.0, 0.0, 0.0, where(row[0] == APART, row[4], at), *zeros] for row in old]
+            return (rows.put(k, np.ravel(np.array(new))),)
 
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
             frame, conditions, p = pairs.frame(k), pairs.pair_conditions(k), self.found.p.at(k)
-            (old,) = MEMORY.parts(self.solids.memory.at(k))
-            u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
+            old, u = self.solids.remembered(k), pairs.speeds(k, frame, v) + conditions.drifts
+            torque = np.zeros(0) if frame.turning is None else _torque_per_normal_impulse(frame.turning, p) / h
             new: list[Any] = []
             for j in range(POINTS):
                 part, speed = p[3 * j : 3 * j + 3], u[3 * j : 3 * j + 3]
@@ -100,13 +103,21 @@ class SolidsAfterImpulses:
                 slides = (part[1] * part[1] + part[2] * part[2] >= limit * limit) & fast
                 number = where(part[0] > 0.0, where(slides, SLIDING, STICKING), APART)
                 force = _steadied(frame.axes[j] @ part / h, old[j][1:4])
-                new.append([number, *force, where(number == old[j][0], old[j][4], at)])
-            return (rows.put(k, MEMORY.row(new)),)
+                own = _steadied(torque * part[0], old[j][COLUMNS:]) if len(torque) else ()
+                new.append([number, *force, where(number == old[j][0], old[j][4], at), *own])
+            return (rows.put(k, np.ravel(np.array(new))),)
 
-        (rows,) = repeat(pairs.count, none, row_array(pairs.count, MEMORY.size))
+        (rows,) = repeat(pairs.count, none, row_array(pairs.count, size))
         (rows,) = pairs.selection.visit(touching, rows)
-        found = [MEMORY.parts(rows.at(float(k)))[0] for k in range(pairs.count)]
-        return np.concatenate(found)
+        return np.concatenate([rows.at(float(k)).reshape(POINTS, -1) for k in range(pairs.count)])
+
+
+def _torque_per_normal_impulse(D: Array, p: Array) -> Array:
+    """Return the torque impulse (3,) of a pair in the world, divided by the sum of the normal impulses.
+
+    p (15,) are the impulses of the pair, and the columns of D (3, 3) the axes of its torque.
+    """
+    return D @ p[ROWS:] / maximum(sum(p[:ROWS:3]), TINY_SIZE)
 
 
 def _steadied(force: Array, last: Array) -> Array:

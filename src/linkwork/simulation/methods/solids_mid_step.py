@@ -23,21 +23,22 @@ from linkwork.algorithms.solid_contact.rigid_pairs import (
     CONDITIONS,
     FRAME,
     ROWS,
+    TURNING_CONDITIONS,
+    TURNING_FRAME,
     pair_frame,
     stored_compliance,
 )
+from linkwork.algorithms.solid_contact.solid_contact_forces import COLUMNS, stored_columns
 from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
-from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array, selected_rows
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
 from linkwork.spatial.traceable_loops import iterate, repeat
 
-FORCE_LAW = RowLayout((2,), ())  # static and dynamic friction coefficient, restitution
-MEMORY = RowLayout((POINTS, CONTACT_COLUMNS))
+FORCE_LAW = RowLayout((2,), (), (2,))  # friction coefficients, restitution, coefficients of spinning and rolling
 
 
 class BodiesAtMidStep(NamedTuple):
@@ -54,7 +55,7 @@ class SolidsAtMidStep(NamedTuple):
     """All solid pairs in the middle of a step, and the touching pairs among them.
 
     `groups` has all pairs by the kinds of their shapes, and `touching` the contact points. `memory` is the state of the
-    contacts at the beginning of the step, and `before` (12,) are the speeds of the points of each pair before the
+    contacts at the beginning of the step, and `before` (12,) or (15,) are the speeds of each pair before the
     impulses. `force_laws` are the friction and restitution of all collision elements, and `force_law_of` (n, 1) the row
     of each solid pair in `force_laws`. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
@@ -77,12 +78,12 @@ class SolidsAtMidStep(NamedTuple):
         """
 
         def look(k: Number, touched: Number) -> tuple[Number]:
-            for row in MEMORY.parts(self.memory.at(k))[0]:
+            for row in self.remembered(k):
                 touched = where((row[0] != APART) | (row[4] != 0.0), 1.0, touched)
             return (touched,)
 
         def measure(k: Number, deepest: Number) -> tuple[Number]:
-            distances, speeds = WorldPatch.read(self.touching.patches, k).distances, self.before.at(k)[0::3]
+            distances, speeds = WorldPatch.read(self.touching.patches, k).distances, self.before.at(k)[:ROWS:3]
             for distance, speed in zip(distances, speeds, strict=True):
                 deepest = maximum(deepest, speed * (0.5 * h) - distance)
             return (deepest,)
@@ -95,8 +96,16 @@ class SolidsAtMidStep(NamedTuple):
 
     def force_law(self, k: Number) -> tuple[Array, Number]:
         """Return the static and the dynamic friction coefficient (2,) of pair k, and its coefficient of restitution."""
-        friction, restitution = FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0]))
+        friction, restitution, _ = FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0]))
         return friction, restitution
+
+    def turning(self, k: Number) -> Array:
+        """Return the coefficients (2,) [m] of spinning and rolling friction of pair k."""
+        return FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0]))[2]
+
+    def remembered(self, k: Number) -> Array:
+        """Return the contact memory (4, 5) of pair k before the step, or (4, 8) if torques are stored."""
+        return self.memory.at(k).reshape(POINTS, -1)
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
         """Return the same pairs with the given contact conditions."""
@@ -106,8 +115,8 @@ class SolidsAtMidStep(NamedTuple):
 def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: OtherBlocks) -> SolidsAtMidStep:
     """Return the solid pairs in the middle of a step.
 
-    `stored` (4 n, 5) is the contact memory of n pairs. Points at most `within` [m] apart touch. `others` are the blocks
-    (groups of rows) of all other contacts and constraints.
+    `stored` (4 n, 5) or (4 n, 8) is the contact memory of n pairs, see `stored_columns`. Points at most `within` [m]
+    apart touch. `others` are the blocks (groups of rows) of all other contacts and constraints.
     """
     m, q, v = middle.system.mechanism, middle.q, middle.v
     weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
@@ -123,25 +132,27 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Ot
     responses = body_responses(
         jacobians, middle.response, _touching_bodies(selection, ends, len(of.numbers), len(others.jacobians))
     )
-    force_laws, force_law_of = _force_laws(m)
+    (force_laws, force_law_of), turns = _force_laws(m), stored_columns(m.collisions) > COLUMNS
 
     def prepare(k: Number, frames: RowArray, compliances: RowArray) -> tuple[RowArray, RowArray]:
         rows = lookup(ends[0], k)[0], lookup(ends[1], k)[0]
         A, B = (BodyMotion.read(bodies, row).pose for row in rows)
-        frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within)
+        frame = pair_frame(WorldPatch.read(touching.patches, k), A.p, B.p, within, turns)
         compliance = relative_compliance(responses, rows, (frame.to_a, frame.to_b))
-        return frames.put(k, FRAME.row(*frame)), compliances.put(k, stored_compliance(frame, compliance))
+        return frames.put(k, frame.row()), compliances.put(k, stored_compliance(frame, compliance))
 
-    frames, compliances = selection.visit(prepare, row_array(count, FRAME.size), row_array(count, COMPLIANCE.size))
-    conditions = row_array(count, CONDITIONS.size)
+    frames, compliances = selection.visit(
+        prepare, row_array(count, (TURNING_FRAME if turns else FRAME).size), row_array(count, COMPLIANCE.size)
+    )
+    conditions = row_array(count, (TURNING_CONDITIONS if turns else CONDITIONS).size)
     pairs = TouchingPairs(selection, frames, conditions, compliances, ends[0], ends[1], responses, weights)
     start = responses.velocity_rows(v)
     (before,) = selection.visit(
-        lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, ROWS)
+        lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, pairs.rows)
     )
-    memory = row_array(count, MEMORY.size)
+    memory = row_array(count, POINTS * stored.shape[-1])
     for k in range(count):
-        memory = memory.put(float(k), MEMORY.row(stored[POINTS * k : POINTS * k + POINTS]))
+        memory = memory.put(float(k), stored[POINTS * k : POINTS * k + POINTS].reshape(-1))
     there = BodiesAtMidStep(of.numbers, poses, bodies)
     return SolidsAtMidStep(pairs, there, groups, touching, memory, before, force_laws, force_law_of, slow)
 
@@ -179,21 +190,23 @@ def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
     collisions = list(m.collisions)
     force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):
-        force_laws = force_laws.put(float(row), FORCE_LAW.row(one.friction, one.restitution))
+        force_laws = force_laws.put(
+            float(row), FORCE_LAW.row(one.friction, one.restitution, [one.spinning, one.rolling])
+        )
     names = [one.name for one in collisions]
     return force_laws, np.array([[float(names.index(pair.collision.name))] for pair in m.solid_pairs])
 
 
 def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
-    """Return a first guess of the impulses (12,) of each touching pair in a step h [s], from the forces of the last
-    step.
-    """
+    """Return a first guess of the impulses of each touching pair in a step h [s], from the forces of the last step."""
     pairs = solids.pairs
 
     def read(k: Number, p: RowArray) -> tuple[RowArray]:
-        (memory,), frame = MEMORY.parts(solids.memory.at(k)), pairs.frame(k)
+        memory, frame = solids.remembered(k), pairs.frame(k)
         parts = [D.T @ row[1:4] * acts * h for D, row, acts in zip(frame.axes, memory, frame.acts, strict=True)]
+        if frame.turning is not None:
+            parts.append(frame.turning.T @ sum(memory[:, COLUMNS:], np.zeros(3)) * h)
         return (p.put(k, np.concatenate(parts)),)
 
-    (p,) = pairs.selection.visit(read, row_array(pairs.count, ROWS))
+    (p,) = pairs.selection.visit(read, row_array(pairs.count, pairs.rows))
     return p

@@ -22,6 +22,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from linkwork.algorithms.rigid_contact import contact_memory_size
+from linkwork.algorithms.solid_contact.solid_contact_forces import stored_columns
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
@@ -235,7 +236,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
             len(m.contact_pairs),
             contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS,
         ),
-        "motion.solid_memory": (POINTS * len(m.solid_pairs), CONTACT_COLUMNS),
+        "motion.solid_memory": (POINTS * len(m.solid_pairs), stored_columns(m.collisions)),
         "motion.slip": (len(m.bounded) + friction_count(m),),
         "motion.modes": (None,),
         "motion.armed": (None,),

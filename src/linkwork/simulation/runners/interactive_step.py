@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.algorithms.solid_contact.solid_contact_forces import stored_columns
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
@@ -37,10 +38,11 @@ def flat_state(now: StepState) -> Array:
 def state_of(m: Mechanism, x: Array) -> StepState:
     """Return the step state of the mechanism m from the array x that `flat_state` returned."""
     count, others = len(m.contact_pairs), [len(m.bounded) + friction_count(m), len(m.self_switching)]
-    solid = POINTS * len(m.solid_pairs) * CONTACT_COLUMNS
+    columns = stored_columns(m.collisions)
+    solid = POINTS * len(m.solid_pairs) * columns
     size = (len(x) - m.nq - m.nv - solid - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, solids, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, solid, *others]))
-    contacts, solids = contacts.reshape(count, size or CONTACT_COLUMNS), solids.reshape(-1, CONTACT_COLUMNS)
+    contacts, solids = contacts.reshape(count, size or CONTACT_COLUMNS), solids.reshape(-1, columns)
     return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed, solid_memory=solids)
 
 

@@ -1,0 +1,150 @@
+"""Rolling and spinning friction of a solid pair: a torque that opposes the relative angular velocity of its solids.
+
+The torque impulse has three components along the `turning` axes of the pair, of which the first is the mean normal N of
+the points that touch. The component along the normal (spinning friction) is at most `spinning` times the sum of the
+normal impulses of the points, and the two components along the surface (rolling friction) have at most the length
+`rolling` times this sum. The points of a pair share one relative angular velocity, so that one torque has the effect of
+a torque at each point.
+
+Newton's method treats each part of the torque as the friction of a contact point, see `linearized_contact`: a part
+slides if the two solids turn against it, and sticks otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints.admissible_sets import excess, into_ball, length
+from linkwork.algorithms.constraints.bounded_constraints import improved_in_ball, regularized, trace_of
+from linkwork.algorithms.rigid_contact import axes
+from linkwork.spatial.row_arrays import RowLayout
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, maximum, minimum, where
+from linkwork.tolerances import TINY_SIZE
+
+TORQUES = 3  # components of the torque of a pair
+PARTS = (slice(0, 1), slice(1, 3))  # spinning friction, rolling friction
+SLOPE = RowLayout((TORQUES, TORQUES), (TORQUES,), (len(PARTS),))  # the numbers of a `TorqueSlope`, and two states
+
+
+class TorqueSlope(NamedTuple):
+    """Minus the derivatives of the torque impulse (3,) of a pair.
+
+    `by_turning` (3, 3) is minus the derivative by the angular speeds. `by_normal` (3,) [m] is the derivative by the sum
+    of the normal impulses.
+    """
+
+    by_turning: Array
+    by_normal: Array
+
+    def of(self, w: Array, normal: Number) -> Array:
+        """Return the decrease (3,) of the torque if the angular speeds change by w (3,), and the sum of the normal
+        impulses decreases by `normal`.
+        """
+        return self.by_turning @ w + self.by_normal * normal
+
+
+def turning_axes(normals: Array, acts: Array) -> Array:
+    """Return the axes (3, 3) of the torque of a pair, columns with the mean normal of the points that touch first."""
+    total = sum((normal * on for normal, on in zip(normals, acts, strict=True)), np.zeros(3))
+    size = np.sqrt(total @ total)
+    return axes(where(size > 0.0, total / maximum(size, TINY_SIZE), normals[0]))
+
+
+def limits(coefficients: Array, normals: Sequence[Number]) -> list[Number]:
+    """Return the largest spinning and rolling torque impulse, from the normal impulses of the points.
+
+    `coefficients` (2,) [m] are those of spinning and rolling friction.
+    """
+    total = sum((maximum(normal, 0.0) for normal in normals), 0.0)
+    return [coefficient * total for coefficient in coefficients]
+
+
+def within_limits(coefficients: Array, normals: Sequence[Number], torque: Array) -> Array:
+    """Return the torque impulse (3,) of a pair, limited by the normal impulses of its points."""
+    most = limits(coefficients, normals)
+    return np.concatenate([into_ball(torque[part], limit) for part, limit in zip(PARTS, most, strict=True)])
+
+
+def lever_of(C: Array) -> Number:
+    """Return the length [m] by which angular speeds of a pair are multiplied to compare them with speeds.
+
+    C (6, 6) is the compliance of the pair.
+    """
+    return np.sqrt(trace_of(C[:3, :3]) / maximum(trace_of(C[3:, 3:]), TINY_SIZE))
+
+
+def torque_violations(
+    coefficients: Array, C: Array, normals: Sequence[Number], torque: Array, w: Array
+) -> list[Number]:
+    """Return the violations (2,) [m/s] of the conditions of spinning and rolling friction.
+
+    C (6, 6) is the compliance of the pair, `normals` are the normal impulses of its points, and w (3,) the angular
+    speeds. Angular speeds are multiplied by `lever_of`.
+    """
+    ease = trace_of(C[3:, 3:]) + TINY_SIZE
+    found, lever = [], lever_of(C)
+    for part, limit in zip(PARTS, limits(coefficients, normals), strict=True):
+        turns = w[part] / ease
+        along = torque[part] - turns
+        found.append(largest(turns + along * excess(length(along), limit)) * ease * lever)
+    return found
+
+
+def torque_states(coefficients: Array, normals: Sequence[Number], y: Array) -> list[Number]:
+    """Return two numbers, 1 if the spinning or the rolling friction slides, else 0, for the argument y (3,) of the
+    projection.
+
+    `normals` are the arguments of the projections of the normal impulses.
+    """
+    most = limits(coefficients, normals)
+    return [where(length(y[part]) < limit, 0.0, 1.0) for part, limit in zip(PARTS, most, strict=True)]
+
+
+def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Number, R: Number) -> TorqueSlope:
+    """Return minus the derivatives of the torque impulse for the argument y (3,) of the projection.
+
+    `normals` are the arguments of the projections of the normal impulses, r and R the stiffnesses of the decision and
+    of sticking parts, see `newton_iteration`.
+    """
+    turning, normal = np.zeros((TORQUES, TORQUES), dtype=object), np.zeros(TORQUES, dtype=object)
+    states, most = torque_states(coefficients, normals, y), limits(coefficients, normals)
+    for part, coefficient, slides, limit in zip(PARTS, coefficients, states, most, strict=True):
+        along, count = _direction(y[part]), part.stop - part.start
+        viscous = minimum(r * limit / maximum(length(y[part]) - limit, TINY_SIZE), R)
+        across = np.eye(count) - np.outer(along, along)
+        turning[part, part] = where(slides == 1.0, viscous * across, R * np.eye(count))
+        normal[part] = where(slides == 1.0, along * coefficient, np.zeros(count))
+    return TorqueSlope(turning, normal)
+
+
+def base_torque(coefficients: Array, states: Sequence[Number], total: Number, torque: Array, y: Array) -> Array:
+    """Return the torque impulse (3,) that follows from `torque` (3,) in given states if the speeds are zero.
+
+    `total` is the sum of the normal impulses, and y (3,) the argument of the projection.
+    """
+    found = []
+    for part, coefficient, slides in zip(PARTS, coefficients, states, strict=True):
+        found.append(where(slides == 1.0, _direction(y[part]) * (coefficient * total), torque[part]))
+    return np.concatenate(found)
+
+
+def swept_torque(coefficients: Array, D: Array, C: Array, normals: Sequence[Number], torque: Array, w: Array) -> Array:
+    """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, for fixed impulses of its points.
+
+    w (3,) are the angular speeds with the present `torque` (3,), C (6, 6) is the compliance of the pair, and the
+    columns of D (3, 3) are its turning axes.
+    """
+    G, after = D.T @ C[3:, 3:] @ D, []
+    for part, limit in zip(PARTS, limits(coefficients, normals), strict=True):
+        own = regularized(G[part, part])
+        after.append(improved_in_ball(own, ldlt(own), torque[part], w[part], limit))
+        w = w + G[:, part] @ (after[-1] - torque[part])
+    return np.concatenate(after)
+
+
+def _direction(y: Array) -> Array:
+    """Return a vector (1,) or (2,) divided by its length; zeros if it is zero."""
+    return y / maximum(length(y), TINY_SIZE)
