@@ -1,6 +1,4 @@
-"""A four-bar linkage with journal bearings in all pins, also in the pin that closes the loop: it coasts until it
-stops.
-"""
+"""A four-bar linkage with journal bearings in all pins and in its loop: it coasts until friction stops it."""
 
 from __future__ import annotations
 

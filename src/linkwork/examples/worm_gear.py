@@ -1,6 +1,4 @@
-"""A worm gear: friction in its thread determines its efficiency in both directions, and whether the wheel can drive
-it.
-"""
+"""A worm gear: friction in its thread determines its efficiency, and whether the wheel can drive the worm."""
 
 from __future__ import annotations
 
