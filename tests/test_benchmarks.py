@@ -56,7 +56,7 @@ def test_results_agree_and_times_are_positive(written: dict[str, Any]) -> None:
     assert first["peer"]["median"] > 0.0
 
 
-def test_unavailable_comparison_has_no_ratio(written: dict[str, Any]) -> None:
+def test_benchmark_without_a_comparison_has_no_ratio(written: dict[str, Any]) -> None:
     (row,) = (row for row in written["rows"] if row["name"] == f"{ARM}: forward dynamics, two threads")
     assert row["status"] == "not available"
     assert row["ratio"] is None
@@ -116,7 +116,7 @@ def test_chain_benchmarks_report_iterations_and_first_run_time(tmp_path: Path) -
     assert re.search(r"the first run took [0-9.]+ s; [1-4]\.[0-9] iterations", row["note"]), row
 
 
-def test_differing_results_are_not_timed() -> None:
+def test_benchmark_does_not_time_libraries_with_differing_results() -> None:
     script = """
 import numpy as np
 from benchmarks.timing import QUICK, Row, compare

@@ -15,7 +15,7 @@ EXERCISES = {title: code for title, _, code in EXERCISE.findall(PAGE.read_text(e
 LONGEST = 59  # lines
 
 
-def test_page_has_four_exercises_and_no_other_code() -> None:
+def test_contributing_page_has_four_exercises_and_no_other_code() -> None:
     assert list(EXERCISES) == ["a joint kind", "a force element", "a constraint with a bound", "a recorded series"]
     assert PAGE.read_text(encoding="utf-8").count("```python") == len(EXERCISES)
 

@@ -41,7 +41,7 @@ def test_links_of_a_page_are_valid(path: Path) -> None:
         assert (path.parent / link).exists(), link
 
 
-def test_demo_runs_and_shows_agreement(tmp_path: Path) -> None:
+def test_make_demo_runs_and_shows_agreement_of_the_formulations(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "linkwork.app.demo"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     for word in (

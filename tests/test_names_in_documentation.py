@@ -118,13 +118,13 @@ def test_functions_named_on_paper_pages_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_qualified_names_on_pages_exist(page: Path) -> None:
+def test_qualified_names_on_documentation_pages_exist(page: Path) -> None:
     found = [match[1] for match in map(DOTTED.fullmatch, quoted(page)) if match]
     assert not [name for name in found if name.startswith(("linkwork.", "lw.")) and resolved(name) is None]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_named_on_pages_exist(page: Path) -> None:
+def test_files_named_on_documentation_pages_exist(page: Path) -> None:
     known = [
         str(path.relative_to(ROOT)) for part in ("src", "tests", "benchmarks") for path in (ROOT / part).rglob("*.py")
     ]
@@ -132,7 +132,7 @@ def test_files_named_on_pages_exist(page: Path) -> None:
     assert not [text for text in files if not any(f"/{path}".endswith(f"/{text}") for path in known)]
 
 
-def test_missing_names_are_detected() -> None:
+def test_check_of_documentation_pages_detects_missing_names() -> None:
     limb = "single_limb_equations.Limb"
     for name in (f"{limb}.Phi", "algorithms.reactions.reactions", "d.constraint", "NewtonEuler.J_bar"):
         assert resolved(name) is not None, name

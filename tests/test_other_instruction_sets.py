@@ -45,7 +45,9 @@ def test_pytest_output_is_parsed(output: str, code: int, shown: str, passed: boo
     assert len(result.failures) == output.count("FAILED") + output.count("ERROR")
 
 
-def test_variant_runs_tests_and_names_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_portable_test_variant_runs_tests_and_names_failures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if next(variant for variant in other_instruction_sets.variants() if variant.name == "x86-64-v2").why_not:
         pytest.skip("not an x86-64 processor")
     kernels = (

@@ -100,7 +100,7 @@ def test_no_private_word_is_used(instead: str) -> None:
     assert not found, f"write {instead!r} instead:\n" + "\n".join(found[:40])
 
 
-def test_the_search_finds_private_words() -> None:
+def test_search_for_private_words_finds_them() -> None:
     samples = ["it is told", "asks for more", "the control rounds", "a law of control", "the way it went", "it is kept"]
     patterns = re.compile("|".join(BANNED.values()), re.IGNORECASE)
     allowed = re.compile("|".join(ALLOWED), re.IGNORECASE)

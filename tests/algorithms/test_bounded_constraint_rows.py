@@ -73,7 +73,7 @@ def law_violation(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("freedoms", "turning"), mark_slow_pairs([2, 3, 6], [True, False]))
-def test_impulses_satisfy_all_force_laws_of_coupled_constraint_blocks(freedoms: int, turning: bool) -> None:
+def test_impulses_of_coupled_constraint_blocks_satisfy_all_force_laws(freedoms: int, turning: bool) -> None:
     for contacts, rows, seed in product((0, 1, 3), (1, 2, 5), range(5)):
         blocks, v = problem(seed, freedoms, contacts, rows, turning)
         found = solve_impulses(blocks, v, np.zeros(sum(len(one.K) for one in blocks)))
@@ -100,7 +100,7 @@ def test_clutch_impulses_minimise_energy_within_their_bounds() -> None:
         assert found.p == pytest.approx(best.x, abs=1e-3 * max(1.0, float(np.abs(best.x).max())))
 
 
-def test_redundant_rows_share_impulse_and_slip_one_after_another() -> None:
+def test_redundant_rows_share_an_impulse_and_reach_their_bounds_one_after_another() -> None:
     K = np.array([[1.0, -1.0], [1.0, -1.0]])
     M, v = np.diag([2.0, 3.0]), np.array([1.0, 0.0])
     W = np.linalg.solve(M, K.T)
@@ -113,7 +113,7 @@ def test_redundant_rows_share_impulse_and_slip_one_after_another() -> None:
         assert (np.abs(found.p) <= np.array([first, second])).all()
 
 
-def test_rows_that_a_rigid_coupling_already_satisfies_have_no_effect() -> None:
+def test_constraint_rows_that_a_rigid_coupling_already_satisfies_have_no_effect() -> None:
     """The response of a row that a rigid coupling also holds is round-off; no impulse may grow from it."""
     K = np.array([[1.0, -1.0]])
     W = np.array([[1e-17], [1e-17]])
@@ -136,7 +136,7 @@ def test_ten_ton_load_on_a_light_foot_is_held_in_few_iterations() -> None:
     assert found.p[1] == pytest.approx(100.01, rel=1e-12)
 
 
-def test_residual_is_large_if_the_solver_finds_no_impulses() -> None:
+def test_impulse_solver_reports_convergence_exactly_if_the_residual_is_small() -> None:
     """Rolling friction with an arm of 20 m can turn a contact so that its normal force grows without bound."""
     unsolved = 0
     for seed in (3, 4, 28):
@@ -154,7 +154,7 @@ def test_residual_is_large_if_the_solver_finds_no_impulses() -> None:
     assert unsolved == 2
 
 
-def test_kernel_results_do_not_depend_on_the_batch() -> None:
+def test_compiled_impulse_solver_results_do_not_depend_on_the_batch() -> None:
     freedoms, rows = 6, 3
 
     def answer(*given: np.ndarray) -> tuple[object, ...]:
@@ -186,7 +186,7 @@ def test_kernel_results_do_not_depend_on_the_batch() -> None:
         assert together[1][k] == pytest.approx(plain[1], abs=1e-10)
 
 
-def test_projection_onto_an_admissible_set_gives_its_nearest_point() -> None:
+def test_projection_onto_an_admissible_set_gives_the_nearest_point_of_the_set() -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
         x, others = rng.normal(size=3), rng.normal(size=(50, 3))

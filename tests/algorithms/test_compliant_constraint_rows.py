@@ -16,7 +16,7 @@ from scalars_of_unknown_value import from_opaque, to_opaque
 
 
 @pytest.mark.parametrize("seed", [4, 7, 12, 17, 22])
-def test_solution_with_compliant_rows_matches_a_dense_sum_of_outer_products(seed):
+def test_step_equations_with_compliant_rows_match_dense_equations(seed):
     """Solve K + sum left right^T with unequal `left` and `right`, each over up to four joints in any branches."""
     m, rng = tree(seed), np.random.default_rng(seed)
     first, second = [Position(joint_poses(m, q), subspaces(m, q)) for q in (m.random(rng), m.random(rng))]
@@ -45,7 +45,7 @@ def test_solution_with_compliant_rows_matches_a_dense_sum_of_outer_products(seed
 
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize("build", [four_bar_ladder.build, four_bars, lambda _: bricard()])
-def test_solution_with_rows_at_start_and_end_of_a_step_matches_dense_equations(build, cells):
+def test_step_equations_with_rows_at_both_ends_of_a_step_match_dense_equations(build, cells):
     """Loops that end at bodies and at the world, with redundant rows, and a compliant row across two joints."""
     m, rng = build(cells), np.random.default_rng(cells)
     start = m.keyframes["start"].q if "start" in m.keyframes else m.neutral()
@@ -66,7 +66,7 @@ def test_solution_with_rows_at_start_and_end_of_a_step_matches_dense_equations(b
     np.testing.assert_allclose(dense.a, v, rtol=0, atol=1e-8)
 
 
-def test_compliant_row_path_ends_at_the_common_ancestor():
+def test_path_of_a_compliant_row_ends_at_the_common_ancestor_of_its_joints():
     """The path of a row ends at the body on which all its joints hang."""
     m = tree(12)
     ends = [joint for joint in m.joints if joint.kind.nv][-2:]

@@ -32,7 +32,7 @@ def test_equal_boxes_flush_on_each_other_touch_at_their_four_corners(axis: int, 
 
 
 @pytest.mark.parametrize("turns", [(k, j, i) for k in range(2) for j in range(2) for i in range(4)])
-def test_patch_of_equal_boxes_does_not_change_by_quarter_turns(turns: tuple[int, int, int]) -> None:
+def test_contact_points_of_equal_boxes_are_the_same_after_quarter_turns(turns: tuple[int, int, int]) -> None:
     rpy = tuple(0.5 * np.pi * np.array(turns))
     points, distances, normals = found(patch("box", "box", CUBE, CUBE, (0.0, 0.0, 1.0 - DEEP), rpy))
     assert distances == pytest.approx(np.full(4, -DEEP), abs=1e-15)
@@ -40,7 +40,7 @@ def test_patch_of_equal_boxes_does_not_change_by_quarter_turns(turns: tuple[int,
     assert as_set(points[:, :2]) == {(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)}
 
 
-def test_mean_of_the_contact_points_is_the_centre_of_a_uniform_pressure() -> None:
+def test_mean_of_the_contact_points_is_the_centroid_of_the_contact_area() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         a, b, shift = rng.uniform(0.1, 1.0, 3), rng.uniform(0.1, 1.0, 3), rng.uniform(-1.0, 1.0, 2)
@@ -82,7 +82,7 @@ def test_a_square_turned_by_45_degrees_touches_at_four_points_around_the_centre(
         assert len(points) == 4
 
 
-def test_a_lying_capsule_touches_with_its_two_ends() -> None:
+def test_a_capsule_that_lies_on_a_box_or_plane_touches_with_its_two_ends() -> None:
     lying = (0.5 * np.pi, 0.0, 0.0)  # the axis of the capsule is along -y
     for kind, b, top in (("box", (5.0, 5.0, 0.2), 0.2), ("plane", (), 0.0)):
         points, distances, _ = found(patch("capsule", kind, (0.1, 0.5), b, (0.0, 0.0, top + 0.1 - DEEP), lying))
@@ -135,7 +135,7 @@ def test_the_lowest_point_of_a_tilted_coin_is_exact(tilt: float) -> None:
         assert found(contact)[1].min() == pytest.approx(expected, abs=5e-9)
 
 
-def test_solids_of_a_pair_are_ordered_by_their_kinds() -> None:
+def test_solids_of_a_pair_are_ordered_by_the_kinds_of_their_shapes() -> None:
     names = {name for kind in pair_kinds for name in kind}
     assert ordered("box", "sphere") == (("sphere", "box"), True)
     assert ordered("sphere", "box") == (("sphere", "box"), False)
@@ -189,7 +189,7 @@ def test_stacked_and_parallel_cylinders_touch_on_a_rim_and_along_a_line() -> Non
     assert (normals == [1.0, 0.0, 0.0]).all()
 
 
-def test_two_coins_edge_on_touch_at_their_rims() -> None:
+def test_two_coins_rim_to_rim_in_perpendicular_planes_touch_on_the_line_of_centres() -> None:
     """Rims of two thin cylinders in perpendicular planes: the nearest points are on the line of centres."""
     coin = (0.3, 0.001)
     for gap in (-DEEP, 0.1):

@@ -43,7 +43,7 @@ def deepest(distances: Array, normals: Array) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("kind", [("sphere", "hull"), ("capsule", "hull"), ("cylinder", "hull"), ("box", "hull")])
-def test_a_hull_of_eight_corners_touches_as_a_box(kind: tuple[str, str]) -> None:
+def test_the_hull_of_the_corners_of_a_box_has_the_contact_points_of_the_box(kind: tuple[str, str]) -> None:
     base = random_pairs((kind[0], "box"), COUNT, seed=1)
     which = np.arange(COUNT) % len(HALF)
     as_box = computed("box", pair_kinds[kind[0], "box"], base._replace(b=HALF[which]))
@@ -65,7 +65,7 @@ def test_a_hull_of_eight_corners_touches_as_a_box(kind: tuple[str, str]) -> None
         assert abs(distances - expected)[apart].max() < close
 
 
-def test_two_hulls_of_eight_corners_touch_as_two_boxes() -> None:
+def test_two_hulls_of_the_corners_of_boxes_have_the_contact_points_of_the_boxes() -> None:
     base = random_pairs(("box", "box"), COUNT, seed=2)
     one, other = np.arange(COUNT) % len(HALF), np.arange(COUNT) // 7 % len(HALF)
     expected, _ = deepest(*computed("boxes", pair_kinds["box", "box"], base._replace(a=HALF[one], b=HALF[other]))[1:])
@@ -109,7 +109,9 @@ def test_the_lowest_vertex_of_a_hull_on_a_plane_is_exact() -> None:
 
 @pytest.mark.parametrize("ground", [lw.Ground(lambda x, y: 0.0 * x), lw.HeightField((50.0, 40.0), np.zeros((6, 5)))])
 @pytest.mark.parametrize("name", ["sphere", "capsule", "cylinder", "box", "hull"])
-def test_flat_ground_touches_as_a_plane(ground: lw.Ground | lw.HeightField, name: str) -> None:
+def test_solids_on_flat_ground_have_the_contact_points_of_a_plane(
+    ground: lw.Ground | lw.HeightField, name: str
+) -> None:
     pairs = GroundPairs(ground, radius=1.0, hulls=BOXES)
     base = random_pairs(("sphere" if name == "hull" else name, "plane"), COUNT, seed=4)
     if name == "hull":
@@ -143,7 +145,7 @@ def test_a_ball_in_a_valley_touches_at_the_nearest_point() -> None:
 
 
 @pytest.mark.parametrize(("slant", "turn"), [(2.0, 0.0), (0.7, 0.4), (0.7, 1.3), (0.2, 0.9)])
-def test_hulls_rest_on_the_four_corners_of_a_slanted_face(slant: float, turn: float) -> None:
+def test_hulls_touch_at_all_four_corners_of_a_parallelogram_face(slant: float, turn: float) -> None:
     """The lower face is a long parallelogram; two points alone would not support the hull."""
     half_length, half_width, half_height = 1.0, 0.3, 0.1
     low = [(x + slant * y / half_width, y) for x, y in itertools.product((-half_length, half_length), (-0.3, 0.3))]

@@ -27,7 +27,7 @@ def deepest(kind: tuple[str, str], pairs: Pairs) -> tuple[Array, Array, Array]:
 
 @KINDS
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_patches_scale_with_the_solids(kind: tuple[str, str], scale: float) -> None:
+def test_contact_points_and_distances_scale_with_the_size_of_the_solids(kind: tuple[str, str], scale: float) -> None:
     a, b, R, p = random_pairs(kind, COUNT, seed=3)
     points, distances, normals = patches(kind, Pairs(a, b, R, p))
     scaled = patches(kind, Pairs(a * scale, b * scale, R, p * scale))
@@ -55,7 +55,7 @@ def test_distance_of_two_solids_is_continuous_in_their_pose(kind: tuple[str, str
 
 
 @KINDS
-def test_moving_along_the_normal_by_the_depth_separates_the_solids(kind: tuple[str, str]) -> None:
+def test_moving_a_solid_along_the_normal_by_the_depth_separates_the_solids(kind: tuple[str, str]) -> None:
     pairs = random_pairs(kind, COUNT, seed=5)
     _, d, n = deepest(kind, pairs)
     inside = (d < 0.0) & well_posed(kind, d)
@@ -67,7 +67,7 @@ def test_moving_along_the_normal_by_the_depth_separates_the_solids(kind: tuple[s
 
 
 @KINDS
-def test_contact_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -> None:
+def test_contact_points_are_midway_between_the_surfaces_of_the_two_solids(kind: tuple[str, str]) -> None:
     """Both surfaces are half the distance away from the point, along the normal; no solid extends farther."""
     pairs = random_pairs(kind, COUNT, seed=6)
     point, d, n = deepest(kind, pairs)
@@ -79,7 +79,7 @@ def test_contact_points_are_midway_between_the_surfaces(kind: tuple[str, str]) -
 
 
 @pytest.mark.parametrize("name", ["sphere", "capsule", "cylinder", "box"])
-def test_exchanging_the_solids_of_a_pair_reverses_the_normal(name: str) -> None:
+def test_exchanging_the_solids_of_a_pair_reverses_the_contact_normal(name: str) -> None:
     kind = (name, name)
     a, b, R, p = random_pairs(kind, COUNT, seed=7)
     _, d, n = deepest(kind, Pairs(a, b, R, p))
@@ -91,7 +91,7 @@ def test_exchanging_the_solids_of_a_pair_reverses_the_normal(name: str) -> None:
     assert same.mean() > 0.995
 
 
-def test_swapping_a_contact_patch_twice_restores_it() -> None:
+def test_exchanging_the_solids_of_a_contact_patch_twice_restores_the_patch() -> None:
     rng = np.random.default_rng(0)
     _, _, R, p = random_pairs(("box", "box"), 1, seed=8)
     X = Transform(R[0], p[0])
@@ -130,7 +130,7 @@ def test_contact_patches_of_singular_positions_are_finite(kind: tuple[str, str])
 
 
 @KINDS
-def test_a_resting_patch_does_not_change_by_a_tiny_rotation(kind: tuple[str, str]) -> None:
+def test_contact_distances_of_solids_at_rest_hardly_change_by_a_tiny_rotation(kind: tuple[str, str]) -> None:
     """If solids at rest on each other turn a little, the distances at the same points of the patch change little."""
     sizes = {"sphere": 0.5, "capsule": 1.0, "cylinder": 0.5, "box": 0.5, "plane": 0.0}
     rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_a_resting_patch_does_not_change_by_a_tiny_rotation(kind: tuple[str, str
     assert np.ptp(distances, axis=0).max() < 1e-9
 
 
-def test_the_compiled_program_of_a_pair_is_small() -> None:
+def test_the_graph_of_a_contact_patch_has_few_operations() -> None:
     for kind, limit in {("box", "box"): 2000, ("capsule", "box"): 1000, ("box", "plane"): 120}.items():
         patch = pair_kinds[kind]
 

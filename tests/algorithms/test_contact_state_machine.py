@@ -83,7 +83,7 @@ def test_transient_contact_states_become_lasting_states_at_the_next_step() -> No
     assert begun.since == 2.0
 
 
-def test_contact_forces_match_the_paper() -> None:
+def test_contact_forces_match_wendlandts_section_5_2() -> None:
     c, anchor = contact(), np.array([0.001, 0.0, 0.0])
     normal = K * 0.01 - B * 0.2
     sliding = contact_force(c, SLIDING, anchor, point_kinematics(0.01, (0.3, 0.4, 0.2)))
@@ -162,7 +162,7 @@ def slipping_path(across: float) -> list[ContactKinematics]:
 
 
 @pytest.mark.parametrize("across", mark_slow_except([0.0, 0.5 * REST, 1.05 * REST, 3.0 * REST], (0.0, 1.05 * REST)))
-def test_force_and_events_of_a_fixed_mode_are_continuous_where_slip_reverses(across: float) -> None:
+def test_force_and_event_functions_of_a_fixed_contact_state_are_continuous_where_slip_reverses(across: float) -> None:
     c, path = contact(), slipping_path(across)
     mode = mode_of(c, np.zeros(3), path[0])
     speeds = np.array([mode_event_functions(c, SLIDING, np.zeros(3), at, mode)[2] for at in path])
@@ -190,7 +190,7 @@ def test_slow_contact_has_an_event_when_it_exceeds_the_rest_speed_in_any_directi
 
 
 @pytest.mark.parametrize("u", [(0.03, 0.02, -0.01), (-0.03, 0.02, 0.01), (-0.2, 0.01, 0.0)])
-def test_damping_of_a_fixed_mode_matches_finite_differences(u: tuple[float, ...]) -> None:
+def test_damping_of_a_fixed_contact_state_matches_finite_differences(u: tuple[float, ...]) -> None:
     c, e = contact(), 1e-7
     mode = mode_of(c, np.zeros(3), point_kinematics(0.01, (0.05, 0.01, 0.0)))
 
@@ -229,7 +229,9 @@ def test_anchor_of_a_landing_contact_is_at_its_contact_point() -> None:
 
 
 @pytest.mark.parametrize(("velocity", "after"), [(SLOW, STICKING), (FAST, SLIPPING)])
-def test_slow_contact_beyond_the_friction_limit_keeps_its_anchor(velocity: tuple[float, ...], after: float) -> None:
+def test_sticking_contact_beyond_the_friction_limit_slides_only_above_the_rest_speed(
+    velocity: tuple[float, ...], after: float
+) -> None:
     found = contact_force(contact(), STICKING, np.zeros(3), point_kinematics(0.01, velocity, (0.0, 0.02)))
     assert found.number == SLIPPING
     assert state_after(contact(), found) == after

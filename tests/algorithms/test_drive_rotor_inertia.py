@@ -63,7 +63,7 @@ def test_kinetic_energy_includes_the_rotors(name):
     assert 0.5 * v @ d.mass_matrix(q) @ v == pytest.approx(d.energy(q, v)[0], rel=1e-12)
 
 
-def test_rotor_equals_a_shaft_geared_to_its_joints():
+def test_rotor_moves_as_a_shaft_geared_to_its_joints():
     """The same arm with the rotors as separate wheels on the world, each geared to the joints by one constraint row."""
     rng = np.random.default_rng(5)
     ratios = [{"one": 1.0, "two": -2.0}, {"one": 0.5, "two": 1.0, "three": 3.0}]
@@ -95,7 +95,7 @@ def test_rotor_equals_a_shaft_geared_to_its_joints():
 
 
 @pytest.mark.parametrize("name", ["tree 7", "tree 22", "with mimics", "held"])
-def test_acceleration_derivatives_match_finite_differences(name):
+def test_acceleration_derivatives_with_rotors_match_finite_differences(name):
     m = MACHINES[name]
     rng = np.random.default_rng(4)
     d = lw.compile(m, target="numpy")
@@ -139,7 +139,7 @@ def test_free_robot_conserves_momentum_with_rotors(method):
     assert np.ptp(maps, axis=0).max() < 1e-11
 
 
-def test_drive_of_one_joint_adds_to_its_armature():
+def test_rotor_of_a_drive_of_one_joint_adds_to_the_armature_of_the_joint():
     """A drive of one joint adds armature; the recursion needs no rotor terms."""
     b = lw.Builder("arm").body("link", 1.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
     b.joint("pin", lw.Revolute((0, 1, 0)), "world", "link", armature=0.2)
@@ -161,14 +161,14 @@ def test_rotor_inertia_and_gear_can_vary_in_a_batch():
         np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-10)
 
 
-def test_rotor_recursion_runs_on_scalars_of_unknown_value():
+def test_dynamics_with_rotors_never_branch_on_the_value_of_a_number():
     m = MACHINES["tree 7"]
     s = state(m, 0)
     found = forward_dynamics(m, to_opaque(s.q), to_opaque(s.v), to_opaque(s.tau))
     np.testing.assert_allclose(from_opaque(found), forward_dynamics(m, s.q, s.v, s.tau), rtol=1e-12)
 
 
-def test_cost_grows_linearly_with_a_chain_of_rotor_coupled_joints():
+def test_cost_grows_linearly_with_the_length_of_a_chain_of_rotor_coupled_joints():
     """Rotors that couple neighbouring joints: no dense matrix is solved."""
     from linkwork.compiler.tracing import trace
 

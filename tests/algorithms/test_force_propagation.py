@@ -59,7 +59,7 @@ def test_accelerations_of_frames_are_time_derivatives_of_their_velocities(seed: 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_each_freedom_adds_one_secondary_equation_and_one_null_direction_of_coupling(seed: int) -> None:
+def test_each_degree_of_freedom_adds_a_secondary_equation_and_lowers_the_rank_of_the_coupling_matrix(seed: int) -> None:
     """The coupling matrix is idempotent, and 1 - C has the rank d; N_s is the number of all freedoms."""
     m = tree(seed)
     s = state(m, seed)
@@ -126,7 +126,7 @@ def test_actuator_forces_of_closed_chains_match_the_tree_equations(case: Case) -
     assert relative(d.forward_dynamics(s.q, s.v, found.tau, s.wrenches), a) < 1e-9
 
 
-def test_insufficient_actuators_are_reported() -> None:
+def test_actuators_that_cannot_produce_a_motion_are_reported() -> None:
     m = double_pendulum.build()
     with pytest.raises(lw.LinkworkError, match="actuating pin 1 cannot produce this motion; actuate more joints"):
         actuator_forces(m, np.array([0.3, 0.4]), np.zeros(2), np.zeros(2), ["pin 1"])
@@ -134,7 +134,7 @@ def test_insufficient_actuators_are_reported() -> None:
         actuator_forces(m, np.array([0.3, 0.4]), np.zeros(2), np.zeros(2), [])
 
 
-def test_biped_has_the_ground_forces_of_the_papers_equations() -> None:
+def test_ground_forces_of_the_biped_satisfy_the_equations_of_the_paper() -> None:
     """Redundant loop rows: the biped is planar. Its left ankle is the root joint, its right ankle a loop."""
     m = frontal_biped.build()
     theta, u = frontal_biped.angles(0.07), np.array([20.0, -15.0, 30.0])

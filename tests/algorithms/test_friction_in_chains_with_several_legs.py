@@ -142,7 +142,7 @@ def test_friction_that_creates_energy_in_a_loop_is_refused_by_name() -> None:
         solve(2.0 * np.sign(spin))
 
 
-def test_slide_with_guide_friction_proportional_to_deceleration_jams_at_the_limit() -> None:
+def test_slide_on_a_guide_jams_when_twice_mu_times_height_reaches_the_guide_length() -> None:
     """A slide with its mass at a height h over a guide of length l: a = F / (m (1 - 2 mu h / l)), until 2 mu h = l.
 
     The moment m a h presses the ends of the guide with m a h / l each. Beyond the limit, a slide that slips would need

@@ -166,7 +166,7 @@ def rotations(n: int, seed: int = 0) -> Array:
     return np.array([matrix_from_rpy(*three) for three in angles])
 
 
-def test_joint_measured_from_an_inboard_body_has_a_zero_column() -> None:
+def test_joint_angle_measured_from_an_inboard_body_gives_zero_blocks_of_the_matrix_c_r() -> None:
     """(29), with j = 4: C_x3 = 0 for x = 4, 5; all else is as in (11)."""
     C = rotations(5)
     usual, redefined = (relative_to_absolute(C, source) for source in (None, (-1, 0, 1, 1, 3)))
@@ -180,7 +180,7 @@ def test_joint_measured_from_an_inboard_body_has_a_zero_column() -> None:
 
 
 @pytest.mark.parametrize("measured_from", [(-1, 0, 1, 2, 3), (-1, 0, 1, 1, 3), (-1, 0, 0, 0, 2)])
-def test_rate_of_the_map_to_relative_velocities_matches_its_closed_form(measured_from: tuple[int, ...]) -> None:
+def test_time_derivative_of_the_matrix_c_r_matches_its_closed_form(measured_from: tuple[int, ...]) -> None:
     """d(C^R)/dt Omega = C^R (omega~ Omega), behind (20), by exact derivatives, for (11) and (29)."""
     C, Omega = rotations(5), np.random.default_rng(1).normal(size=15)
     C_R = relative_to_absolute(C, measured_from)
@@ -190,7 +190,7 @@ def test_rate_of_the_map_to_relative_velocities_matches_its_closed_form(measured
     assert relative(rate @ Omega, C_R @ np.cross(omega, Omega.reshape(-1, 3)).ravel()) < 1e-13
 
 
-def test_shared_body_masses_sum_over_their_limbs() -> None:
+def test_mass_shares_of_the_limbs_add_up_to_the_body_masses() -> None:
     """(38), (39): the mass shares of the limbs add up to the body masses, for any tree."""
     for seed in range(8):
         m = revolute_tree(seed)
@@ -224,13 +224,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_contradictory_limb_arguments_are_rejected(case: str) -> None:
+def test_contradictory_arguments_of_limb_system_are_rejected(case: str) -> None:
     arguments, says = BAD[case]
     with pytest.raises(lw.LinkworkError, match=says):
         limb_system(arms(1).mechanism, **arguments)
 
 
-def test_mimic_joints_become_couplings_of_the_tree() -> None:
+def test_limb_systems_represent_mimic_joints_by_couplings_of_the_tree() -> None:
     coupled = _mimicking(arms(1).mechanism, {"a0": 1.0, "b0": 2.0})
     with pytest.raises(lw.LinkworkError, match=r"has mimic joints; use mechanism\.tree"):
         limb_system(coupled)

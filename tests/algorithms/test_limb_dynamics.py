@@ -70,7 +70,7 @@ def test_limb_dynamics_match_with_massless_bodies_and_empty_mechanisms(seed: int
     assert limb_dynamics.forward_dynamics(lw.Builder("empty").build(), *np.zeros((3, 0))).shape == (0,)
 
 
-def test_limb_dynamics_give_the_same_results_on_scalars_of_unknown_value() -> None:
+def test_limb_dynamics_never_branch_on_the_value_of_a_number() -> None:
     for seed in (5, 6):
         m = revolute_tree(seed)
         s = state(m, seed)
@@ -131,7 +131,7 @@ def base_to_twist(C: Array, equations: Equations, v: Array) -> Equations:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_absolute_equations_match_a_chain_of_ball_joints(seed: int) -> None:
+def test_equations_in_absolute_quasicoordinates_match_a_chain_of_ball_joints(seed: int) -> None:
     """(1), (10) to (12), (16) with D = 1: ball joints, whose velocities are relative quasicoordinates."""
     m = ball_chain(seed)
     s = state(m, seed)

@@ -85,7 +85,7 @@ def two_regions(joint: Any, angle: float = 0.0) -> lw.Mechanism:
     return b.build()
 
 
-def test_point_of_the_second_region_moves_with_the_rigid_body() -> None:
+def test_velocity_of_a_point_is_the_same_from_both_frames_of_a_rigid_body() -> None:
     """(22) equals (25) by the substitutions (23) and (24)."""
     rng = np.random.default_rng(0)
     C_N1, C_12 = (matrix_from_rpy(*rng.uniform(-3, 3, 3)) for _ in range(2))
@@ -103,7 +103,7 @@ def test_point_of_the_second_region_moves_with_the_rigid_body() -> None:
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.9])
-def test_one_column_of_the_constraint_matrix_inserts_a_joint_into_a_rigid_body(angle: float) -> None:
+def test_a_column_of_the_matrix_d_inserts_a_joint_into_a_rigid_body_of_two_frames(angle: float) -> None:
     """3.1, (26): the same limb of two frames is one rigid body, or two bodies on a joint, by one column of D."""
     rng, jointed, whole = np.random.default_rng(1), two_regions(lw.Revolute((1, 0, 0))), two_regions(lw.Weld(), angle)
     base = whole.random(rng)

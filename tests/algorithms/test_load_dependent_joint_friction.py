@@ -146,7 +146,7 @@ def test_disc_on_a_horizontal_axle_spins_down_with_the_friction_of_its_weight() 
     assert found.a[0] == pytest.approx(-mu * radius * mass * 9.81 / inertia, rel=1e-14)
 
 
-def test_faulty_friction_is_explained() -> None:
+def test_errors_of_invalid_friction_name_the_joint_or_loop_and_the_expected_shape() -> None:
     m = lw.example("four_bar")
     q, rest = m.keyframes["start"].q, np.zeros(m.nv)
 

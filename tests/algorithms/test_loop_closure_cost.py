@@ -31,6 +31,6 @@ def operations(m: lw.Mechanism, algorithm: str) -> int:
 
 @pytest.mark.parametrize("algorithm", ["forward dynamics", "closing again"])
 @pytest.mark.parametrize("build", [scissor_lift.build, chain], ids=["a loop for every stage", "two loops"])
-def test_operation_count_grows_linearly_with_bodies(build, algorithm):
+def test_operation_count_of_closed_loops_grows_linearly_with_bodies(build, algorithm):
     counts = [operations(build(size), algorithm) for size in (4, 8, 16)]
     assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])

@@ -46,7 +46,7 @@ def free_directions(J: Array) -> Array:
     return directions[(sizes > 1e-9 * sizes.max()).sum() :].T
 
 
-def test_cases_cover_every_closure_kind() -> None:
+def test_random_loops_cover_every_kind_of_loop() -> None:
     assert {kind for _, kinds, _ in SMALL for kind in kinds} == set(CLOSING_KINDS)
     for mimics in (False, True):
         assert {kind for _, kinds, with_mimics in CASES for kind in kinds if with_mimics == mimics} == set(
@@ -98,7 +98,7 @@ def test_accelerations_satisfy_the_loop_constraints(case: Case) -> None:
 
 
 @every_case
-def test_accelerations_match_minimal_coordinates(case: Case) -> None:
+def test_accelerations_of_closed_loops_match_those_in_minimal_coordinates(case: Case) -> None:
     """Tree equations projected onto the free directions, which removes the reactions."""
     m, s, d = solve(case)
     J = d.constraint_jacobian(s.q)
@@ -130,7 +130,7 @@ def test_cross_check_reports_agreement_on_closed_loops(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", EVERY_KIND + MESHES, ids=label)
-def test_acceleration_derivatives_match_finite_differences(case: Case) -> None:
+def test_acceleration_derivatives_with_loops_match_finite_differences(case: Case) -> None:
     m, s, d = solve(case)
     by_q, by_v, by_tau = d.forward_dynamics_derivatives(s.q, s.v, s.tau)
     rng = np.random.default_rng(0)
@@ -218,7 +218,7 @@ def repeated(m: lw.Mechanism, name: str) -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=label)
-def test_duplicated_loops_share_the_reaction_equally(case: Case) -> None:
+def test_two_equal_loops_share_the_reaction_equally(case: Case) -> None:
     """The motion is that without the copy; least-norm reactions are equal halves."""
     m, s, d = solve(case)
     twice = m.with_elements("loops", [*m.loops, *(replace(one, name=f"{one.name} again") for one in m.loops)])
@@ -235,7 +235,7 @@ def test_duplicated_loops_share_the_reaction_equally(case: Case) -> None:
 
 
 @every_case
-def test_projection_onto_loops_is_minimal_in_the_energy_norm(case: Case) -> None:
+def test_velocity_projection_onto_loops_is_minimal_in_the_kinetic_energy_norm(case: Case) -> None:
     """Corrections are along M^-1 J^T: they have no component in free directions, in the kinetic energy metric."""
     m, s, d = solve(case)
     q, v = m.integrate(s.q, 1e-6 * s.a), s.v + 1e-3 * s.a
@@ -278,7 +278,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("case", mark_slow_except(SMALL, [*SMALL[:8], *SMALL[9:14:2]], label))
-def test_closed_loop_dynamics_give_the_same_results_on_scalars_of_unknown_value(case: Case) -> None:
+def test_closed_loop_dynamics_never_branch_on_the_value_of_a_number(case: Case) -> None:
     _, s, d = solve(case)
     for answer, names in ANSWERS.items():
         state = [getattr(s, name) for name in names]
@@ -298,7 +298,7 @@ def test_closed_loop_kernels_match_numpy(case: Case) -> None:
         assert relative(getattr(fast, answer)(*state), getattr(d, answer)(*state), scale=1e-3) < 1e-11, answer
 
 
-def test_kernels_of_different_loops_are_not_confused() -> None:
+def test_mechanisms_that_differ_in_a_loop_have_different_kernels() -> None:
     m, s, _ = solve(CASES[33])
     for loops in (list(m.loops), list(m.loops)[:1], [replace(m.loops[0], kind=lw.Ball())], []):
         changed = m.with_elements("loops", loops)
@@ -306,7 +306,7 @@ def test_kernels_of_different_loops_are_not_confused() -> None:
         assert relative(lw.compile(changed).forward_dynamics(s.q, s.v, s.tau), expected) < 1e-11
 
 
-def test_varying_parameters_change_closed_loop_dynamics_as_new_builds_do() -> None:
+def test_closed_loop_dynamics_with_changed_parameters_equal_those_of_a_new_mechanism() -> None:
     m, s, _ = solve(CASES[0])
     name = f"{m.bodies[1].name}.mass"
     varied = lw.compile(m, [name], target="numpy")

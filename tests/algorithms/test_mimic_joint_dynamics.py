@@ -37,7 +37,7 @@ def test_reduction_of_mimic_joints_matches_lagrange_multipliers(seed: int) -> No
 
 
 @some_seeds
-def test_bodies_move_as_in_the_full_tree(seed: int) -> None:
+def test_bodies_move_as_in_the_tree_of_independent_joints(seed: int) -> None:
     m = tree_with_mimics(seed)
     s = state(m, seed)
     d, t = lw.compile(m, target="numpy"), lw.compile(m.tree, target="numpy")
@@ -55,7 +55,7 @@ def test_bodies_move_as_in_the_full_tree(seed: int) -> None:
 
 
 @some_seeds
-def test_energy_rate_equals_applied_power(seed: int) -> None:
+def test_energy_rate_with_mimic_joints_equals_the_applied_power(seed: int) -> None:
     """d/dt (kinetic + potential) = tau . v, by a complex step along the motion."""
     m = tree_with_mimics(seed)
     s = state(m, seed)
@@ -72,7 +72,7 @@ def _energy(m: lw.Mechanism, q: Array, v: Array) -> complex:
 
 
 @pytest.mark.parametrize("seed", FEW)
-def test_acceleration_derivatives_match_finite_differences(seed: int) -> None:
+def test_acceleration_derivatives_with_mimic_joints_match_finite_differences(seed: int) -> None:
     m = tree_with_mimics(seed)
     s = state(m, seed)
     d = lw.compile(m)

@@ -47,13 +47,13 @@ def tied_chain(size: int) -> lw.Builder:
 
 
 @pytest.mark.parametrize("method", ["midpoint", "variational", "energy-momentum"])
-def test_operation_count_grows_linearly_with_loops(method: str) -> None:
+def test_operation_count_of_a_step_grows_linearly_with_loops(method: str) -> None:
     counts = [operations(four_bar_ladder.build(cells), method) for cells in (2, 4, 8)]
     assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])
 
 
 @pytest.mark.parametrize("chain", [hanging_chain, geared_chain, tied_chain])
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
-def test_operation_count_grows_linearly_with_links(method: str, chain: Callable[[int], lw.Builder]) -> None:
+def test_operation_count_of_a_step_grows_linearly_with_links(method: str, chain: Callable[[int], lw.Builder]) -> None:
     counts = [operations(chain(size).build(), method) for size in (4, 8, 16)]
     assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])

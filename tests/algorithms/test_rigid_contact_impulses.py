@@ -84,7 +84,7 @@ def largest_violation(contacts: list[RigidContact], v: np.ndarray, p: np.ndarray
 
 
 @pytest.mark.parametrize("freedoms", [1, 2, 3, 6])
-def test_solver_converges_for_any_contacts(freedoms: int) -> None:
+def test_contact_solver_converges_for_ill_conditioned_contacts(freedoms: int) -> None:
     for count, seed in product((1, 2, 3, 6), range(8)):
         contacts, v = ill_conditioned_contacts(seed, freedoms, count)
         found = solve_impulses(contacts, v, np.zeros((count, 3)))
@@ -93,7 +93,7 @@ def test_solver_converges_for_any_contacts(freedoms: int) -> None:
 
 
 @pytest.mark.slow
-def test_solver_converges_for_nearly_all_jamming_contacts() -> None:
+def test_contact_solver_converges_for_nearly_all_jamming_contacts() -> None:
     """Up to twelve contacts with up to twelve freedoms. Contacts without a solution gain no energy either."""
     left = 0
     for freedoms, count, seed in product((1, 2, 3, 4, 6, 9, 12), (1, 2, 3, 5, 8, 12), range(10, 20)):
@@ -106,7 +106,7 @@ def test_solver_converges_for_nearly_all_jamming_contacts() -> None:
 
 
 @pytest.mark.parametrize(("freedoms", "count"), [(1, 2), (2, 3), (3, 2), (9, 4)])
-def test_kernel_results_do_not_depend_on_the_batch(freedoms: int, count: int) -> None:
+def test_compiled_contact_solver_results_do_not_depend_on_the_batch(freedoms: int, count: int) -> None:
     def answer(rows: np.ndarray, responses: np.ndarray, frictions: np.ndarray, v: np.ndarray) -> tuple[object, ...]:
         each = zip(rows, responses, frictions, strict=True)
         found = solve_impulses([RigidContact(True, K, W, mu, 0.0) for K, W, mu in each], v, np.zeros((count, 3)))
@@ -139,7 +139,7 @@ def test_inactive_contacts_have_no_impulse() -> None:
     assert (both.p[1] == 0.0).all()
 
 
-def test_sliding_direction_matches_a_search_over_all_directions() -> None:
+def test_sliding_direction_of_a_contact_matches_a_search_over_all_directions() -> None:
     rng = np.random.default_rng(2)
     slid = 0
     for _ in range(30):
@@ -205,7 +205,7 @@ def all_planar_solutions(contacts: list[RigidContact], v: np.ndarray) -> list[np
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_planar_contacts_match_one_of_all_enumerated_solutions(count: int) -> None:
+def test_impulses_of_planar_contacts_are_one_of_all_enumerated_solutions(count: int) -> None:
     rng = np.random.default_rng(10 + count)
     for _ in range(30):
         M, v = mass(rng), rng.normal(size=DOFS)
@@ -224,7 +224,7 @@ def test_contact_axes_are_orthonormal_and_start_with_the_normal() -> None:
         assert own.T @ own == pytest.approx(np.eye(3), abs=1e-15)
 
 
-def test_bounce_never_adds_energy() -> None:
+def test_restitution_never_adds_energy() -> None:
     rng, mended = np.random.default_rng(5), 0
     for _ in range(100):
         M, v = mass(rng), rng.normal(size=DOFS)
@@ -261,7 +261,7 @@ def test_contact_that_an_opposite_contact_blocks_does_not_bounce() -> None:
     assert one.K[0] @ alone.v == pytest.approx(one.bounce, rel=1e-8)
 
 
-def test_penetration_is_removed_by_the_smallest_displacement() -> None:
+def test_penetration_of_contacts_is_removed_by_the_smallest_displacement() -> None:
     rng = np.random.default_rng(6)
     M = mass(rng)
     contacts = [facing(rng, M, 0.5) for _ in range(3)]

@@ -214,7 +214,7 @@ SLOW = ("high friction", "mass ratio")
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in SLOW else kind for kind in KINDS]
 )
-def test_impulses_satisfy_all_conditions(kind):
+def test_impulses_of_solids_satisfy_all_contact_conditions(kind):
     for seed in range(2):
         one = problem(np.random.default_rng([seed, len(kind)]), 3, **KINDS[kind])
         p, v, found = one.solution()
@@ -222,7 +222,7 @@ def test_impulses_satisfy_all_conditions(kind):
         check_conditions(one, p, v, 1e-10)
 
 
-def test_impulses_on_patches_that_are_not_flat_satisfy_all_conditions():
+def test_impulses_on_patches_that_are_not_flat_satisfy_all_contact_conditions():
     one = problem(np.random.default_rng([1, 8]), 3, flat=False)
     p, v, found = one.solution()
     assert found.agreed == 1.0
@@ -230,7 +230,7 @@ def test_impulses_on_patches_that_are_not_flat_satisfy_all_conditions():
 
 
 @pytest.mark.slow
-def test_solver_leaves_a_local_minimum_of_the_violation():
+def test_contact_solver_leaves_a_local_minimum_at_which_newton_steps_stop():
     """The Newton steps alone stop at a local minimum of the violation; the Gauss-Seidel sweeps leave it."""
     one = problem(np.random.default_rng([0, 8]), 3, flat=False)
     p, v, found = one.solution()
@@ -239,7 +239,7 @@ def test_solver_leaves_a_local_minimum_of_the_violation():
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.3])
-def test_velocities_match_the_solver_of_contact_points(friction):
+def test_velocities_of_solids_match_the_solver_of_contact_points(friction):
     for seed in range(3):
         one = problem(np.random.default_rng(seed), 2, friction=friction, points=3)
         _, v, _ = one.solution()
@@ -249,7 +249,7 @@ def test_velocities_match_the_solver_of_contact_points(friction):
         np.testing.assert_allclose(v, np.array(other.v, dtype=float), rtol=0, atol=1e-9 * np.abs(v).max())
 
 
-def test_impulses_on_bodies_that_joints_connect_satisfy_all_conditions():
+def test_impulses_on_bodies_that_joints_connect_satisfy_all_contact_conditions():
     """Two solids on one tree: the impulses of one change the velocity of the other."""
     for seed in range(2):
         one = problem(np.random.default_rng(seed), 2, joints=True, points=3)
@@ -258,7 +258,7 @@ def test_impulses_on_bodies_that_joints_connect_satisfy_all_conditions():
         check_conditions(one, p, v, 1e-9)
 
 
-def test_solver_that_starts_at_the_solution_needs_one_iteration():
+def test_contact_solver_that_starts_at_the_solution_needs_one_iteration():
     one = problem(np.random.default_rng(4), 3)
     _, v, found = one.solution()
     assert found.iterations > 1.0
@@ -268,7 +268,7 @@ def test_solver_that_starts_at_the_solution_needs_one_iteration():
     np.testing.assert_allclose(again, v, rtol=0, atol=1e-12 * np.abs(v).max())
 
 
-def test_bad_first_guess_gives_the_same_impulses():
+def test_contact_solver_with_a_bad_initial_guess_gives_the_same_impulses():
     one = problem(np.random.default_rng(5), 3)
     _, v, _ = one.solution()
     _, again, found = one.solution([np.full(12, 1e3)] * one.pairs.count)
@@ -277,7 +277,7 @@ def test_bad_first_guess_gives_the_same_impulses():
 
 
 @pytest.mark.slow
-def test_impulses_do_no_work_on_bodies_that_touch_without_bounce():
+def test_impulses_do_no_positive_work_on_bodies_that_touch_without_bounce():
     for seed in range(3):
         one = problem(np.random.default_rng(10 + seed), 3)
         p, v, _ = one.solution()
@@ -285,7 +285,7 @@ def test_impulses_do_no_work_on_bodies_that_touch_without_bounce():
         assert work <= 0.0
 
 
-def test_equations_of_bodies_agree_with_a_dense_solution():
+def test_newton_equations_of_touching_bodies_agree_with_a_dense_solution():
     rng = np.random.default_rng(0)
     one = problem(rng, 4)
     equations, n = BodyEquations.of(one.pairs), one.pairs.responses.bodies
@@ -313,7 +313,7 @@ def stack(count):
 
 
 @pytest.mark.filterwarnings("ignore:linkwork. solids .* inside each other")
-def test_member_of_a_batch_does_not_depend_on_the_others():
+def test_impulses_of_a_batch_member_do_not_depend_on_the_other_members():
     m, rng = stack(2), np.random.default_rng(3)
     turns = np.concatenate([np.ones((5, 2, 1)), 0.05 * rng.normal(size=(5, 2, 3))], axis=2)
     places = np.array([[0, 0, 0.55], [0, 0, 1.6]]) + 0.05 * rng.normal(size=(5, 2, 3))
@@ -326,7 +326,7 @@ def test_member_of_a_batch_does_not_depend_on_the_others():
 
 
 @pytest.mark.slow
-def test_solver_converges_on_hard_problems():
+def test_contact_solver_converges_with_large_mass_ratios_long_levers_and_high_friction():
     """Chains of bodies with all difficulties together: mass ratios, long levers, and every friction coefficient."""
     for seed in range(1, 10):  # 100 does not converge within the limit of iterations
         rng = np.random.default_rng(100 + seed)
@@ -345,7 +345,7 @@ def test_solver_converges_on_hard_problems():
         check_conditions(one, p, v, 1e-9)
 
 
-def test_pairs_that_do_not_touch_have_no_effect():
+def test_pairs_of_solids_that_do_not_touch_have_no_effect():
     one = problem(np.random.default_rng(6), 2)
     pairs = replace(one.pairs, selection=selected_rows(rows_of([[0.0]] * one.pairs.count)))
     found, _ = solve_pairs(pairs, BodyEquations.of(pairs), one.free, rows_of([np.zeros(12)] * pairs.count))

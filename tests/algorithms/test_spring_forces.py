@@ -38,7 +38,7 @@ def without_dampers(m: lw.Mechanism) -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spring_length_is_a_distance_and_its_row_gives_its_rate(seed: int) -> None:
+def test_spring_length_is_the_distance_of_its_ends_and_its_row_gives_the_rate(seed: int) -> None:
     m = tree_with_springs(seed)
     s = state(m, seed)
     found = spring_lengths(m, s.q)
@@ -95,7 +95,7 @@ def test_dampers_dissipate_energy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spring_forces_give_the_same_results_on_scalars_of_unknown_value(seed: int) -> None:
+def test_spring_forces_never_branch_on_the_value_of_a_number(seed: int) -> None:
     m = tree_with_springs(seed)
     s = state(m, seed)
     for answer in (
@@ -127,7 +127,7 @@ def test_spring_kernels_match_numpy_and_take_parameters(mimics: bool) -> None:
         assert relative(d.spring_energy(s.q, parameters=given), np.array(energies)) < 1e-12
 
 
-def test_kernels_of_different_springs_are_not_confused() -> None:
+def test_mechanisms_that_differ_in_a_spring_have_different_kernels() -> None:
     m = tree_with_springs(2)
     s = state(m, 2)
     for change in ({}, {"spring 0.stiffness": 1.0}, {"spring 1.length": 0.0}, {"spring 2.damping": 0.0}):
@@ -147,7 +147,7 @@ def test_spring_with_coincident_ends_has_zero_force(target: str) -> None:
     assert np.isfinite(d.passive(m.integrate(m.neutral(), np.full(6, 1e-9)), np.ones(6))).all()
 
 
-def test_springs_do_not_act_on_joints_that_move_both_ends() -> None:
+def test_springs_exert_no_force_on_joints_that_move_both_ends_of_the_spring() -> None:
     b = lw.Builder("chain")
     for k, kind in enumerate((lw.Free(), lw.Ball(), lw.Revolute((0, 1, 0)), lw.Prismatic())):
         b.body(f"b{k}", 1.0, inertia=(1, 1, 1)).joint(

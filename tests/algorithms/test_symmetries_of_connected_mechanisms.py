@@ -35,19 +35,19 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_loops_to_the_world_preserve_the_symmetries_of_their_kind(name: str) -> None:
+def test_a_loop_to_the_world_leaves_the_symmetries_that_its_kind_permits(name: str) -> None:
     kind, gravity, expected = LOOPS[name]
     m = one_body(gravity).close("loop", kind, "world", "a", at=AT, to=TO).build()
     assert [symmetry.momentum for symmetry in m.symmetries()] == expected
 
 
-def test_loop_with_its_second_frame_on_the_world_preserves_the_rotation_about_its_point() -> None:
+def test_a_line_on_a_body_through_a_fixed_point_leaves_the_rotation_about_the_vertical_through_it() -> None:
     """The line is on the body, and its point in the world."""
     m = one_body(EARTH).close("loop", lw.PointOnLine((0, 0, 1)), "a", "world", at=TO, to=AT).build()
     assert [symmetry.momentum for symmetry in m.symmetries()] == [f"{ABOUT_Z} through (1, 0, 0)"]
 
 
-def test_springs_preserve_rotations_about_their_anchor() -> None:
+def test_a_spring_to_the_world_leaves_the_rotations_about_its_anchor() -> None:
     far = one_body(SPACE).spring("spring", "world", "a", at=(2000.0, 0, 1), to=TO, stiffness=10.0).build()
     through = ["x through (0, 0, 1)", "y through (2e+03, 0, 1)", "z through (2e+03, 0, 0)"]
     assert [symmetry.momentum for symmetry in far.symmetries()] == [f"angular momentum about {one}" for one in through]
@@ -88,7 +88,9 @@ def hanging(connection: str) -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("connection", ["pin", "rod", "spring"])
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
-def test_momentum_about_the_anchor_is_conserved_and_checked(method: str, connection: str) -> None:
+def test_angular_momentum_about_an_anchor_is_conserved_in_runs_and_checked_by_the_report(
+    method: str, connection: str
+) -> None:
     m, q, v = hanging(connection)
     run = lw.simulate(m, q, v, 4.0, 0.01 if connection == "rod" else 0.05, method).check()
     momentum = lw.compile(m).momentum_maps(run.q, run.v)[:, 0]

@@ -25,7 +25,9 @@ def anchored(kinds: dict[str, lw.JointKind], at: list[Array], R: Array, gravity:
 @FAR
 @SEEDS
 @pytest.mark.parametrize("apart", [1e-2, 1.0])
-def test_pins_on_different_axes_have_no_common_rotation(seed: int, far: float, apart: float) -> None:
+def test_pins_to_the_world_on_different_axes_leave_no_conserved_angular_momentum(
+    seed: int, far: float, apart: float
+) -> None:
     """Rotations about parallel but separate axes differ, however small their angle seen from far away."""
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
@@ -35,7 +37,7 @@ def test_pins_on_different_axes_have_no_common_rotation(seed: int, far: float, a
 
 @FAR
 @SEEDS
-def test_pins_on_one_axis_have_its_rotation_in_common(seed: int, far: float) -> None:
+def test_pins_to_the_world_on_one_axis_leave_the_angular_momentum_about_the_axis(seed: int, far: float) -> None:
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
     pins = {"low": lw.Revolute((0, 0, 1)), "high": lw.Revolute((0, 0, 1))}
@@ -50,7 +52,7 @@ def test_pins_on_one_axis_have_its_rotation_in_common(seed: int, far: float) -> 
 
 @FAR
 @SEEDS
-def test_slider_and_free_body_have_one_common_translation(seed: int, far: float) -> None:
+def test_slider_and_free_body_leave_one_conserved_linear_momentum(seed: int, far: float) -> None:
     rng = np.random.default_rng(seed)
     R, away = random_rotation(rng), far * rng.normal(size=3)
     kinds = {"slider": lw.Prismatic((1, 0, 0)), "free": lw.Free()}
@@ -61,7 +63,7 @@ def test_slider_and_free_body_have_one_common_translation(seed: int, far: float)
 
 
 @SEEDS
-def test_ball_joints_at_one_point_have_all_rotations_in_common(seed: int) -> None:
+def test_ball_joints_to_the_world_at_one_point_leave_all_angular_momenta_about_the_point(seed: int) -> None:
     """The mean of their points differs by round-off, which must not count as a distance."""
     rng = np.random.default_rng(seed)
     place = rng.normal(size=3)

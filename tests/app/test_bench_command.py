@@ -25,7 +25,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, QUICK))
-def test_every_example_runs_without_a_warning(name: str) -> None:
+def test_bench_command_runs_every_example_without_a_warning(name: str) -> None:
     """Random states slip at engaged gears and penetrate the ground at feet; the benchmark must not warn of either."""
     once, each, rate = bench_command.times(lw.example(name))
     assert 0.0 < once < 1.0

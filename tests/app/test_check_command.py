@@ -28,7 +28,7 @@ def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more
     return answer
 
 
-def test_check_describes_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_lists_the_content_of_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, output = checked(tmp_path, capsys, robot())
     assert code == 0
     for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "is usable: no errors, no warnings"):
@@ -38,7 +38,7 @@ def test_check_describes_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "7 degrees of freedom" in output
 
 
-def test_check_lists_collisions_of_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_lists_the_collisions_of_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     links = "".join(f'<link name="{name}">{mass}{ball}</link>' for name in "abc")
@@ -53,7 +53,9 @@ def test_check_lists_collisions_of_links(tmp_path: Path, capsys: pytest.CaptureF
     assert "without contacts" not in output
 
 
-def test_check_counts_collision_shapes_without_contacts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_counts_collision_shapes_without_contacts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     ball = '<collision><geometry><sphere radius="1"/></geometry></collision></link>'
     code, output = checked(tmp_path, capsys, robot().replace("</link>", ball))
     assert code == 0
@@ -64,7 +66,7 @@ def test_check_counts_collision_shapes_without_contacts(tmp_path: Path, capsys: 
     assert "arm against ground" in output
 
 
-def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "two.toml"
     bodies = "".join(
         f'[bodies.{name}]\nmass = 1\ninertia = [1, 1, 1]\n[joints.{name}]\nkind = "revolute"\nparent = "world"\n'
@@ -94,7 +96,7 @@ def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.C
         assert line in lines
 
 
-def test_check_describes_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_lists_the_warnings_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, output = checked(tmp_path, capsys, robot(izz="9", limit=""))
     assert code == 1
     assert "triangle inequality" in output
@@ -103,7 +105,7 @@ def test_check_describes_a_file_with_warnings(tmp_path: Path, capsys: pytest.Cap
     assert "is usable: 2 warnings" in output
 
 
-def test_check_reports_every_error_of_an_invalid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_lists_every_error_of_an_invalid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, output = checked(tmp_path, capsys, robot(mass="-1", axis="0 0 0"))
     assert code == 2
     assert "two.urdf:3" in output
@@ -122,7 +124,9 @@ def test_check_reports_every_error_of_an_invalid_file(tmp_path: Path, capsys: py
         (("check", "x.urdf", "--flaoting"), "--flo"),
     ],
 )
-def test_invalid_commands_are_explained(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str) -> None:
+def test_invalid_commands_fail_with_a_message(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
+) -> None:
     code, output = command(capsys, *words)
     assert code != 0
     assert says in output.lower() or says in output

@@ -54,7 +54,7 @@ def test_biped_experiments_match_the_paper(biped: Biped) -> None:
 
 
 @pytest.mark.slow
-def test_survived_throws_match_the_paper_in_single_runs_and_in_a_batch(biped: Biped) -> None:
+def test_survived_throws_of_the_block_are_the_same_again_and_batch_members_match_single_runs(biped: Biped) -> None:
     found = survived(biped.survived.speeds, biped.survived.places)
     assert found.printed[:, 1].tolist() == biped.survived.printed[:, 1].tolist()
     assert found.in_cones[:, 1].tolist() == biped.survived.in_cones[:, 1].tolist()
@@ -83,7 +83,9 @@ def test_rigid_body_errors_match_table_2_1(experiments: tuple[Experiment, Experi
         assert abs(position) < 0.02 or h == 1e-4
 
 
-def test_energies_quoted_in_the_text_are_reproduced(experiments: tuple[Experiment, Experiment]) -> None:
+def test_energies_printed_in_the_text_of_the_dissertation_are_reproduced(
+    experiments: tuple[Experiment, Experiment],
+) -> None:
     body, pendulum = (one.traces for one in experiments)
     smallest, small = body["DVP", 1e-4].energy, body["DVP", 1e-3].energy
     assert 32.999999349 <= smallest.min() <= smallest.max() <= 32.999999359
@@ -214,7 +216,9 @@ def test_muir_neuman_page_shows_that_vectors_matrices_and_equations_agree(
 
 
 @pytest.mark.parametrize("simulated", [muir_neuman_friction.swinging_pendulum, muir_neuman_friction.swaying_biped])
-def test_heat_of_the_pins_is_the_energy_that_the_example_loses(simulated: Callable[[float], lw.Run]) -> None:
+def test_friction_heat_of_the_pins_equals_the_energy_that_the_mechanism_loses(
+    simulated: Callable[[float], lw.Run],
+) -> None:
     run = simulated(1.0)
     assert run["friction.heat"][-1].sum() == pytest.approx(run.energy[0] - run.energy[-1], rel=1e-8)
 

@@ -17,7 +17,7 @@ from linkwork.app.cli import main
 from linkwork.papers import output_folder
 
 
-def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_command_simulates_and_saves_an_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "new" / "out"
     code, printed = command(capsys, "run", "double_pendulum", "--duration", 1, "--out", out, "--seed", 3)
@@ -36,7 +36,9 @@ def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFi
     assert np.array_equal(run.v[0], np.random.default_rng(3).normal(size=2) * 0.5)
 
 
-def test_run_options_take_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_command_applies_its_options_for_method_comparison_and_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("run", "double_pendulum", "--duration", 0.1, "--out", tmp_path, "--no-plot")
     code, printed = command(capsys, *words, "--dt", 0.01, "--method", "midpoint", "--compare")
     assert "estimated error" in printed
@@ -58,7 +60,9 @@ def test_failed_checks_exit_with_code_one(tmp_path: Path, capsys: pytest.Capture
     assert " failed: " in printed
 
 
-def test_closed_linkages_start_with_closed_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_command_closes_the_loops_of_linkages_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, printed = command(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
     assert code == 0, printed
     assert "from keyframe 'start', with random velocities" in printed
@@ -104,7 +108,7 @@ def test_run_of_a_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: py
         (("runn", "x"), 'Did you mean "run"'),
     ],
 )
-def test_invalid_arguments_exit_with_code_two(
+def test_invalid_arguments_of_the_run_command_exit_with_code_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: Any, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -134,7 +138,7 @@ def test_unwritable_folder_is_reported_before_the_simulation(
         assert "permission denied" in printed
 
 
-def test_matplotlib_is_needed_only_for_requested_figures(
+def test_run_command_needs_matplotlib_only_for_requested_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output_folder, "find_spec", lambda name: None)
@@ -146,7 +150,7 @@ def test_matplotlib_is_needed_only_for_requested_figures(
     assert os.listdir(tmp_path) == ["double_pendulum.npz"]
 
 
-def test_debug_option_raises_the_error(tmp_path: Path) -> None:
+def test_debug_option_raises_the_exception_instead_of_printing_it(tmp_path: Path) -> None:
     with pytest.raises(lw.LinkworkError, match="there is no example"):
         main(["run", "nothing", "--debug", "--out", str(tmp_path)])
 
@@ -193,7 +197,7 @@ def test_bench_command_runs_the_repository_benchmarks(
         pytest.param("cockroach", 0.3, "", marks=pytest.mark.slow),
     ],
 )
-def test_examples_run_with_their_motors_and_schedules(
+def test_run_command_uses_the_motors_and_schedule_of_an_example(
     name: str, duration: float, switched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run each example with its motors and schedules for its duration or the given one; legged examples walk."""
@@ -208,7 +212,9 @@ def test_examples_run_with_their_motors_and_schedules(
     assert not walks or run.q[-1, 0] > 0.2 * duration * (1.0 if name == "walker" else 0.5)
 
 
-def test_command_line_options_override_example_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_options_override_the_settings_of_an_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("--duration", 0.5, "--dt", 0.05, "--method", "midpoint")
     code, printed = command(capsys, "run", "clutched_flywheels", *words, "--out", tmp_path, "--no-plot")
     assert code == 0, printed

@@ -49,7 +49,7 @@ def odd_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_check_prints_names_as_they_are_and_units_in_headings(
+def test_check_command_prints_names_without_markup_and_units_in_headings(
     odd_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, output = command(capsys, "check", odd_file)
@@ -60,7 +60,7 @@ def test_check_prints_names_as_they_are_and_units_in_headings(
     assert visible(output) == output
 
 
-def test_run_and_report_print_names_as_they_are(
+def test_run_command_and_report_print_names_without_markup(
     odd_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, output = command(capsys, "run", odd_file, "--duration", "2", "--dt", "0.01", "--out", tmp_path, "--no-plot")
@@ -68,7 +68,7 @@ def test_run_and_report_print_names_as_they_are(
     assert visible(output) == output
 
 
-def test_errors_and_descriptions_print_names_as_they_are() -> None:
+def test_errors_and_descriptions_print_names_without_markup() -> None:
     m = odd_robot()
     with pytest.raises(NameNotFound) as caught:
         m.joints["no"]
@@ -77,7 +77,7 @@ def test_errors_and_descriptions_print_names_as_they_are() -> None:
         assert visible(text) == text
 
 
-def test_progress_bar_prints_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_prints_names_without_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Screen()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "200")
@@ -86,14 +86,14 @@ def test_progress_bar_prints_names_as_they_are(monkeypatch: pytest.MonkeyPatch) 
     assert SHOWN in stream.getvalue()
 
 
-def test_unprintable_characters_are_visible() -> None:
+def test_unprintable_characters_are_printed_as_escapes() -> None:
     assert visible(ODD) == SHOWN
     assert visible("a\nb\tc\r") == "a\nb\\tc\\r"
     assert visible("straße 関節") == "straße 関節"
 
 
 @pytest.mark.parametrize("words", [("check", "x.urdf"), ("run", "pendulum"), ("bench",), ("paper", "wendlandt")])
-def test_interrupt_ends_every_command_with_130(
+def test_keyboard_interrupt_ends_every_command_with_exit_code_130(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def pressed(*_: object, **__: object) -> None:
@@ -112,7 +112,7 @@ def test_interrupt_ends_every_command_with_130(
 
 
 @pytest.mark.parametrize("main", [demo.main, lambda: example_gallery.main(Path("figures"))])
-def test_interrupt_during_a_simulation_ends_demo_and_gallery(
+def test_keyboard_interrupt_during_a_simulation_ends_demo_and_gallery(
     main: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def stopped(run: object, watch: object) -> None:
@@ -127,7 +127,7 @@ def test_interrupt_during_a_simulation_ends_demo_and_gallery(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_interrupted_run_writes_its_samples_and_exits_with_130(
+def test_interrupted_run_command_writes_its_samples_and_exits_with_code_130(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @contextmanager
@@ -142,5 +142,5 @@ def test_interrupted_run_writes_its_samples_and_exits_with_130(
     assert "stopped" in repr(lw.open_run(tmp_path / "double_pendulum.npz"))
 
 
-def test_terminal_measures_escaped_text() -> None:
+def test_terminal_replaces_control_characters_by_escapes() -> None:
     assert Terminal().render_str("\x1b").plain == r"\x1b"

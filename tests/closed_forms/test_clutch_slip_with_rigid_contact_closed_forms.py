@@ -33,7 +33,7 @@ def flywheels(*capacities: float, **options: Any) -> lw.Builder:
 
 
 @pytest.mark.parametrize("dt", [1e-2, 3e-3])
-def test_clutch_slips_until_speeds_are_equal_while_a_foot_stands(dt: float) -> None:
+def test_clutch_slips_until_its_speeds_are_equal_while_a_foot_is_in_rigid_contact(dt: float) -> None:
     m = flywheels(6.0).build()
     run = lw.simulate(
         m, np.zeros(4), [0, 5.0, 0, 0], duration=dt * round(2.0 / dt), dt=dt, contact="rigid", record=RECORD
@@ -125,7 +125,7 @@ def pusher(capacity: float) -> lw.Mechanism:
     return b.brake("hold", "hinge", capacity=capacity, engaged=True).build()
 
 
-def test_brake_capacity_limits_the_contact_force_of_an_arm() -> None:
+def test_capacity_of_a_brake_limits_the_contact_force_of_an_arm() -> None:
     start = [0, 0, 0.1, 1, 0, 0, 0, 0]
     held, slips = (
         lw.simulate(pusher(c), start, duration=0.05, dt=1e-4, contact="rigid", record=RECORD).check()
@@ -177,7 +177,7 @@ def test_ratchet_transmits_its_load_to_a_standing_foot() -> None:
     assert run.report().passed, run.report()
 
 
-def test_ratchet_lets_its_load_rise_and_holds_it_at_the_top() -> None:
+def test_ratchet_lets_a_load_rise_and_holds_it_at_its_highest_point() -> None:
     run = lw.simulate(hoist(), [0, 0], [0, 1.0], duration=0.3, dt=1e-3, contact="rigid", record=RECORD).check()
     assert run.q[-1, 1] == pytest.approx(0.5 / G, abs=1e-6)
     assert np.diff(run.q[:, 1]).min() > -1e-15
@@ -271,7 +271,7 @@ def test_spinning_friction_stops_a_ball_spinning_in_place() -> None:
 
 
 @pytest.mark.parametrize("part", [0.99, 1.0 - 1e-6, 1.0 + 1e-6, 1.01])
-def test_ball_stays_on_a_slope_up_to_its_rolling_friction(part: float) -> None:
+def test_ball_stays_at_rest_on_a_slope_up_to_its_rolling_friction(part: float) -> None:
     rolling = 4e-3
     angle = np.arctan(part * rolling / RADIUS)
     slope = {"gravity": G * np.array([np.sin(angle), 0, -np.cos(angle)])}

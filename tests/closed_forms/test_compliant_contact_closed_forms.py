@@ -203,7 +203,7 @@ def test_bouncing_mass_matches_a_spring_and_damper(method: str, bound: float, da
 
 
 @pytest.mark.parametrize("method", ["rk4", "variational"])
-def test_error_of_a_bounce_falls_with_the_step_size(method: str) -> None:
+def test_error_of_a_compliant_bounce_falls_with_the_step_size(method: str) -> None:
     errors = [np.abs(np.subtract(*_both(method, dt))).max() for dt in (4e-4, 1e-4)]
     assert errors[1] < 0.3 * errors[0]
 

@@ -133,12 +133,12 @@ LOCATED = "2/7 rule", "spinning disk"
 
 
 @pytest.mark.parametrize("name", STIFFNESS)
-def test_errors_fall_with_contact_stiffness(name: str) -> None:
+def test_errors_against_rigid_bodies_fall_with_contact_stiffness(name: str) -> None:
     found = errors(name, STEPS[1])
     assert found[:-1] / found[1:] == pytest.approx(STIFFNESS[name], rel=0.07)
 
 
-def test_bodies_at_rest_start_in_equilibrium() -> None:
+def test_compliant_contacts_of_bodies_at_rest_start_in_equilibrium() -> None:
     """Anchor springs that began unstretched would let the plate move by 2e-4 m, and the ball err by 7e-6 m."""
     assert errors("held 0.1 degree below the angle", STEPS[1]).max() < 1e-12
     coarse, fine = (errors("rolls down a slope", dt) for dt in STEPS)
@@ -146,7 +146,7 @@ def test_bodies_at_rest_start_in_equilibrium() -> None:
     assert coarse / fine == pytest.approx(4.0, rel=0.01)
 
 
-def test_errors_fall_with_step_size() -> None:
+def test_errors_of_compliant_contacts_fall_with_the_step_size() -> None:
     coarse, fine = (errors("2/7 rule", dt) for dt in STEPS)
     assert (coarse / fine > 0.99 * 4.0).all()
     assert fine.max() < 1e-8
@@ -165,6 +165,6 @@ def test_pushed_plate_stops_at_the_stopping_distance() -> None:
 
 
 @pytest.mark.slow
-def test_errors_are_larger_without_event_location() -> None:
+def test_errors_of_compliant_contacts_are_larger_without_event_location() -> None:
     for name in LOCATED:
         assert (errors(name, STEPS[1], locate=False) > 5.0 * errors(name, STEPS[1])).all()

@@ -88,7 +88,7 @@ def test_block_above_the_friction_angle_slides_with_its_acceleration(method: str
 
 
 @pytest.mark.parametrize("method", QUICK)
-def test_block_between_the_friction_angles_sticks_at_rest_and_slides_if_pushed(method: str) -> None:
+def test_block_between_static_and_dynamic_friction_angle_sticks_at_rest_and_slides_if_pushed(method: str) -> None:
     angle = np.arctan(0.5)
     rests = laid(LOW, angle, method, 2.0, friction=(0.6, 0.4))
     assert (rests["contact.state"][:, -1] == 4.0).all()
@@ -139,7 +139,7 @@ def test_anchors_at_the_start_are_the_same_in_batches_simulators_and_plain_pytho
     assert sim.state.q == pytest.approx(level.q[-1], abs=1e-15)
 
 
-def test_sudden_load_above_the_limit_is_shared_between_contacts() -> None:
+def test_friction_load_at_the_start_is_distributed_within_the_friction_limit_of_each_contact() -> None:
     """A plate with its centre of mass far to one side slides only where friction cannot hold it."""
     b = lw.Builder("plate").body("plate", MASS, inertia=(0.01, 0.01, 0.02)).joint("free", lw.Free(), "world", "plate")
     b.surface("plane", lw.Plane())

@@ -101,7 +101,7 @@ def test_a_block_topples_if_its_height_exceeds_width_over_slope(height: float, t
     assert (abs(run.q[-1, 5]) > 0.5) == topples
 
 
-def test_block_between_the_friction_angles_sticks_at_rest_and_slides_if_pushed() -> None:
+def test_block_between_static_and_dynamic_friction_angle_sticks_at_rest_and_slides_if_pushed() -> None:
     m = on_slope(lw.Box((0.4, 0.4, 0.1)), np.arctan(0.4), friction=(0.5, 0.3))
     laid = lw.simulate(m, [0, 0, 0.05, 1, 0, 0, 0], duration=1.0, method="rk4", dt=1e-4)
     assert np.abs(laid.v[-1]).max() < 1e-6

@@ -56,14 +56,14 @@ def test_a_block_on_an_incline_holds_exactly_below_the_friction_limit(slope: flo
     assert run["passive"][0, 0] == pytest.approx(-2.0 * G * np.sin(slope), rel=1e-9)
 
 
-def test_a_block_slides_above_the_friction_limit_with_the_excess_force() -> None:
+def test_block_above_the_friction_limit_is_accelerated_by_the_excess_force() -> None:
     run = lw.simulate(block(3.0, 0.3), duration=1.0, dt=1e-3, method="midpoint")
     expected = G * np.sin(0.3) - 3.0 / 2.0
     np.testing.assert_allclose(run.v[:, 0], expected * run.t, atol=1e-12)
     np.testing.assert_allclose(run["passive"][1:, 0], -3.0, rtol=1e-12)
 
 
-def test_an_arm_holds_still_and_its_friction_balances_gravity() -> None:
+def test_friction_of_an_arm_at_rest_balances_gravity() -> None:
     m = arm((50.0, 20.0, 6.0))
     run = lw.simulate(m, duration=10.0)
     assert np.all(run.q == 0.0)
@@ -114,7 +114,7 @@ def test_friction_of_a_mimic_joint_holds_its_independent_joint() -> None:
     np.testing.assert_allclose(sliding.v[:, 0], expected * sliding.t, atol=1e-9)
 
 
-def test_a_linkage_with_loops_holds_still() -> None:
+def test_friction_holds_a_linkage_with_loops_at_rest() -> None:
     m = lw.example("four_bar")
     stiff = {f"{j.name}.friction": np.full(j.kind.nv, 1e3) for j in m.joints if j.kind.nv}
     run = lw.simulate(m.with_parameters(stiff), v0=np.zeros(m.nv), duration=1.0)
@@ -132,7 +132,7 @@ def test_friction_does_not_shorten_the_chosen_step_of_rigid_contacts() -> None:
     assert steps[0] == steps[1]
 
 
-def test_the_simulator_holds_a_joint_with_friction() -> None:
+def test_friction_holds_a_joint_at_rest_in_the_interactive_simulator() -> None:
     sim = lw.Simulator(arm((50.0, 20.0, 6.0)))
     for _ in range(200):
         sim.step()

@@ -47,7 +47,7 @@ def test_gear_speeds_have_the_ratio_of_their_teeth(teeth: int, to_teeth: int) ->
 
 
 @pytest.mark.parametrize(("teeth", "to_teeth"), PAIRS)
-def test_input_inertia_includes_the_driven_gear(teeth: int, to_teeth: int) -> None:
+def test_inertia_at_the_input_of_a_gear_pair_includes_the_driven_gear(teeth: int, to_teeth: int) -> None:
     """I1 + I2 (n1 / n2)^2; the tooth force acts at the pitch point, normal to the line of centres."""
     m = pair(teeth, to_teeth)
     d, seen = solve(m), INERTIAS[0] + INERTIAS[1] * (teeth / to_teeth) ** 2
@@ -123,7 +123,7 @@ def rack(teeth: int = 1) -> lw.Mechanism:
     return b.close("mesh", lw.Rack(0.1, Z, (1, 0, 0), teeth), "pinion", "rack", to=(0, 0.02, 0)).build()
 
 
-def test_pinion_moves_its_rack_and_includes_its_mass() -> None:
+def test_inertia_at_a_pinion_includes_the_mass_of_its_rack() -> None:
     """I + m r^2, for a rack below the pinion that moves with the pinion's lower edge."""
     for teeth in (1, 25):
         d, period = solve(rack(teeth)), 2.0 * np.pi * 0.1 / teeth

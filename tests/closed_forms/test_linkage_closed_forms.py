@@ -214,7 +214,7 @@ def test_example_linkages_have_expected_mobility_and_redundancy(name: str) -> No
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4, 7])
-def test_scissor_lift_of_any_size_has_one_freedom(stages: int) -> None:
+def test_scissor_lift_with_any_number_of_stages_has_mobility_one(stages: int) -> None:
     m = scissor_lift.build(stages)
     d, q = solve(m), m.keyframes["start"].q
     assert relative(free_velocity(d, q), scissor_lift.slopes(stages)) < 1e-10

@@ -51,7 +51,7 @@ def laid(height: float = 0.0) -> list[float]:
     return [0, 0, 0.5 * SIZE[2] + height, 1, 0, 0, 0]
 
 
-def test_block_laid_between_the_friction_angles_sticks() -> None:
+def test_block_laid_between_static_and_dynamic_friction_angle_sticks() -> None:
     run = simulated(block(), laid(), np.zeros(6), 2.0, 1e-3, BETWEEN)
     assert np.abs(run.q - run.q[0]).max() < 1e-14
     assert (run["contact.state"][1:] == 4.0).all()
@@ -60,7 +60,7 @@ def test_block_laid_between_the_friction_angles_sticks() -> None:
 
 
 @pytest.mark.parametrize("height", [1e-6, 1e-3, 0.05])
-def test_block_dropped_between_the_friction_angles_sticks_where_it_lands(height: float) -> None:
+def test_block_dropped_between_static_and_dynamic_friction_angle_sticks_where_it_lands(height: float) -> None:
     run = simulated(block(), laid(height), np.zeros(6), 1.0, 1e-3, BETWEEN)
     falls = np.sqrt(2.0 * height / (G * np.cos(BETWEEN)))
     late = run.t > falls + 2e-3
@@ -78,7 +78,7 @@ def test_block_above_the_static_friction_angle_slides_with_dynamic_friction_from
     assert (run["contact.state"][1:] == 2.0).all()
 
 
-def test_block_pushed_downhill_between_the_friction_angles_keeps_sliding() -> None:
+def test_block_pushed_downhill_between_static_and_dynamic_friction_angle_keeps_sliding() -> None:
     run = simulated(block(), laid(), [0.1, 0, 0, 0, 0, 0], 0.5, 1e-3, BETWEEN)
     a = G * (np.sin(BETWEEN) - DYNAMIC * np.cos(BETWEEN))
     assert run.q[:, 0] == pytest.approx(0.1 * run.t + 0.5 * a * run.t**2, abs=1e-12)

@@ -128,7 +128,7 @@ def test_ball_that_rolls_in_a_bowl_swings_as_a_pendulum(model: str) -> None:
 
 
 @MODELS
-def test_ball_rolls_and_blocks_stick_and_slide_on_a_slope_between_the_friction_angles(model: str) -> None:
+def test_ball_rolls_and_blocks_stick_and_slide_on_a_slope_between_static_and_dynamic_friction_angle(model: str) -> None:
     run, begins = simulated(model), np.array([0, -50.0, 0])
     down = np.array([np.cos(SLOPE), 0.0, -np.sin(SLOPE)])
     pull, drag = G * np.sin(SLOPE), 0.25 * G * np.cos(SLOPE)

@@ -56,7 +56,7 @@ def compare_levels(run: Callable[[int, Callable[[], list[Array]]], Made], comput
 
 
 @pytest.mark.parametrize("seed", mark_slow_except([1, 2, 4, 6, 30], (1, 2, 30)))
-def test_dynamics_have_the_same_bits_at_both_levels(made: Any, seed: int) -> None:
+def test_dynamics_have_the_same_bits_at_both_code_generation_levels(made: Any, seed: int) -> None:
     def quantities() -> list[Array]:
         m = tree(seed)
         dynamics = lw.compile(m)
@@ -71,7 +71,9 @@ def test_dynamics_have_the_same_bits_at_both_levels(made: Any, seed: int) -> Non
 
 
 @pytest.mark.parametrize(("example", "method", "dt"), SCENES)
-def test_runs_have_the_same_bits_at_both_levels(made: Any, example: str, method: str, dt: float) -> None:
+def test_runs_have_the_same_bits_at_both_code_generation_levels(
+    made: Any, example: str, method: str, dt: float
+) -> None:
     def runs() -> list[Array]:
         m = lw.example(example)
         one = lw.simulate(m, duration=20 * dt, dt=dt, method=method)

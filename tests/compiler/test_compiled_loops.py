@@ -66,7 +66,7 @@ def test_compiled_rollout_matches_python(count: int, steps: int, every: int) -> 
             assert np.abs(found - wanted.reshape(found.shape)).max(initial=0.0) < 1e-13
 
 
-def test_rollout_has_the_same_bits_alone_in_any_batch_and_on_any_thread() -> None:
+def test_compiled_rollout_has_the_same_bits_alone_in_any_batch_and_on_any_thread() -> None:
     rng = np.random.default_rng(0)
     x, gain, push = rng.normal(size=(900, 2)), rng.uniform(1, 9, (900, 1)), rng.normal(size=(900, 6, 1))
     together = members(SWING, [x, gain, push], 6, 3)
@@ -79,7 +79,7 @@ def test_rollout_has_the_same_bits_alone_in_any_batch_and_on_any_thread() -> Non
             assert (ours[0] == theirs[k]).all()
 
 
-def test_zero_iterations_leave_the_state_unchanged() -> None:
+def test_compiled_loop_with_zero_iterations_leaves_its_state_unchanged() -> None:
     x = np.random.default_rng(2).normal(size=(5, 2))
     last, motion, pushes = members(SWING, [x, np.ones((5, 1)), np.empty((5, 0, 1))], 0, 3)
     assert (last == x).all()
@@ -87,7 +87,7 @@ def test_zero_iterations_leave_the_state_unchanged() -> None:
     assert pushes.shape == (5, 0, 1)
 
 
-def test_members_can_share_one_input_table() -> None:
+def test_batch_members_can_share_one_input_table() -> None:
     rng = np.random.default_rng(1)
     x, gain, push = rng.normal(size=(9, 2)), np.array([4.0]), rng.normal(size=(6, 1))
     shared, _ = SWING.over_batch([x, gain, push], (9,), 1, counts=(6, 2))
@@ -96,7 +96,7 @@ def test_members_can_share_one_input_table() -> None:
         assert (ours == theirs).all()
 
 
-def test_nonfinite_values_inside_a_loop_are_reported() -> None:
+def test_nonfinite_values_inside_a_compiled_loop_are_reported() -> None:
     x, gain, push = np.zeros((6, 2)), np.ones((6, 1)), np.zeros((6, 4, 1))
     _, finite = SWING.over_batch([x, gain, push], (6,), 1, counts=(4, 1))
     assert finite
@@ -107,7 +107,7 @@ def test_nonfinite_values_inside_a_loop_are_reported() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 4, 8])
-def test_whole_mechanism_runs_inside_a_loop(seed: int) -> None:
+def test_dynamics_of_a_whole_mechanism_compile_inside_a_loop(seed: int) -> None:
     """The loop body is cut into many chunks and captures the mechanism's values."""
     m = tree(seed)
     start = state(m, seed)
@@ -147,7 +147,7 @@ def kepler(x: Array) -> Array:
 KEPLER = Kernel("kepler", kepler, [(2,)], [(3,)], key="kepler")
 
 
-def test_newton_converges_for_each_member_separately() -> None:
+def test_compiled_newton_iteration_converges_for_each_batch_member_separately() -> None:
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.uniform(-3, 3, 203), rng.uniform(0, 0.9, 203)])
     (found,) = members(KEPLER, [x])
@@ -160,7 +160,7 @@ def test_newton_converges_for_each_member_separately() -> None:
         assert (members(KEPLER, [x[k : k + 1]])[0][0] == found[k]).all()
 
 
-def test_diverging_member_stops_at_the_iteration_limit_and_others_are_unaffected() -> None:
+def test_diverging_member_of_a_batch_stops_at_the_iteration_limit_and_others_are_unaffected() -> None:
     x = np.array([[0.3, 0.2], [np.nan, 0.5], [1.0, 0.4], [2.0, 0.1], [0.5, 0.7]])
     (found,) = members(KEPLER, [x])
     assert (found[1, 1:] == [12.0, 0.0]).all()
@@ -169,7 +169,7 @@ def test_diverging_member_stops_at_the_iteration_limit_and_others_are_unaffected
         assert found[k, 2] == 1.0
 
 
-def test_iterations_can_be_nested() -> None:
+def test_compiled_iterations_can_be_nested() -> None:
     """A root solve inside each pass of a counted loop, starting from a constant, with a captured condition."""
 
     def function(x: Array, steps: Any) -> Array:
@@ -194,7 +194,7 @@ def test_iterations_can_be_nested() -> None:
     assert (found[:, 1] == expected[:, 1]).all()
 
 
-def test_loop_state_variables_can_swap() -> None:
+def test_state_variables_of_a_compiled_loop_can_exchange_their_values() -> None:
     def fibonacci(x: Array, steps: Any) -> Array:
         return np.array(repeat(steps, lambda _, a, b: (b, a + b), x[0], x[1]))
 
@@ -224,12 +224,12 @@ LEAKED: list[Any] = []
         (lambda x, n: iterate(9, lambda y: ((y,), 1.0 if y[0] else 0.0), x)[0][0], "branches on"),
     ],
 )
-def test_untraceable_loops_are_rejected(function: Callable[..., Any], says: str) -> None:
+def test_loops_that_cannot_be_compiled_are_rejected(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(lw.NotTraceable, match=says):
         trace(function, [(2,)], counts=1)
 
 
-def test_verifier_checks_loop_bodies() -> None:
+def test_graph_verifier_rejects_invalid_loop_bodies() -> None:
     graph = fused(trace(lambda x, n: repeat(n, lambda k, y: (y * y[0] + x,), x)[0], [(2,)], counts=1))
     verify(graph)
     (loop,) = (node[0] for node in graph.nodes if isinstance(node[0], Loop))

@@ -31,7 +31,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def test_only_targets_import_their_machine_libraries() -> None:
+def test_only_the_folder_of_a_compiler_target_imports_its_machine_library() -> None:
     folders = [path.name for path in TARGETS.iterdir() if (path / "__init__.py").exists()]
     assert "cpu" in folders
     machines = tuple(f"linkwork.compiler.targets.{folder}" for folder in folders)

@@ -150,7 +150,7 @@ def ulps_off(got: float, exact: Any) -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_stay_within_a_few_ulps(name: str) -> None:
+def test_errors_of_elementary_functions_are_at_most_a_few_ulps(name: str) -> None:
     arguments = points(name)
     assert len(arguments[0]) > 19_000
     with mp.workprec(120):
@@ -161,7 +161,7 @@ def test_errors_stay_within_a_few_ulps(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_vector_width_and_optimisation_level_gives_the_same_bits(name: str) -> None:
+def test_elementary_functions_give_the_same_bits_at_every_vector_width_and_optimisation_level(name: str) -> None:
     arguments = with_specials(name)
     expected = compiled(name, 1)(*arguments)
     for width in WIDTHS:
@@ -171,7 +171,7 @@ def test_every_vector_width_and_optimisation_level_gives_the_same_bits(name: str
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
-def test_lane_results_do_not_depend_on_position_or_neighbours(name: str, width: int) -> None:
+def test_elementary_functions_give_the_same_bits_in_every_lane_beside_any_neighbours(name: str, width: int) -> None:
     arguments = with_specials(name)
     expected = compiled(name, width)(*arguments)
     for seed in range(5):
@@ -180,7 +180,7 @@ def test_lane_results_do_not_depend_on_position_or_neighbours(name: str, width: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_special_values_match_the_c_library(name: str) -> None:
+def test_elementary_functions_of_special_values_match_the_c_library(name: str) -> None:
     """NaN where NumPy gives NaN, the same signed zeros and infinities, and close values elsewhere."""
     of_numpy: dict[str, Callable[..., Any]] = {
         "sincos": lambda x: (np.sin(x), np.cos(x)),
@@ -200,7 +200,7 @@ def test_special_values_match_the_c_library(name: str) -> None:
         np.testing.assert_array_max_ulp(result[numbers], value[numbers], maxulp=4)
 
 
-def test_exactly_representable_results_are_exact() -> None:
+def test_elementary_functions_are_exact_at_arguments_with_known_results() -> None:
     def at(name: str, *x: float) -> list[float]:
         return [float(r[0]) for r in compiled(name, 4)(*(np.array([v]) for v in x))]
 
@@ -214,7 +214,7 @@ def test_exactly_representable_results_are_exact() -> None:
 
 
 @pytest.mark.parametrize("name", ["sincos", "tan", "asin", "atan2"])
-def test_odd_functions_and_the_cosine_are_symmetric_to_the_last_bit(name: str) -> None:
+def test_elementary_odd_functions_and_the_cosine_are_symmetric_to_the_last_bit(name: str) -> None:
     first, *others = with_specials(name)
     odd, *even = compiled(name, 4)(first, *others)
     assert_same_bits(compiled(name, 4)(-first, *others), [-odd, *even])
@@ -226,13 +226,13 @@ def test_atan2_is_scale_invariant_at_the_limits_of_doubles() -> None:
         assert_same_bits(compiled("atan2", 4)(scale * y, scale * x), compiled("atan2", 4)(y, x))
 
 
-def test_exp_overflows_to_infinity_and_underflows_to_zero() -> None:
+def test_compiled_exp_overflows_to_infinity_and_underflows_to_zero() -> None:
     (result,) = compiled("exp", 4)(np.array([709.79, 1e4, -745.2, -1e4, -745.0, -720.0]))
     np.testing.assert_array_equal(result, [math.inf, math.inf, 0.0, 0.0, 5e-324, math.exp(-720.0)])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_module_defines_each_function_once_with_internal_linkage(name: str) -> None:
+def test_llvm_module_defines_each_elementary_function_once_with_internal_linkage(name: str) -> None:
     module = ir.Module()
     function: Any = math_function(module, name, 4)
     assert math_function(module, name, 4) is function

@@ -82,7 +82,7 @@ def test_fast_call_keeps_its_docstring_and_name(d: lw.Dynamics) -> None:
     assert d.forward_dynamics.__name__ == "forward_dynamics"
 
 
-def test_fast_call_outlives_its_dynamics_without_a_leak() -> None:
+def test_fast_call_stays_usable_after_its_dynamics_is_deleted_and_leaks_no_memory() -> None:
     d = lw.compile(M)
     d.forward_dynamics(M.neutral(), np.ones(3), np.zeros(3))
     quick, expected = d.forward_dynamics, d.forward_dynamics(M.random(0), np.ones(3), np.zeros(3))
@@ -106,7 +106,7 @@ def test_repeated_fast_calls_leak_no_references(d: lw.Dynamics) -> None:
     assert [sys.getrefcount(x) for x in (q, v, tau)] == before
 
 
-def test_each_fast_call_of_a_kernel_has_its_own_iteration_count() -> None:
+def test_fast_calls_of_one_kernel_have_separate_iteration_counts() -> None:
     def powers(x: Array, count: Count) -> Array:
         return repeat(count, lambda k, y: (y * x,), np.ones(2))[0]
 

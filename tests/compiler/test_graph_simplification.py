@@ -34,24 +34,24 @@ def traced(function, *shapes: tuple[int, ...]) -> list[str]:
         lambda x: x[0] * (x[1] / x[1]),
     ],
 )
-def test_identity_operations_are_removed(nothing) -> None:
+def test_operations_without_effect_are_removed_from_the_graph(nothing) -> None:
     assert traced(nothing) == []
 
 
-def test_equal_expressions_are_shared() -> None:
+def test_equal_expressions_become_one_node_of_the_graph() -> None:
     assert traced(lambda x: [x[0] * x[1], x[1] * x[0]]) == ["mul"]
     assert traced(lambda x: [np.sin(-x[0]), np.sin(x[0])]).count("sin") == 1
     assert traced(lambda x: (x[0] + x[1]) - (x[1] + x[0])) == []
 
 
-def test_constants_are_combined_and_negations_moved_outwards() -> None:
+def test_constants_are_combined_and_negations_are_moved_out_of_products() -> None:
     assert traced(lambda x: 2.0 * (x[0] * 3.0)) == ["mul"]
     assert traced(lambda x: x[0] + (-x[1])) == ["sub"]
     assert traced(lambda x: -(x[0] - x[1])) == ["sub"]
     assert traced(lambda x: (-x[0]) * (-x[1])) == ["mul"]
 
 
-def test_unused_operations_are_pruned() -> None:
+def test_unused_operations_are_removed_from_the_graph() -> None:
     def wasteful(x):
         _ = np.exp(x[0]) * x[1]
         return x[2] * 2.0
@@ -59,7 +59,7 @@ def test_unused_operations_are_pruned() -> None:
     assert traced(wasteful) == ["mul"]
 
 
-def test_products_used_once_are_fused_into_multiply_add() -> None:
+def test_products_that_are_used_once_are_fused_into_multiply_adds() -> None:
     once = fused(trace(lambda x: x[0] * x[1] + x[2], [(3,)]))
     assert operations(once) == ["fma"]
     twice = fused(trace(lambda x: [x[0] * x[1] + x[2], x[0] * x[1]], [(3,)]))
@@ -98,14 +98,14 @@ def branches(x):
         (lambda x: max(x[0], x[1]), "branches on"),
     ],
 )
-def test_untraceable_functions_are_rejected_with_their_line(function, says: str) -> None:
+def test_functions_that_cannot_be_traced_are_rejected_with_their_line(function, says: str) -> None:
     with pytest.raises(lw.NotTraceable, match=says) as caught:
         trace(function, [(3,)])
     if "being traced" in str(caught.value):
         assert "test_graph_simplification.py:" in str(caught.value)
 
 
-def test_values_from_another_trace_are_rejected() -> None:
+def test_traced_numbers_of_another_trace_are_rejected() -> None:
     leaked = []
     trace(lambda x: leaked.append(x[0]) or x[0], [(1,)])
     with pytest.raises(lw.NotTraceable, match="earlier trace"):
@@ -113,7 +113,7 @@ def test_values_from_another_trace_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("damage", ["operand after use", "unknown input", "wrong arity", "truth as a number"])
-def test_verifier_detects_damaged_graphs(damage: str) -> None:
+def test_graph_verifier_rejects_damaged_graphs(damage: str) -> None:
     graph = pruned(trace(lambda x: where(x[0] < x[1], x[0] * x[1], x[2] + 1.0), [(3,)]))
     verify(graph)
     place = [node[0] for node in graph.nodes].index("mul")
@@ -127,7 +127,7 @@ def test_verifier_detects_damaged_graphs(damage: str) -> None:
         verify(graph)
 
 
-def test_boolean_true_and_one_are_different_nodes() -> None:
+def test_boolean_true_and_the_number_one_are_different_nodes_of_the_graph() -> None:
     """True equals 1.0 in Python, but they are two nodes of a graph."""
     graph = Graph()
     assert graph.constant(1.0) != graph.constant(True)

@@ -65,13 +65,13 @@ def in_new_process(folder: Path) -> tuple[int, str]:
     return int(built), bits
 
 
-def test_second_process_builds_nothing_and_gives_the_same_bits(folder: Path) -> None:
+def test_second_process_compiles_nothing_and_gives_the_same_bits(folder: Path) -> None:
     first, second = in_new_process(folder), in_new_process(folder)
     assert first[0] == 1
     assert second == (0, first[1])
 
 
-def test_concurrent_processes_share_the_cache(folder: Path) -> None:
+def test_concurrent_processes_share_the_kernel_cache(folder: Path) -> None:
     answers: list[tuple[int, str]] = []
     threads = [threading.Thread(target=lambda: answers.append(in_new_process(folder))) for _ in range(2)]
     for thread in threads:
@@ -111,7 +111,9 @@ def test_cached_file_of_another_user_is_reported_and_not_used(folder: Path, monk
         assert solve().tobytes() == bits
 
 
-def test_unusable_cache_folder_causes_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_folder_of_the_kernel_cache_causes_only_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("here is no folder")
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(blocked))
@@ -130,7 +132,7 @@ def test_each_mechanism_and_quantity_has_its_own_kernel(folder: Path) -> None:
     assert len(stored(folder)) == 5
 
 
-def test_recently_used_kernels_stay_loaded(folder: Path) -> None:
+def test_recently_used_kernels_stay_in_memory(folder: Path) -> None:
     bits = solve().tobytes()
     (path,) = stored(folder)
     path.unlink()
@@ -138,7 +140,9 @@ def test_recently_used_kernels_stay_loaded(folder: Path) -> None:
     assert stored(folder) == []  # neither read nor built
 
 
-def test_least_recently_used_files_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_files_of_the_kernel_cache_are_removed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = bytes(1000)
     for age, name in enumerate(("aa newest", "bb middle", "cc oldest")):
         kernel_cache.store(name, body)
@@ -149,7 +153,7 @@ def test_least_recently_used_files_are_removed(folder: Path, monkeypatch: pytest
     assert sorted(path.name for path in stored(folder)) == ["aa newest", "cc oldest", "dd"]
 
 
-def test_differently_divided_cache_keys_have_different_digests() -> None:
+def test_cache_keys_that_are_divided_into_parts_differently_have_different_digests() -> None:
     assert kernel_cache.digest("ab", "c") != kernel_cache.digest("a", "bc")
     assert kernel_cache.digest("a") != kernel_cache.digest("a", "")
 
@@ -171,7 +175,7 @@ def test_kernels_and_threads_work_in_child_processes(method: str) -> None:
     assert child.exitcode == 0
 
 
-def test_threads_can_share_one_dynamics() -> None:
+def test_threads_can_share_one_dynamics_object() -> None:
     d = lw.compile(lw.example("branched_tree"))
     m = d.mechanism
     q, v, tau = np.array([m.random(k) for k in range(300)]), np.ones(m.nv), np.zeros(m.nv)
@@ -191,7 +195,7 @@ def test_threads_can_share_one_dynamics() -> None:
     assert wrong == []
 
 
-def test_user_joint_kinds_are_identified_by_their_behaviour() -> None:
+def test_user_joint_kinds_of_equal_name_but_different_formulas_have_different_kernels() -> None:
     """Two classes with one name but different ratios, as when a user edits a class and runs it again."""
 
     def crank(factor: float) -> lw.Mechanism:

@@ -31,7 +31,7 @@ def run(script: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     )
 
 
-def test_cache_works_without_home_folder_and_user_entry(tmp_path: Path) -> None:
+def test_kernel_cache_works_without_home_folder_and_user_entry(tmp_path: Path) -> None:
     script = (
         f"import pathlib\ndef home(): raise RuntimeError('no home')\npathlib.Path.home = staticmethod(home)\n{CALL}"
     )
@@ -41,14 +41,14 @@ def test_cache_works_without_home_folder_and_user_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "relative/folder"])
-def test_an_empty_or_relative_cache_home_is_ignored(tmp_path: Path, value: str) -> None:
+def test_an_empty_or_relative_xdg_cache_home_is_ignored(tmp_path: Path, value: str) -> None:
     (tmp_path / "home").mkdir()
     found = run(CALL, tmp_path, XDG_CACHE_HOME=value, HOME=str(tmp_path / "home"))
     assert found.stdout == "(2,)\n", found.stderr
     assert {path.name for path in tmp_path.iterdir()} <= {"home"}
 
 
-def test_a_pipe_in_the_cache_does_not_block(tmp_path: Path) -> None:
+def test_a_named_pipe_in_the_kernel_cache_does_not_block(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert run(CALL, tmp_path, LINKWORK_CACHE_DIR=str(cache)).stdout == "(2,)\n"
     for path in cache.glob("??/*"):
@@ -58,7 +58,7 @@ def test_a_pipe_in_the_cache_does_not_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_child_forked_while_a_thread_compiles_can_compile(tmp_path: Path) -> None:
+def test_a_child_process_forked_while_a_thread_compiles_can_compile_too(tmp_path: Path) -> None:
     script = """
     import os, threading, time, warnings
     import numpy as np

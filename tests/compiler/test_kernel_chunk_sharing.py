@@ -70,11 +70,13 @@ def exchanged(x: Array, count: Any) -> Array:
     return a - b + c
 
 
-def test_shared_chunks_keep_their_constants_booleans_and_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_sharing_does_not_change_the_bits_of_programs_with_booleans_and_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert_same_bits_with_and_without_sharing(stages, [np.random.default_rng(1).normal(size=(9, 3))], 3, monkeypatch)
 
 
-def test_swapped_loop_state_is_read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loop_that_exchanges_its_state_reads_all_values_before_it_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(2).normal(size=(9, 100))
     assert_same_bits_with_and_without_sharing(exchanged, [x], 100, monkeypatch, 5)
     with_length(SHARED, monkeypatch)
@@ -116,7 +118,9 @@ def test_code_size_hardly_grows_with_chain_length(monkeypatch: pytest.MonkeyPatc
     assert len(largest[0].rows[0]) < len(largest[0].slots) / 2  # slots at fixed distances share a column
 
 
-def test_repeated_patterns_are_cut_at_the_same_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cutting_repeated_patterns_at_the_same_places_saves_a_fifth_of_the_operations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def operations() -> int:
         return sum(len(shared.chunk.nodes) for shared, _ in shared_chunks(planned(60, monkeypatch)))
 
@@ -126,7 +130,7 @@ def test_repeated_patterns_are_cut_at_the_same_places(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("share", [False, True])
-def test_chunks_cover_the_graph_within_their_size_limits(share: bool) -> None:
+def test_chunks_contain_each_operation_once_and_obey_the_size_limits(share: bool) -> None:
     for seed in (4, 9, 14):
         m = tree(seed)
         graph = trace(lambda q, v, tau: forward_dynamics(m, q, v, tau), [(m.nq,), (m.nv,), (m.nv,)])  # noqa: B023
@@ -136,7 +140,7 @@ def test_chunks_cover_the_graph_within_their_size_limits(share: bool) -> None:
         assert all(MIN_OPERATIONS <= len(chunk) <= MAX_OPERATIONS for chunk in found[:-1])
 
 
-def test_every_chunk_has_a_table_row_with_its_memory_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_code_chunk_has_a_table_row_with_its_memory_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     for shared, chunks in shared_chunks(planned(30, monkeypatch)):
         assert len(shared.rows) == len(chunks)
         for row, chunk in zip(shared.rows, chunks, strict=True):
@@ -147,7 +151,7 @@ def test_every_chunk_has_a_table_row_with_its_memory_slots(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_no_memory_slot_is_allocated_twice(grouped: bool) -> None:
+def test_no_memory_slot_of_a_kernel_is_allocated_twice(grouped: bool) -> None:
     rng = np.random.default_rng(3)
     workspace, out, most = Workspace(grouped), list[tuple[int, int]](), 0
     for _ in range(2000):

@@ -74,7 +74,7 @@ def states(count: int, seed: int = 0) -> list[Array]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 100])
-def test_members_have_the_same_bits_alone_and_in_any_batch(count: int) -> None:
+def test_kernel_results_have_the_same_bits_alone_and_in_any_batch(count: int) -> None:
     arrays = states(count) if count else [np.zeros((0, n)) for n in (M.nq, M.nv, M.nv)]
     found = D.forward_dynamics(*arrays)
     assert found.shape == (count, M.nv)
@@ -84,14 +84,14 @@ def test_members_have_the_same_bits_alone_and_in_any_batch(count: int) -> None:
         assert (D.forward_dynamics(*(a[::-1] for a in arrays))[::-1] == found).all()
 
 
-def test_any_number_of_threads_gives_the_same_bits() -> None:
+def test_kernel_results_have_the_same_bits_with_any_number_of_threads() -> None:
     arrays = [np.tile(a, (40, 1)) for a in states(50)]
     expected = lw.compile(M, threads=1).forward_dynamics(*arrays)
     for threads in (2, 3, 5, None):
         assert (lw.compile(M, threads=threads).forward_dynamics(*arrays) == expected).all()
 
 
-def test_batches_nest_and_broadcast_like_numpy() -> None:
+def test_batches_of_kernels_nest_and_broadcast_like_numpy() -> None:
     q, v, tau = states(6)
     grid = D.forward_dynamics(q[:, None], v[None, :3], tau[0])
     assert grid.shape == (6, 3, M.nv)
@@ -103,7 +103,7 @@ def test_batches_nest_and_broadcast_like_numpy() -> None:
     assert (strided == D.forward_dynamics(q, v, tau)).all()
 
 
-def test_lists_and_integers_are_converted() -> None:
+def test_methods_convert_lists_and_integers_to_float_arrays() -> None:
     d = lw.compile(lw.example("double_pendulum"))
     expected = d.forward_dynamics(np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.zeros(2))
     for _ in range(2):  # before and after the quick entry is in place
@@ -111,7 +111,7 @@ def test_lists_and_integers_are_converted() -> None:
         assert (d.forward_dynamics(np.array([1, 2], dtype=np.float32), [0, 1], [0, 0]) == expected).all()
 
 
-def test_large_angles_are_accurate_in_every_lane() -> None:
+def test_sine_and_cosine_of_large_angles_are_accurate_in_every_lane() -> None:
     """Beyond 1e5 rad each lane falls back to the system's elementary functions."""
     m = lw.example("double_pendulum")
     q = np.array([[0.3, -0.4], [3e6, 0.1], [1e5 + 0.5, -7e5], [0.2, 0.1], [-1e9, 2.0]])
@@ -123,7 +123,7 @@ def test_large_angles_are_accurate_in_every_lane() -> None:
         assert (found[k] == d.forward_dynamics(q[k], v, tau)).all()
 
 
-def test_out_receives_the_result() -> None:
+def test_methods_write_their_result_into_out() -> None:
     q, v, tau = states(5)
     expected = D.forward_dynamics(q, v, tau)
     out = np.empty((5, M.nv))
@@ -135,7 +135,7 @@ def test_out_receives_the_result() -> None:
             D.forward_dynamics(q, v, tau, out=bad)
 
 
-def test_varying_parameters_need_no_new_kernel() -> None:
+def test_new_values_of_varying_parameters_need_no_new_kernel() -> None:
     name = f"{M.bodies[1].name}.mass"
     d, plain = (lw.compile(M, parameters=[name, "gravity"], target=target) for target in ("cpu", "numpy"))
     s: State = state(M, 3)

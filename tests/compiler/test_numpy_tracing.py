@@ -73,7 +73,7 @@ def test_every_unary_ufunc_matches_numpy(ufunc: np.ufunc) -> None:
     assert np.abs(found.ravel() - ufunc(signed)).max() < 1e-15 * 64
 
 
-def test_nan_is_propagated() -> None:
+def test_traced_functions_propagate_nan() -> None:
     limited = lifted(lambda x: np.clip(np.sign(x) + np.tanh(x), -1.0, 1.0))
     kernel = Kernel("limited", limited, [(1,)], [(1,)], key="limited")
     (found,), finite = kernel.over_batch([np.array([[np.nan], [800.0], [-800.0], [0.0]])], (4,), 1)
@@ -96,7 +96,7 @@ def branches(x: Array) -> Any:
         (lambda x: x[np.argmax(x)], "branches on"),
     ],
 )
-def test_untraceable_functions_are_rejected(function: Callable[..., Any], says: str) -> None:
+def test_functions_that_cannot_be_traced_are_rejected(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(lw.NotTraceable, match=says) as caught:
         trace(lifted(function), [(3,)])
     assert "test_numpy_tracing.py:" in str(caught.value) or "np.stack" in str(caught.value)

@@ -11,7 +11,7 @@ from random_mechanisms import state, tree
 SHAPE = (LARGE_BYTES // (8 * 64), 8, 8)
 
 
-def test_referenced_buffers_are_not_reused() -> None:
+def test_memory_of_a_result_is_not_reused_while_it_is_referenced() -> None:
     memory = Results()
     first = memory.new(SHAPE)
     view, buffer, address = first[3, :2], first.data, first.ctypes.data
@@ -27,7 +27,7 @@ def test_referenced_buffers_are_not_reused() -> None:
     assert np.asarray(buffer)[3, 0, 0] == 1.0
 
 
-def test_released_buffers_are_reused_if_they_fit() -> None:
+def test_memory_of_a_released_result_is_reused_if_it_fits() -> None:
     memory = Results()
     address = memory.new(SHAPE).ctypes.data
     again = memory.new(SHAPE)
@@ -37,14 +37,14 @@ def test_released_buffers_are_reused_if_they_fit() -> None:
     assert memory.new((SHAPE[0] + 1, 8, 8)).shape == (SHAPE[0] + 1, 8, 8)
 
 
-def test_spare_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_waits_for_reuse_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_buffers, "MAX_SPARE_BYTES", LARGE_BYTES - 1)
     memory = Results()
     memory.new(SHAPE)
     assert memory.spare is None
 
 
-def test_result_outlives_its_kernel() -> None:
+def test_result_array_stays_valid_after_its_kernel_is_deleted() -> None:
     m = lw.example("double_pendulum")
     q = np.tile([0.3, -0.4], (LARGE_BYTES // 32 + 1, 1))
     found = lw.compile(m).mass_matrix(q)

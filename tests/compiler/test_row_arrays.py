@@ -115,12 +115,12 @@ def test_compiled_row_arrays_match_python_and_batch_members_are_independent(
     assert (alone == found).all()
 
 
-def test_an_index_that_differs_between_members_is_refused() -> None:
+def test_row_array_index_that_differs_between_batch_members_is_rejected() -> None:
     with pytest.raises(NotTraceable, match="must be the counter of a loop"):
         Kernel("bad", lambda x: np.array([filled(x).at(x[0])[0]]), [(5,)], [(1,)], key=None).traced()
 
 
-def test_an_old_version_of_a_row_array_is_refused() -> None:
+def test_old_version_of_a_row_array_is_rejected_after_a_write() -> None:
     def stale(x: Array) -> Array:
         rows = filled(x)
         rows.put(0.0, [7.0])

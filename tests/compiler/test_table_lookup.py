@@ -28,7 +28,7 @@ def lookups(graph: Graph) -> list[Lookup]:
     return [node[0] for node in graph.nodes if isinstance(node[0], Lookup)]
 
 
-def test_index_is_floored_and_clipped_to_the_table() -> None:
+def test_lookup_index_is_rounded_down_and_clipped_to_the_table() -> None:
     rows = [0, 0, 0, 1, 5, 11, 12, 12, 12, 12, 12, 0, 0, 0, 0]
     for index, row in zip(INDICES, rows, strict=True):
         assert (lookup(TABLE, index) == TABLE[row]).all()
@@ -36,7 +36,7 @@ def test_index_is_floored_and_clipped_to_the_table() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 15])
-def test_every_lane_reads_its_own_row(count: int) -> None:
+def test_every_lane_looks_up_its_own_table_row(count: int) -> None:
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table")
     (found,), _ = kernel.over_batch([INDICES[:count]], (count,), 1)
     expected = np.array([lookup(TABLE, index) for index in INDICES[:count]])
@@ -46,7 +46,7 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_vector_width_reads_the_same_entries(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_lookup_reads_the_same_entries_at_every_vector_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     other = cpu_target.processor()._replace(width=width)
     monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
@@ -54,7 +54,7 @@ def test_every_vector_width_reads_the_same_entries(width: int, monkeypatch: pyte
     assert found.tobytes() == np.array([lookup(TABLE, index) for index in INDICES]).tobytes()
 
 
-def test_table_can_have_one_or_several_axes() -> None:
+def test_lookup_tables_can_have_one_or_several_axes() -> None:
     table = RNG.normal(size=(5, 2, 2))
 
     def function(x: Any) -> Any:
@@ -66,7 +66,7 @@ def test_table_can_have_one_or_several_axes() -> None:
     assert np.abs(found - np.array([function(one) for one in x])).max() < 1e-15
 
 
-def test_index_can_come_from_a_table() -> None:
+def test_index_of_a_table_lookup_can_come_from_another_lookup() -> None:
     links = np.array([3.0, 0.0, 4.0, 2.0, 1.0])
     kernel = Kernel("links", lambda x: lookup(links, lookup(links, x)), [()], [()], key="links of a table")
     (found,), _ = kernel.over_batch([np.arange(5.0)], (5,), 1)
@@ -82,7 +82,7 @@ def repeated_lookup(start: Any, steps: Any) -> tuple[Any, Any]:
     return last, rows
 
 
-def test_lookup_inside_a_loop_matches_python() -> None:
+def test_table_lookup_inside_a_compiled_loop_matches_python() -> None:
     steps = Count(0)
     kernel = Kernel("walked", repeated_lookup, [()], [(), Rows(steps, (2,))], key="walk along a table", counts=1)
     start = RNG.uniform(0.0, 9.0, size=11)
@@ -96,14 +96,14 @@ def test_lookup_inside_a_loop_matches_python() -> None:
 # --- the graph ---
 
 
-def test_lookups_with_known_results_are_folded() -> None:
+def test_table_lookups_with_constant_results_are_folded() -> None:
     same = np.column_stack([np.full(4, 2.5), np.arange(4.0)])
     graph = trace(lambda x: [*lookup(same, x[0]), lookup(same, x[0])[1], *lookup(same, 2.0 + 0.0 * x[1])], [(2,)])
     assert [(one.size, one.column) for one in lookups(graph)] == [(2, 1)]
     assert [graph.value(k) for k in graph.outputs] == [2.5, None, None, 2.5, 2.0]
 
 
-def test_unused_table_columns_are_pruned_and_multiply_adds_are_still_fused() -> None:
+def test_lookups_drop_unused_table_columns_and_still_fuse_multiply_adds() -> None:
     graph = fused(trace(lambda x: lookup(TABLE, x[0])[0] * x[1] + lookup(TABLE, x[1])[0], [(2,)]))
     verify(graph)
     assert [one.column for one in lookups(graph)] == [0, 0]
@@ -111,7 +111,7 @@ def test_unused_table_columns_are_pruned_and_multiply_adds_are_still_fused() -> 
 
 
 @pytest.mark.parametrize("node", [(), (0, 0)])
-def test_verifier_checks_lookup_operands(node: tuple[int, ...]) -> None:
+def test_graph_verifier_rejects_invalid_operands_of_a_table_lookup(node: tuple[int, ...]) -> None:
     graph = pruned(trace(lambda x: lookup(TABLE, x[0])[0], [(1,)]))
     verify(graph)
     graph.nodes[-1] = (graph.nodes[-1][0], *node)
@@ -119,7 +119,7 @@ def test_verifier_checks_lookup_operands(node: tuple[int, ...]) -> None:
         verify(graph)
 
 
-def test_equal_tables_are_emitted_once() -> None:
+def test_equal_lookup_tables_are_printed_once_into_the_code() -> None:
     graph = trace(lambda x: [*lookup(TABLE, x[0]), *lookup(TABLE.copy(), x[1]), lookup(TABLE[:, 0], x[0])], [(2,)])
     text = emit(Program(plan(graph), [Port(2)], [Port(7)]), 4).text
     assert text.count("private unnamed_addr constant [39 x double]") == 1
@@ -127,7 +127,7 @@ def test_equal_tables_are_emitted_once() -> None:
     assert table_definition("t", np.array([1.0]).tobytes()).endswith("[double 0x3FF0000000000000], align 64")
 
 
-def test_derivative_of_a_lookup_is_zero() -> None:
+def test_derivative_of_a_table_lookup_is_zero() -> None:
     def function(x: Array) -> Array:
         y = lookup(TABLE, x[0])[:2] * x[1]
         return np.concatenate([pushforward(y, x, np.eye(2)).ravel(), pullback(y, x, np.eye(2)).ravel()])

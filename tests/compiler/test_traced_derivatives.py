@@ -29,14 +29,14 @@ HESSIAN = np.array([[-np.sin(0.7) * 2.0, 3.0 * 1.3**2], [3.0 * 1.3**2, 6.0 * 1.3
 MIXED = np.array([[0.0, np.cos(0.7)], [-1.0 / 1.3**2, 0.0]])
 
 
-def test_jacobian_gives_gradients_and_second_derivatives() -> None:
+def test_traced_jacobian_gives_gradients_and_second_derivatives() -> None:
     for run in (lambda f, shape: f(X, Y), lambda f, shape: compiled(f, shape, X, Y)):
         assert run(jacobian(value), (2,)) == pytest.approx(GRADIENT, rel=1e-14)
         assert run(jacobian(jacobian(value)), (2, 2)) == pytest.approx(HESSIAN, rel=1e-14)
         assert run(jacobian(jacobian(value), 1), (2, 2)) == pytest.approx(MIXED, rel=1e-14)
 
 
-def test_arguments_can_be_equal_constant_or_scalar() -> None:
+def test_arguments_of_jacobian_can_be_equal_constant_or_scalar() -> None:
     """Each argument is differentiated separately, also if arguments are the same value or not traced."""
 
     def twice(x: Array) -> Array:
@@ -47,7 +47,7 @@ def test_arguments_can_be_equal_constant_or_scalar() -> None:
     assert compiled(lambda t: jacobian(lambda t: t * t * t)(t), (), 2.0) == pytest.approx(12.0)
 
 
-def test_captured_values_are_constant() -> None:
+def test_jacobian_treats_captured_values_as_constant() -> None:
     def function(x: Array, y: Array) -> Array:
         z = x * y
         return jacobian(lambda a: (a * z).sum() * a[0])(x)
@@ -82,7 +82,7 @@ def test_jacobian_through_loops_is_rejected() -> None:
         compiled(function, (1, 1), [2.0])
 
 
-def test_structurally_zero_derivatives_are_detected() -> None:
+def test_derivatives_that_are_always_zero_are_detected() -> None:
     def third(f: Any) -> Any:
         return on_inputs(jacobian(jacobian(jacobian(f))), (3,))
 
@@ -96,7 +96,7 @@ def test_derivative_of_nan_is_nan() -> None:
         assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
 
 
-def test_results_of_other_traces_have_zero_derivative() -> None:
+def test_captured_values_that_a_function_returns_have_zero_derivative() -> None:
     """A function that returns captured values beside computed ones."""
 
     def function(x: Array, y: Array) -> Array:
@@ -105,7 +105,7 @@ def test_results_of_other_traces_have_zero_derivative() -> None:
     assert (compiled(function, (3, 2), X, Y) == [[0.0, 0.0], [Y[1], 0.0], [0.0, 0.0]]).all()
 
 
-def test_functions_longer_than_the_limit_get_zero_derivatives() -> None:
+def test_jacobian_if_short_is_zero_for_functions_longer_than_the_limit() -> None:
     """Functions that exceed the size limit, or contain loops, get zero derivatives."""
 
     def short(x: Array) -> Array:

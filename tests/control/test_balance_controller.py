@@ -55,7 +55,7 @@ def joint_forces_of_feet(m: lw.Mechanism, feet: tuple[str, ...], q: Array, wrenc
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_base_acceleration_matches_the_required_one(name: str) -> None:
+def test_base_has_the_acceleration_that_the_balance_controller_requires(name: str) -> None:
     """Also with an arm whose forces are included."""
     m, feet, q, rows = legged_mechanism(name)
     v = 0.3 * RNG.normal(size=m.nv)
@@ -87,7 +87,7 @@ def test_forces_within_friction_cones_give_the_required_base_acceleration(name: 
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_big_base_dynamics_approximate_exact_dynamics(name: str) -> None:
+def test_big_base_workspace_dynamics_approximate_the_exact_workspace_dynamics(name: str) -> None:
     m, feet, q, rows = legged_mechanism(name)
     v = 0.3 * RNG.normal(size=m.nv)
     near, exact = (
@@ -99,7 +99,7 @@ def test_big_base_dynamics_approximate_exact_dynamics(name: str) -> None:
     assert np.abs(near.workspace.P - exact.workspace.P).max() > 1e-9  # and are not the same thing
 
 
-def test_initial_values_match_the_paper() -> None:
+def test_balance_controller_matches_wendlandts_values_at_the_start_of_his_first_experiment() -> None:
     """Workspace dynamics, wrench and torques at the exact start of the first experiment, checked by hand elsewhere."""
     m = biped_reach.build()
     controller: Any = biped_reach.controller(m)
@@ -116,7 +116,7 @@ def test_initial_values_match_the_paper() -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_torques_are_the_transposed_jacobian_times_foot_forces(name: str) -> None:
+def test_leg_torques_are_the_transposed_jacobian_times_the_foot_forces(name: str) -> None:
     m, feet, q, rows = legged_mechanism(name)
     v = np.zeros(m.nv)
     controller: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, point_feet=rows == 3)
@@ -126,7 +126,7 @@ def test_torques_are_the_transposed_jacobian_times_foot_forces(name: str) -> Non
     assert relative(found.tau[legs] + passive(m, q, v)[legs], expected[legs]) < 1e-13
 
 
-def test_lifted_leg_does_not_support_the_base() -> None:
+def test_balance_with_a_lifted_foot_equals_balance_on_the_other_feet() -> None:
     """With one foot lifted the controller equals that of the other three feet; the leg gets the `others` torques."""
     m, q = quadruped(), crouched(quadruped())
     v = 0.2 * RNG.normal(size=m.nv)
@@ -167,7 +167,7 @@ def test_stance_is_detected_by_contacts_and_heights() -> None:
     assert (specified.stages(0.0, q, np.zeros(m.nv)).feet[3] == 0.0).all()
 
 
-def test_torque_limits_clip_the_torques() -> None:
+def test_torque_limits_clip_the_torques_of_the_balance_controller() -> None:
     m = biped_reach.build()
     q, v = m.keyframes["start"].q, np.zeros(m.nv)
     free, bound = biped_reach.controller(m)(0.0, q, v), biped_reach.controller(m, limit=100.0)(0.0, q, v)
@@ -188,7 +188,7 @@ def moving_target(t: Any) -> tuple[Array, Array, Array]:
     )
 
 
-def test_tracking_errors_satisfy_their_error_dynamics() -> None:
+def test_pose_tracking_errors_satisfy_wendlandts_error_dynamics() -> None:
     """(4.14) and (4.25): second derivatives of the errors match the error dynamics, by differences along the motion."""
     from linkwork.control.controller_targets import Wanted
     from linkwork.control.pose_tracking import tracking
@@ -219,7 +219,7 @@ def test_tracking_errors_satisfy_their_error_dynamics() -> None:
         assert found.error[3] >= 0.0
 
 
-def test_orientation_tracking_dissipates_energy_from_any_start() -> None:
+def test_orientation_tracking_dissipates_energy_from_any_initial_orientation() -> None:
     """V = 2 kp (1 - q_e^s) + |w_e|^2 / 2 falls by w_e . kd w_e; the paper shows this only near the target."""
     from linkwork.control.controller_targets import Wanted
     from linkwork.control.pose_tracking import tracking
@@ -240,7 +240,7 @@ def test_orientation_tracking_dissipates_energy_from_any_start() -> None:
         assert np.isclose(falls, -spin @ (kd[3:] * spin), rtol=1e-12, atol=1e-12)
 
 
-def test_quaternion_reference_has_its_angular_velocity() -> None:
+def test_angular_velocity_of_a_quaternion_reference_matches_its_motion() -> None:
     from linkwork.control.controller_targets import base_target
 
     values = np.array([[0, 0, 1, 1.0, 0, 0, 0], [0.1, 0, 1.1, 1.2, 0.3, -0.4, 0.1], [0, 0.2, 1, 0.5, 0.5, 0.1, 0.2]])

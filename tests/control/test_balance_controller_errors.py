@@ -22,7 +22,7 @@ def rejection_message(m: Any, feet: Any, **options: Any) -> str:
     return str(found.value)
 
 
-def test_unknown_or_invalid_feet_are_rejected() -> None:
+def test_balance_rejects_unknown_or_invalid_feet() -> None:
     assert "left foot centre" in rejection_message(BIPED, ["left foot center"])
     assert "needs at least one foot" in rejection_message(BIPED, [])
     assert "twice" in rejection_message(BIPED, ["left foot", "left foot"])
@@ -31,7 +31,7 @@ def test_unknown_or_invalid_feet_are_rejected() -> None:
     assert "Mechanism" in rejection_message("biped", ["left foot"])
 
 
-def test_fixed_or_several_bases_are_rejected() -> None:
+def test_balance_rejects_fixed_bases_and_several_bases() -> None:
     arm = lw.example("double_pendulum")
     text = rejection_message(arm, [arm.bodies[-1].name])
     assert "Revolute" in text
@@ -40,7 +40,7 @@ def test_fixed_or_several_bases_are_rejected() -> None:
     assert "'trunk' and 'block'" in text
 
 
-def test_legs_with_too_few_joints_are_rejected() -> None:
+def test_balance_rejects_legs_with_too_few_joints() -> None:
     text = rejection_message(quadruped(), FEET)
     assert "'hind right foot' has 3 joint velocities, but needs 6" in text
     assert "3 directions of the base's motion" in text
@@ -54,13 +54,13 @@ def test_legs_with_too_few_joints_are_rejected() -> None:
     assert "has 2 joint velocities, but needs 3" in text
 
 
-def test_too_few_point_feet_are_rejected() -> None:
+def test_balance_rejects_too_few_point_feet() -> None:
     m = quadruped()
     assert "the line through both feet" in rejection_message(m, FEET[:2], point_feet=True)
     assert "rotation about the foot" in rejection_message(m, FEET[:1], point_feet=True)
 
 
-def test_loops_and_mimic_joints_are_rejected() -> None:
+def test_balance_rejects_loops_and_mimic_joints() -> None:
     assert "loops" in rejection_message(lw.example("four_bar"), ["coupler"])
     b = (
         lw.Builder("pair")
@@ -73,7 +73,7 @@ def test_loops_and_mimic_joints_are_rejected() -> None:
     assert "mimic" in rejection_message(b.build(), ["c"])
 
 
-def test_invalid_values_and_options_are_rejected() -> None:
+def test_balance_rejects_invalid_gains_limits_and_options() -> None:
     assert "big base, exact" in rejection_message(BIPED, biped.FEET, dynamics="rough")
     assert "above 0" in rejection_message(BIPED, biped.FEET, friction=-0.3)
     assert "kp must be at least 0" in rejection_message(BIPED, biped.FEET, kp=-1.0)
@@ -89,7 +89,7 @@ def test_invalid_values_and_options_are_rejected() -> None:
     assert "(18,)" in rejection_message(BIPED, biped.FEET, others=lambda t, q, v: np.zeros(3))
 
 
-def test_feet_without_contact_points_are_rejected() -> None:
+def test_balance_by_friction_or_contacts_rejects_feet_without_contact_points() -> None:
     b = lw.Builder("bare").body("body", 1.0, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "body")
     b.body("foot", 1.0, inertia=(1, 1, 1)).joint("leg", lw.Free(), "body", "foot")
     m = b.build()

@@ -38,7 +38,7 @@ def test_cable_drive_acts_on_all_joints_between_its_motor_and_its_joint():
     np.testing.assert_array_equal([drive.row for drive in m.drives], [[0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1]])
 
 
-def test_cable_torque_acts_on_one_coordinate_measured_from_the_stand():
+def test_torque_of_a_cable_drive_acts_on_the_angle_measured_from_the_stand_only():
     """The power is the same: with rotations measured from the stand, a cable's torque acts on one coordinate."""
     m = arm(("wrist", "stand"), ("elbow", "stand"), ("shoulder", "stand")).build()
     system = limb_system(m, measured_from={"wrist": "stand", "elbow": "stand"})

@@ -89,7 +89,7 @@ def test_controller_memory_is_traced() -> None:
             assert relative(ours[k], theirs) < 1e-12
 
 
-def test_user_functions_can_use_dynamics_and_controllers() -> None:
+def test_user_functions_can_call_dynamics_and_controllers_and_be_compiled() -> None:
     """Quantities of traced arrays are traced arrays, to which NumPy functions apply directly."""
     m = TREE
     d, pd = lw.compile(m), lw.feedback.pd(m, m.random(1), 3.0, 1.0)

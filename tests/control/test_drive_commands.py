@@ -59,7 +59,7 @@ def test_command_forces_match_the_drive_equations(name: str, mimics: bool) -> No
 
 
 @pytest.mark.parametrize(("name", "mimics"), mark_slow_pairs(COMMANDS, (False, True)))
-def test_traced_and_host_commands_give_the_same_motion(name: str, mimics: bool) -> None:
+def test_compiled_drive_commands_and_those_called_in_python_give_the_same_motion(name: str, mimics: bool) -> None:
     m, rate = arm(mimics), 1000.0
     controller = lw.feedback.drives(m, COMMANDS[name])
     for method in ("semi-implicit", "rk4"):
@@ -77,7 +77,7 @@ def test_traced_and_host_commands_give_the_same_motion(name: str, mimics: bool) 
     assert np.abs(fast.q - plain.q).max() < 1e-11
 
 
-def test_constant_command_array_is_copied() -> None:
+def test_constant_array_of_drive_commands_is_copied() -> None:
     m, u = arm(), np.array([0.5, -0.2])
     controller = lw.feedback.drives(m, u)
     before = controller(0.0, np.zeros(3), np.zeros(3))
@@ -142,7 +142,7 @@ def test_invalid_drive_commands_are_rejected(name: str) -> None:
         lw.feedback.drives(arm(), command)
 
 
-def test_command_function_with_wrong_size_is_rejected_when_called() -> None:
+def test_drive_command_function_that_returns_a_wrong_size_is_rejected_when_called() -> None:
     m = arm()
     controller = lw.feedback.drives(m, lambda t, q, v: q)
     for call in (
@@ -153,7 +153,7 @@ def test_command_function_with_wrong_size_is_rejected_when_called() -> None:
             call()
 
 
-def test_mechanism_without_drives_is_rejected() -> None:
+def test_drive_controller_rejects_mechanisms_without_drives() -> None:
     with pytest.raises(lw.LinkworkError, match=r"double_pendulum has no drives: .*Builder\.drive"):
         lw.feedback.drives(lw.example("double_pendulum"), [])
     with pytest.raises(lw.ModelError, match="needs a Mechanism as its first argument"):

@@ -128,7 +128,7 @@ def test_computed_torque_follows_a_reference() -> None:
         assert relative(acceleration(m, q, v, controller(t, q, v)), wanted) < 1e-10
 
 
-def test_function_of_time_drives_joints_with_quaternions() -> None:
+def test_target_given_as_a_function_of_time_moves_joints_with_quaternions() -> None:
     b = lw.Builder("ball").body("top", mass=1.0, com=(0, 0.1, 0.3), inertia=(0.1, 0.2, 0.3))
     m = b.joint("ball", lw.Ball(), "world", "top").build()
     spin = np.array([0.3, -0.2, 0.9])
@@ -222,7 +222,7 @@ def test_operational_space_follows_a_moving_point() -> None:
     assert relative(A[:3], wanted) < 1e-9
 
 
-def test_null_space_motion_decays_at_its_damping_rate() -> None:
+def test_null_space_motion_under_operational_space_control_decays_at_null_damping() -> None:
     """At rest in the task, with v in the null space of J: damping changes only v, which decays at the given rate."""
     m = arm(7, damping=0.0)
     q, v = some_state(m, 8)
@@ -236,7 +236,7 @@ def test_null_space_motion_decays_at_its_damping_rate() -> None:
 
 @pytest.mark.parametrize("base", [False, True])
 @pytest.mark.parametrize("target", [POSE[:3, 3], POSE], ids=["position", "pose"])
-def test_resolved_rate_controller_moves_the_frame_on_a_straight_line(base: bool, target: Array) -> None:
+def test_resolved_rate_controller_moves_a_frame_on_a_straight_line(base: bool, target: Array) -> None:
     """With little damping J rates = gain e; the velocity loop reaches those rates at its bandwidth."""
     m = arm(7, base=base)
     controller = lw.feedback.resolved_rate(m, "tool", target, gain=2.0, damping=1e-6, bandwidth=40.0)
@@ -259,7 +259,7 @@ def test_resolved_rate_controller_moves_the_frame_on_a_straight_line(base: bool,
     assert relative(V[:rows], 2.0 * np.concatenate([POSE[:3, 3] - X[:3, 3], turn])[:rows]) < 1e-6
 
 
-def test_rates_of_the_damped_controller_stay_bounded_at_singular_positions() -> None:
+def test_joint_rates_of_resolved_rate_control_stay_bounded_at_singular_positions() -> None:
     """A straight arm with a target along itself: undamped rates would be unbounded."""
     m, v = arm(3, damping=0.0), np.zeros(3)
     controller = lw.feedback.resolved_rate(m, "tool", [0.0, 0.0, 5.0], gain=1.0, damping=0.1, bandwidth=10.0)

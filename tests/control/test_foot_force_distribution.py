@@ -48,7 +48,7 @@ def test_lifted_feet_carry_no_force() -> None:
     assert (none.forces == 0.0).all()
 
 
-def test_projection_gives_the_nearest_force_of_a_cone() -> None:
+def test_projection_onto_a_friction_cone_gives_the_nearest_force() -> None:
     """Moreau decomposition: x = P(x) + rest, with rest orthogonal to P(x) and in the polar cone."""
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -78,7 +78,7 @@ def wanted(kind: str, rng: np.random.Generator) -> Array:
 
 
 @pytest.mark.parametrize("kind", ["within", "at the edge", "out of reach"])
-def test_forces_stay_within_cones_and_are_optimal(kind: str) -> None:
+def test_foot_forces_stay_within_friction_cones_and_are_optimal(kind: str) -> None:
     """Forces stay in their cones and sum to the wrench; out of reach, the residual satisfies the optimality conditions.
 
     Its product with any force of the cones is not positive, and is zero with the forces found.
@@ -108,7 +108,7 @@ def test_forces_stay_within_cones_and_are_optimal(kind: str) -> None:
         assert abs(f @ pull.ravel()) < 1e-3 * size * np.abs(f).max()
 
 
-def test_forces_match_scipy() -> None:
+def test_foot_forces_match_an_optimization_by_scipy() -> None:
     """The same by SLSQP: least |f| with the wrench as an equality; out of reach, the nearest wrench, to some NEAR."""
     A, mu = grip_matrix(SOLES), 0.3
     start = np.tile(UP, len(SOLES))
@@ -137,7 +137,7 @@ def test_forces_match_scipy() -> None:
         assert abs(cost(ours) / theirs.fun - 1.0) < (3e-3 if kind == "out of reach" else 1e-5)
 
 
-def test_forces_far_from_the_cone_edges_have_least_norm() -> None:
+def test_foot_forces_far_from_the_edges_of_the_friction_cones_have_least_norm() -> None:
     A, wrench = grip_matrix(SOLES), np.r_[UP * 700.0, 0.0, 0.0, 0.0]
     wrench[3:] = np.cross(SOLES.mean(axis=0), wrench[:3])
     found = within_cones(wrench, SOLES, UP, 10.0, ALL)

@@ -97,13 +97,13 @@ def test_invalid_lqr_arguments_are_rejected(arguments: tuple[Any, ...], says: st
         lw.feedback.lqr(cart_pole(), *arguments, actuated=["rail"])
 
 
-def test_free_base_cannot_be_stabilised_by_its_arm() -> None:
+def test_lqr_reports_that_an_arm_cannot_stabilise_its_free_base() -> None:
     m = lw.example("free_flyer")
     with pytest.raises(lw.LinkworkError, match="cannot be stabilised: no actuated joint excites the mode of"):
         lw.feedback.lqr(m, m.neutral(), 1.0, 1.0)
 
 
-def test_unweighted_unstable_mode_is_reported() -> None:
+def test_lqr_reports_an_unstable_mode_without_weight() -> None:
     b = lw.Builder("slider", gravity=(0, 0, 0)).body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
     m = b.joint("rail", lw.Prismatic((1, 0, 0)), "world", "block").build()
     with pytest.raises(lw.NotConverged, match=r"Q must penalise"):

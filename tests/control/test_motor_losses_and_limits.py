@@ -57,7 +57,7 @@ def test_energy_balance_includes_gear_losses():
     assert run["work"][-1] < put_in - 0.1 * np.abs(power).mean() * 3.0
 
 
-def test_voltage_limits_force_by_speed_in_four_quadrants():
+def test_torque_speed_line_limits_the_motor_force_in_four_quadrants():
     stall, free = 3.0, 40.0
     m = wheel(gear=2.0, stall_torque=stall, no_load_speed=free)
     for v in (-50.0, -20.0, -3.0, 0.0, 7.0, 20.0, 31.0):
@@ -78,7 +78,7 @@ def test_motor_reaches_its_no_load_speed_exponentially():
     np.testing.assert_allclose(run.v[:, 0], free / gear * (1.0 - np.exp(-run.t / constant)), rtol=1e-9, atol=1e-12)
 
 
-def test_force_limits_apply_within_the_voltage_limit():
+def test_force_limits_of_a_motor_apply_within_its_torque_speed_line():
     m = wheel(stall_torque=3.0, no_load_speed=40.0, force_limits=(-2.0, 1.0))
     found = [motor_forces(m, np.zeros(1), np.array([v]), np.array([u]))[0] for v, u in ((0, 9), (0, -9), (30, 9))]
     assert found == pytest.approx([1.0, -2.0, 0.75])

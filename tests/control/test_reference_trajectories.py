@@ -85,7 +85,7 @@ def test_cubic_rates_are_continuous_everywhere_and_accelerations_inside() -> Non
             assert np.abs(r.acceleration(before) - r.acceleration(after)).max() < 1e-9
 
 
-def test_reference_takes_values_of_any_shape_and_many_times() -> None:
+def test_reference_accepts_values_of_any_shape_and_an_array_of_times() -> None:
     single = lw.Reference([0, 1, 3], [1, 2, 0], "linear")
     assert single(2.0) == 1.0
     assert np.ndim(single(0.5)) == np.ndim(single.acceleration(0.5)) == 0
@@ -115,14 +115,14 @@ def test_reference_kernel_matches_python_in_every_lane(kind: str, spacing: str) 
 
 
 @pytest.mark.parametrize(("count", "at_most"), [(12, 1), (21, 5), (1000, 10)])
-def test_interval_search_needs_few_lookups(count: int, at_most: int) -> None:
+def test_interval_search_of_a_reference_needs_few_table_lookups(count: int, at_most: int) -> None:
     times = np.arange(count, dtype=float) if count == 12 else np.cumsum(RNG.uniform(0.1, 1.0, count))
     r = lw.Reference(times, np.zeros(count), "linear")
     graph = trace(lambda t: r._piece(t), [()])
     assert sum(isinstance(node[0], Lookup) for node in graph.nodes) <= at_most
 
 
-def test_rollout_follows_a_reference() -> None:
+def test_simulated_motion_follows_a_reference() -> None:
     r, steps = reference("cubic", "uneven"), Count(0)
 
     def track(x: Array, count: Any) -> tuple[Any, Any]:

@@ -38,7 +38,7 @@ def inputs(batch: tuple[int, ...], seed: int = 0) -> dict[str, Array]:
 
 @pytest.mark.parametrize("call", ROWS)
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2), (0,), (2, 0)])
-def test_each_member_has_the_result_of_a_single_call(call: str, batch: tuple[int, ...]) -> None:
+def test_every_method_gives_each_batch_member_the_result_of_a_single_call(call: str, batch: tuple[int, ...]) -> None:
     names, core = ROWS[call]
     arrays = inputs(batch)
     found = getattr(D, call)(*(arrays[name] for name in names))
@@ -50,7 +50,7 @@ def test_each_member_has_the_result_of_a_single_call(call: str, batch: tuple[int
         assert (found[member] == alone).all()
 
 
-def test_arguments_broadcast_against_each_other() -> None:
+def test_arguments_of_dynamics_broadcast_against_each_other() -> None:
     many, one = inputs((4,)), inputs(())
     a = D.forward_dynamics(many["q"], one["v"], one["tau"], one["wrenches"])
     expected = [D.forward_dynamics(q, one["v"], one["tau"], one["wrenches"]) for q in many["q"]]
@@ -60,7 +60,7 @@ def test_arguments_broadcast_against_each_other() -> None:
     assert (grid[1, 2] == D.bias(many["q"][1], many["v"][2])).all()
 
 
-def test_energy_frames_and_jacobians_broadcast() -> None:
+def test_energies_poses_and_jacobians_accept_any_batch_shape() -> None:
     s = inputs((2, 3))
     kinetic, potential = D.energy(s["q"], s["v"])
     assert kinetic.shape == potential.shape == (2, 3)
@@ -96,18 +96,18 @@ def test_mechanism_without_joints_has_empty_results(welded: bool) -> None:
         assert (d.pose([], "block")[:3, 3] == [1, 2, 3]).all()
 
 
-def test_world_frame_does_not_move() -> None:
+def test_world_frame_has_zero_jacobian_and_identity_pose() -> None:
     assert (D.jacobian(M.neutral(), "world") == 0.0).all()
     assert (D.pose(M.neutral(), "world") == np.eye(4)).all()
 
 
-def test_missing_wrenches_are_zero() -> None:
+def test_external_wrenches_are_zero_by_default() -> None:
     s = inputs(())
     with_zero = D.forward_dynamics(s["q"], s["v"], s["tau"], np.zeros((N, 6)))
     assert np.abs(D.forward_dynamics(s["q"], s["v"], s["tau"]) - with_zero).max() < 1e-12 * np.abs(with_zero).max()
 
 
-def test_results_do_not_depend_on_quaternion_norm() -> None:
+def test_dynamics_do_not_depend_on_the_norm_of_quaternions() -> None:
     s = inputs(())
     scaled = s["q"].copy()
     for joint in M.joints:

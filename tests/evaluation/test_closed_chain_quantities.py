@@ -53,7 +53,7 @@ def test_closed_loop_derivatives_match_finite_differences(kind: str) -> None:
     assert np.abs(d.constraint_jacobian(q) @ by_tau).max() < 1e-10  # forces never open a loop
 
 
-def test_actuated_joints_reproduce_the_motion() -> None:
+def test_actuation_returns_the_forces_that_produced_a_motion() -> None:
     d, q, v, _ = state()
     for joints in (["a", "c"], ["a", "d"], ["b", "c"]):
         tau = np.zeros(4)
@@ -79,7 +79,7 @@ def test_redundant_actuation_has_the_least_weighted_norm() -> None:
         d.actuation(q, v, a, "abcd", weights={"b": 0.0})
 
 
-def test_independent_coordinates_determine_all_others() -> None:
+def test_independent_velocities_determine_all_other_velocities() -> None:
     d, q, v, tau = state()
     a = d.forward_dynamics(q, v, tau)
     for choose in (None, ["a", "c"], ["b", "d"]):
@@ -99,7 +99,7 @@ def test_independent_coordinates_determine_all_others() -> None:
         d.mechanism.independent(q, v, "a")
 
 
-def test_sensed_joints_determine_the_others() -> None:
+def test_motion_of_the_sensed_joints_determines_that_of_the_others() -> None:
     d, q, v, tau = state()
     a = d.forward_dynamics(q, v, tau)
     seen = np.array([1.0, 0.0, 1.0, 0.0])
@@ -113,7 +113,7 @@ def test_sensed_joints_determine_the_others() -> None:
         d.observed(q, v, a, ["a"])
 
 
-def test_single_state_methods_reject_batches() -> None:
+def test_check_loops_rejects_batches_and_assemble_accepts_them() -> None:
     d, q, *_ = state()
     with pytest.raises(lw.ShapeError, match="expected one state"):
         d.mechanism.check_loops(np.stack([q, q]))
@@ -124,7 +124,7 @@ def test_single_state_methods_reject_batches() -> None:
     assert np.array_equal(many[:, 0], [q[0] + 0.05, q[0] - 0.05])
 
 
-def test_simulator_starts_closed_and_stays_closed() -> None:
+def test_simulator_starts_with_closed_loops_and_keeps_them_closed() -> None:
     d, q, v, _ = state()
     with pytest.raises(lw.LinkworkError, match=r"loop 'hands' has a position error of .* d.assemble"):
         lw.Simulator(d.mechanism, q + 0.1)

@@ -18,7 +18,7 @@ from randomly_placed_linkages import EVERYWHERE, arm, chain, four_bar, moved, sl
 
 
 @EVERYWHERE
-def test_stretched_arm_with_a_rod_has_rank_zero(seed: int, far: float) -> None:
+def test_constraint_of_a_rod_along_a_stretched_arm_has_rank_zero(seed: int, far: float) -> None:
     m = arm(seed, far)
     for swing in (0.0, 0.4, -2.0):
         check = m.check_loops([swing, 0.0])
@@ -59,7 +59,7 @@ def test_loop_that_repeats_a_joint_is_redundant(seed: int, far: float) -> None:
 
 
 @EVERYWHERE
-def test_round_off_in_constraint_rows_does_not_change_ranks(
+def test_round_off_in_constraint_rows_does_not_change_their_rank(
     seed: int, far: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Perturb the entries by the round-off that another order of summation would give."""
@@ -93,7 +93,7 @@ def test_loop_closed_by_mimic_joints_is_redundant(seed: int, far: float) -> None
 
 
 @pytest.mark.parametrize("name", [e.name for e in lw.examples() if e.build().constrained])
-def test_example_ranks_do_not_depend_on_placement(name: str) -> None:
+def test_constraint_ranks_of_examples_do_not_depend_on_their_place_in_the_world(name: str) -> None:
     m = lw.example(name)
     q = m.keyframes[0].q if m.keyframes else m.neutral()
     here = m.check_loops(q)
@@ -135,7 +135,7 @@ def test_closing_nearly_equal_loops_does_not_change_free_coordinates(seed: int, 
 
 
 @EVERYWHERE
-def test_insufficient_sensors_are_rejected(seed: int, far: float) -> None:
+def test_sensors_that_do_not_determine_the_motion_are_rejected(seed: int, far: float) -> None:
     d = lw.compile(arm(seed, far), target="numpy")
     with pytest.raises(lw.LinkworkError, match="do not determine the motion"):
         d.observed([0.3, 0.0], [0.0, 0.0], [0.0, 0.0], sensed=["link 0"])

@@ -73,7 +73,7 @@ def test_cross_check_is_reproducible_and_prints_a_table() -> None:
     assert text.count("reference") == 4  # one source for each quantity
 
 
-def test_formulations_take_batches_with_the_same_call() -> None:
+def test_every_formulation_evaluates_batches_of_states() -> None:
     m = tree(8)
     q = np.array([m.random(seed) for seed in range(3)])
     v, tau = np.ones(m.nv), np.zeros(m.nv)
@@ -85,7 +85,7 @@ def test_formulations_take_batches_with_the_same_call() -> None:
         assert np.abs(back - tau).max() < 1e-9
 
 
-def test_inapplicable_formulation_is_skipped_with_a_reason() -> None:
+def test_cross_check_skips_a_formulation_that_does_not_apply_and_gives_the_reason() -> None:
     m = lw.example("branched_tree")
     check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
     reason = "limbs are serial chains of revolute joints from the world or from a base on a free joint; "

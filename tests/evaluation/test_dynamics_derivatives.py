@@ -84,7 +84,7 @@ def test_derivatives_match_differences_along_the_tangent_space(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_forward_and_inverse_derivatives_are_consistent(seed: int) -> None:
+def test_derivatives_of_forward_and_inverse_dynamics_are_related_by_the_mass_matrix(seed: int) -> None:
     m = tree(seed)
     d = lw.compile(m, target="numpy")
     s = state(m, seed)
@@ -137,7 +137,7 @@ BINARY_CALLS = {
 }
 
 
-def test_every_operation_has_partial_derivatives() -> None:
+def test_every_operation_of_the_compiler_has_partial_derivatives() -> None:
     assert set(PARTIALS) == {*UNARY, *BINARY}
     assert set(BINARY) <= set(BINARY_CALLS)
 

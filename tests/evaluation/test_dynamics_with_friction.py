@@ -56,7 +56,7 @@ def leg() -> lw.Mechanism:
     return b.build()
 
 
-def test_compiled_dynamics_with_friction_agree_with_plain_numpy(leg: lw.Mechanism) -> None:
+def test_compiled_dynamics_with_friction_match_plain_numpy(leg: lw.Mechanism) -> None:
     """In a batch with members at rest, in motion, and partly at rest."""
     compiled, plain = lw.compile(leg), lw.compile(leg, target="numpy")
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_compiled_dynamics_with_friction_agree_with_plain_numpy(leg: lw.Mechanis
     assert (np.einsum("...i,...i", v, f)[:3] < 0.0).all()
 
 
-def test_friction_is_left_out_by_default_and_by_false(leg: lw.Mechanism) -> None:
+def test_friction_laws_act_in_dynamics_only_with_friction_true(leg: lw.Mechanism) -> None:
     d, q, ones = lw.compile(leg, target="numpy"), leg.neutral(), np.ones(leg.nv)
     bare = lw.compile(leg.with_elements("frictions", []), target="numpy")
     expected = bare.forward_dynamics(q, ones, ones)
@@ -95,7 +95,7 @@ def block(mu: float = 0.3, mu_static: float | None = None, **more: float) -> lw.
     ).build()
 
 
-def test_a_block_at_rest_holds_up_to_static_friction_of_its_load() -> None:
+def test_a_block_at_rest_sticks_up_to_the_static_friction_of_its_load() -> None:
     """It holds at 99.9999 % of mu_static N, and slides at 100.0001 % with mu; the threshold follows the load."""
     d = lw.compile(block(0.3, 0.4), target="numpy")
     for press in (0.0, 50.0):
@@ -154,7 +154,7 @@ def test_a_slide_jams_if_mu_exceeds_half_its_length_over_the_load_offset(target:
     assert begins[0] == pytest.approx(-3.0 / (2.0 * (1.0 + 2.0 * 0.26 * 1.0 / 0.5)), rel=1e-10)
 
 
-def test_loops_at_rest_hold_up_to_the_friction_of_all_pins_and_slip_above_it() -> None:
+def test_a_linkage_at_rest_sticks_up_to_the_friction_of_all_pins_and_slips_above_it() -> None:
     """A parallelogram crank with four equal pins whose friction torques are constant: they add up."""
     b = lw.Builder("parallelogram", gravity=(0, 0, 0))
     for name in ("left", "right", "rod"):
@@ -226,7 +226,7 @@ def worm(mu: float, radius: float, lead: float, wheel_radius: float = 0.05) -> l
 
 
 @pytest.mark.parametrize("lead", [0.05, 0.3])
-def test_a_worm_gear_has_the_textbook_efficiency_both_ways(lead: float) -> None:
+def test_a_worm_gear_has_the_textbook_efficiency_in_both_directions(lead: float) -> None:
     """tan(lead) / tan(lead + phi) when the worm drives, tan(lead - phi) / tan(lead) when the wheel drives."""
     mu, radius = 0.1, 0.01
     m = worm(mu, radius, lead)
@@ -278,7 +278,7 @@ def test_derivatives_with_friction_match_central_differences(leg: lw.Mechanism, 
         assert relative(found, expected) < 1e-6
 
 
-def test_friction_with_the_world_breaks_the_symmetries_along_its_slip() -> None:
+def test_friction_at_the_world_removes_the_symmetries_along_its_slip() -> None:
     b = lw.Builder("free", gravity=(0, 0, 0)).body("body", 2.0, inertia=(0.1, 0.1, 0.1))
     free = b.joint("free", lw.Free(), "world", "body").close("rail", lw.Cylindrical((1, 0, 0)), "world", "body").build()
     assert {one.momentum for one in free.symmetries()} == {"momentum along x", "angular momentum about x"}

@@ -77,7 +77,7 @@ BAD_CALLS: dict[str, tuple[Callable[[], Any], type[lw.LinkworkError], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)
-def test_error_names_the_culprit_and_the_remedy(case: str) -> None:
+def test_error_of_an_invalid_call_names_the_culprit_and_the_remedy(case: str) -> None:
     call, kind, message = BAD_CALLS[case]
     with pytest.raises(kind, match=message):
         call()
@@ -101,7 +101,7 @@ def test_singular_position_error_names_member_joint_and_line() -> None:
         lw.cross_check(m)
 
 
-def test_errors_raise_no_warnings_and_restore_numpy_settings() -> None:
+def test_failing_calls_give_no_numpy_warnings_and_restore_numpy_settings() -> None:
     before = np.geterr()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -111,7 +111,7 @@ def test_errors_raise_no_warnings_and_restore_numpy_settings() -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_unchecked_batch_returns_valid_members(target: str) -> None:
+def test_batch_with_check_false_returns_the_results_of_the_valid_members(target: str) -> None:
     """One member has a quaternion of length zero, one has a NaN velocity."""
     m = lw.example("heavy_top")
     q, v = np.tile(m.random(0), (6, 1)), np.ones((6, m.nv))

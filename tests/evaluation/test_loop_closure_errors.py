@@ -26,7 +26,7 @@ def solve(m: lw.Mechanism) -> lw.Dynamics:
     return lw.compile(m, target="numpy")
 
 
-def test_unreachable_loop_lengths_are_reported() -> None:
+def test_links_too_short_to_close_a_loop_are_reported() -> None:
     with pytest.raises(
         lw.NotConverged,
         match=r"'arm' cannot be closed from this position: loop 'rod 0' still has a closure error of 1\.5 ",
@@ -44,7 +44,7 @@ def test_contradictory_loops_are_reported() -> None:
     assert str(caught.value).endswith("this loop contradicts the others, or its frames are too far apart")
 
 
-def test_only_loops_at_fault_are_named() -> None:
+def test_assembly_error_names_only_the_loops_at_fault() -> None:
     """One rod is far too short and the other closes without it; with two such rods, none is named as the only fault."""
     with pytest.raises(lw.NotConverged, match="Without loop 'rod 1', all other loops can be closed"):
         solve(arm((1.0, (1.5, 0, 0)), (1.0, (9, 0, 0)))).assemble([0.3, 0.4])
@@ -62,7 +62,7 @@ def test_fixed_joints_that_prevent_closure_are_reported() -> None:
         d.assemble([0.3, 0.4], fixed="to lowr")
 
 
-def test_stretched_arm_bends_to_close() -> None:
+def test_assembly_bends_a_stretched_arm_to_close_a_loop() -> None:
     """At a stretched arm no small move shortens it; assembly perturbs it, the same each time."""
     d = solve(arm((1.5, (0, 0, 0))))
     q = d.assemble([0.0, 0.0])
@@ -80,7 +80,7 @@ def test_each_position_of_a_batch_is_assembled() -> None:
 
 
 @pytest.mark.parametrize("kind", [lw.Weld(), lw.Prismatic((1, 0, 0))])
-def test_orientation_loops_close_from_any_rotation(kind: lw.Weld | lw.Prismatic) -> None:
+def test_welds_and_sliders_that_close_a_loop_assemble_from_any_rotation(kind: lw.Weld | lw.Prismatic) -> None:
     """The error grows up to half a turn, where both directions are equal."""
     b = lw.Builder("top").body("top", 1.0, inertia=(0.1, 0.1, 0.1)).joint("pin", lw.Revolute(Y), "world", "top")
     d = solve(b.close("held", kind, "world", "top").build())
@@ -100,7 +100,7 @@ def test_spatial_weld_closes_from_any_rotation() -> None:
         assert np.abs(d.pose(found, "top") - d.pose(target, "top")).max() < 1e-12
 
 
-def test_loop_check_rejects_open_positions_and_batches() -> None:
+def test_check_loops_rejects_open_positions_and_batches() -> None:
     d = solve(arm((1.2, (0, 0, 0))))
     with pytest.raises(
         lw.LinkworkError, match=r"not closed at q: loop .rod 0. has a closure error of 1\.07 .*use d\.assemble"

@@ -85,7 +85,7 @@ def test_stretched_arm_with_a_rod_can_only_swing() -> None:
 @pytest.mark.parametrize(
     "name", ["four_bar", "slider_crank", "five_bar", "scissor_lift", "stewart_platform", "closed_two_body_robot"]
 )
-def test_regular_positions_have_no_singular_directions(name: str) -> None:
+def test_positions_that_are_not_singular_have_no_singular_directions(name: str) -> None:
     m = lw.example(name)
     assert m.check_loops(m.keyframes["start"].q).singular.shape == (0, m.nv)
 
@@ -98,7 +98,7 @@ def test_inactive_loops_add_no_constraints() -> None:
     assert m.with_parameters({"end.closed": 0.0}).independent([0.1, 0.2, 0.3]).joints == ["pin 0", "pin 1", "pin 2"]
 
 
-def test_independent_coordinates_of_open_positions_are_rejected() -> None:
+def test_independent_velocities_at_positions_with_open_loops_are_rejected() -> None:
     m = links(0.2, 0.5, 0.2, ground=0.5)
     with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop 'end' has a closure error of .*use d\.assemble"):
         m.independent([0.1, 0.0, 0.0])

@@ -25,7 +25,7 @@ def test_cockroach_has_36_freedoms_in_six_limbs() -> None:
 
 
 @pytest.mark.parametrize("name", cockroach.LEGS)
-def test_feet_follow_their_targets(name: str) -> None:
+def test_feet_of_the_cockroach_follow_their_targets(name: str) -> None:
     """Leg angles against forward kinematics, on the whole path of a foot."""
     m, leg = lw.example("cockroach"), cockroach.LEGS[name]
     d, frame = lw.compile(m, target="numpy"), m.frames[f"{name} foot"]

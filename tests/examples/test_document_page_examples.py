@@ -11,12 +11,12 @@ from document_page_generator import saved, shown
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 
 
-def test_page_lists_all_examples_in_order() -> None:
+def test_document_page_lists_all_examples_in_order() -> None:
     assert list(shown()) == [found.name for found in lw.examples()]
 
 
 @pytest.mark.parametrize("name", [found.name for found in lw.examples()])
-def test_page_shows_the_saved_document(name: str) -> None:
+def test_document_page_shows_the_document_that_save_writes(name: str) -> None:
     """Equal text, except for the last digit of sines and cosines, which differs between processors."""
     (about, document), (expected_about, expected) = shown()[name], saved()[name]
     remedy = "run: python tests/document_page_generator.py"

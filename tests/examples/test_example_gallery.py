@@ -24,7 +24,7 @@ def test_every_example_with_loops_has_a_section_and_a_drawing() -> None:
 
 
 @pytest.mark.parametrize("name", LOOPED)
-def test_drawing_exists_and_claim_matches_the_measurement(name: str) -> None:
+def test_gallery_page_shows_a_drawing_and_the_measured_error_of_each_claim(name: str) -> None:
     title, figure, sentence, measured, allowed = SHOWN[name]
     assert title == name
     assert figure == f"figures/{name}.png"
@@ -43,7 +43,7 @@ def test_examples_page_shows_all_walk_figures(name: str) -> None:
     assert file.stat().st_size < LARGEST
 
 
-def test_drawings_are_regenerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gallery_script_draws_the_figures_of_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(example_gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
     monkeypatch.setattr(example_gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})

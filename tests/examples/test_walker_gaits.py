@@ -58,7 +58,7 @@ def test_walker_advances_one_stride_per_stance() -> None:
     ("name", "most", "usual"),
     [("straight", 3e-3, 2e-3), ("turning", 0.02, 3e-3), pytest.param("rough", 0.05, 5e-3, marks=pytest.mark.slow)],
 )
-def test_feet_in_stance_do_not_slip(name: str, most: float, usual: float) -> None:
+def test_feet_of_the_walker_in_stance_do_not_slip(name: str, most: float, usual: float) -> None:
     """At most some millimetres by springs and friction; in a turn the strokes of both frames are not parallel."""
     run = walked(name)
     slips = gait_measures.slips(run, WALKING)
@@ -67,7 +67,7 @@ def test_feet_in_stance_do_not_slip(name: str, most: float, usual: float) -> Non
     assert np.median(slips) < usual
 
 
-def test_feet_land_and_lift_off_at_ground_speed() -> None:
+def test_feet_of_the_walker_land_and_lift_off_without_horizontal_speed() -> None:
     """The gait cycle is smooth where a swing begins and ends, and feet are lifted only in the swing."""
     for phase in (0.0, gaits.STANDING):
         before, after = (gaits.swing(phase + side * 1e-7) for side in (-1.0, 1.0))

@@ -59,7 +59,7 @@ def test_joint_order_decides_among_siblings() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_indices_and_slices_are_contiguous(seed: int) -> None:
+def test_index_slices_of_joints_in_q_and_v_are_contiguous(seed: int) -> None:
     m = tree(seed)
     nq = nv = 0
     for k, joint in enumerate(m.joints):
@@ -204,7 +204,7 @@ def test_joint_with_equal_limits_has_one_random_position() -> None:
     assert b.joint("j", lw.Universal(), "world", "a", limits=(2, 2)).build().random(0).tolist() == [2.0, 2.0]
 
 
-def test_text_of_a_mechanism_shows_its_tree() -> None:
+def test_printed_text_of_a_mechanism_shows_its_tree() -> None:
     b = lw.Builder("robot").body("upper", 2.0, inertia=(1, 1, 1)).body("cuff", 0.5).body("fore", 1.0, (1, 0, 0))
     b.joint("shoulder", lw.Ball(), "world", "upper").joint("glue", lw.Weld(), "upper", "cuff")
     b.joint("elbow", lw.Revolute(Z), "cuff", "fore").body("cart", 2.25, inertia=(1, 1, 1))

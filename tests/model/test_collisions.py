@@ -49,7 +49,7 @@ def test_bodies_that_a_joint_connects_do_not_touch_unless_one_is_the_world() -> 
     assert pairs(arm().collide("all").build()) == both("upper hand", "upper wall", "lower wall", "hand wall")
 
 
-def test_explicit_pairs_may_name_connected_bodies() -> None:
+def test_explicit_pairs_of_a_collision_may_name_connected_bodies() -> None:
     assert pairs(arm().collide("one", pairs=[("upper", "lower")]).build()) == both("upper lower")
 
 
@@ -72,7 +72,7 @@ def test_arguments_of_collide_select_the_solid_pairs(given: dict[str, object], w
     assert pairs(boxes("a", "b", "c").collide("some", **given).build()) == wanted
 
 
-def test_several_shapes_of_a_body_are_numbered_or_named() -> None:
+def test_several_collision_shapes_of_a_body_are_numbered_or_named() -> None:
     b = boxes("a").geometry("a", lw.Sphere(0.2), (0, 0, 1), role="collision", name="head")
     b.geometry("a", lw.Sphere(0.1), (0, 0, 2), role="collision").geometry("a", CUBE)
     m = deepcopy(b).collide("all").build()
@@ -130,13 +130,13 @@ def test_invalid_collisions_are_rejected(given: dict[str, object], message: str)
         boxes("a", "b").collide("bad", **given).build()
 
 
-def test_a_mesh_cannot_collide() -> None:
+def test_a_mesh_is_rejected_as_a_solid_of_a_collision() -> None:
     b = boxes("a").geometry("a", lw.Mesh("a.stl"), role="collision")
     with pytest.raises(lw.ModelError, match=r"its solid 'a 2' is a mesh.*lw\.Hull"):
         b.collide("all").build()
 
 
-def test_too_many_pairs_are_rejected() -> None:
+def test_too_many_pairs_of_solids_are_rejected() -> None:
     b = boxes(*(f"box {k}" for k in range(64)))
     with pytest.raises(lw.ModelError, match="its 2080 pairs of solids are more than 2000"):
         b.collide("all").build()

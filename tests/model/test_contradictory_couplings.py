@@ -50,12 +50,12 @@ def test_differential_with_both_wheels_geared_to_its_shaft_is_rejected():
     assert "clutch 'right'" in message
 
 
-def test_locked_differential_is_accepted():
+def test_locked_differential_is_accepted_by_the_check_for_contradictions():
     b = shafts().differential("axle", "a", "b", "c").clutch("lock", "b", "c", engaged=True)
     assert lw.compile(b.build()).consistent(np.zeros(5), [1.0, 0, 0, 0, 0])[0] > 0.0
 
 
-def test_mimic_joints_are_included_in_the_check():
+def test_check_for_contradictory_couplings_includes_mimic_joints():
     b = shafts().mimic("b", "a", 2.0).clutch("bc", "b", "c", 1.0, engaged=True)
     message = build_error(b.clutch("ac", "a", "c", 3.0, engaged=True))
     assert "clutch 'ac'" in message

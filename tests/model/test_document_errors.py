@@ -438,14 +438,14 @@ def test_at_least_100_invalid_documents_are_tested() -> None:
     assert len(BROKEN) >= 100
 
 
-def test_valid_documents_are_loaded(tmp_path: Path) -> None:
+def test_documents_with_byte_order_marks_or_windows_line_ends_are_loaded(tmp_path: Path) -> None:
     path = tmp_path / "sound.toml"
     for text in (SOUND, "\ufeff" + SOUND, SOUND.replace("\n", "\r\n"), hinge("damping = 0"), chain()):
         path.write_bytes(text.encode())
         assert lw.load(path).name == "r"
 
 
-def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
+def test_unreadable_documents_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     for path, says in ((tmp_path / "nowhere.toml", "no such file"), (tmp_path / "folder.toml", "a folder")):
         with pytest.raises(lw.ModelError, match=says) as caught:
@@ -453,7 +453,7 @@ def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
         assert caught.value.file == str(path)
 
 
-def test_every_fault_is_reported_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_document_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "robot.toml"
     path.write_text(
         hinge("axis = [0, 0]", "damping = nan", 'at = "here"', "colour = 1")
@@ -491,5 +491,5 @@ MANY: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_many_faults_are_reported_in_linear_time(tmp_path: Path, name: str) -> None:
+def test_many_faults_of_a_document_are_reported_in_linear_time(tmp_path: Path, name: str) -> None:
     assert_many_faults_rejected(1000, tmp_path / "robot.toml", TOP + MANY[name](1200), TOP + MANY[name](600))

@@ -268,7 +268,7 @@ def test_keyframes_are_read_and_their_faults_located(tmp_path: Path) -> None:
         lw.load(path)
 
 
-def test_missing_meshes_and_doubtful_inertias_are_warnings(tmp_path: Path) -> None:
+def test_missing_meshes_and_doubtful_inertias_of_a_document_give_warnings(tmp_path: Path) -> None:
     text = ARM.replace('{ shape = "sphere", radius = 1 }', '{ shape = "mesh", source = "no.stl" }')
     path = written(tmp_path, text.replace("0.05, 0.002]", "0.2, 0.002]"))
     found = {fault.element: fault for fault in find_faults(path)}

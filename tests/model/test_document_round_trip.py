@@ -250,13 +250,13 @@ def test_all_builder_arguments_are_restored(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-def test_changed_parameters_are_restored(tmp_path: Path) -> None:
+def test_mechanisms_with_changed_parameters_are_restored_from_documents(tmp_path: Path) -> None:
     m = lw.example("free_flyer")
     changed = m.with_parameters({"base.mass": 301.5, "left fore joint.at": (0.1, 0.2, 0.3), "gravity": (0, 0, -1.62)})
     assert_same(changed, saved_and_loaded(changed, tmp_path / "changed.toml"))
 
 
-def test_changed_springs_are_restored(tmp_path: Path) -> None:
+def test_springs_with_changed_parameters_are_restored_from_documents(tmp_path: Path) -> None:
     changed = (
         builder_with_all_arguments()
         .build(strict=False)

@@ -18,7 +18,7 @@ def assert_rejected(m: Any, path: Any, *says: str) -> None:
         assert words in str(caught.value)
 
 
-def test_only_mechanisms_are_saved_and_only_to_toml_files(tmp_path: Path) -> None:
+def test_save_accepts_only_mechanisms_and_only_toml_files(tmp_path: Path) -> None:
     m = lw.example("heavy_top")
     for name in ("arm.urdf", "arm", "arm.toml.bak"):
         assert_rejected(m, tmp_path / name, name, "must end in .toml")
@@ -27,7 +27,7 @@ def test_only_mechanisms_are_saved_and_only_to_toml_files(tmp_path: Path) -> Non
     assert not os.listdir(tmp_path)
 
 
-def test_unwritable_paths_are_reported(tmp_path: Path) -> None:
+def test_save_reports_paths_that_cannot_be_written(tmp_path: Path) -> None:
     m = lw.example("heavy_top")
     assert_rejected(m, tmp_path / "no" / "Such" / "arm.toml", "there is no folder", "Such", "create it first")
     (tmp_path / "folder.toml").mkdir()
@@ -46,7 +46,7 @@ def test_folder_without_write_permission_is_rejected(tmp_path: Path) -> None:
     assert_rejected(lw.example("heavy_top"), folder / "arm.toml", "cannot be written", "permission denied")
 
 
-def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_leaves_the_old_document_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "arm.toml"
     path.write_text("old")
 
@@ -70,7 +70,7 @@ def test_mechanisms_that_cannot_be_loaded_are_not_saved(tmp_path: Path) -> None:
     assert not os.listdir(tmp_path)
 
 
-def test_links_are_followed_and_old_documents_replaced(tmp_path: Path) -> None:
+def test_saving_follows_symbolic_links_and_replaces_the_old_document(tmp_path: Path) -> None:
     target, link = tmp_path / "target.toml", tmp_path / "link.toml"
     target.write_text("old")
     link.symlink_to(target)

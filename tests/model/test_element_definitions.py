@@ -69,7 +69,7 @@ def test_builder_method_has_the_document_keys_as_arguments(class_: type[Element]
 
 
 @each_kind
-def test_schedule_verbs_set_modes(class_: type[Element]) -> None:
+def test_verbs_of_schedules_set_the_modes_of_elements(class_: type[Element]) -> None:
     for verb, (mode, value) in class_.switches.items():
         assert mode in class_.modes()
         assert value in (FLIP, GIVEN, 0.0, 1.0)
@@ -84,7 +84,7 @@ def test_document_page_lists_the_keys_of_every_element() -> None:
 
 
 @each
-def test_element_describes_itself_and_its_parts(name: str) -> None:
+def test_every_element_has_a_description_and_a_label(name: str) -> None:
     assert all(ALL[name].describe())
     assert ALL[name].label == f"{ALL[name].what} {name!r}"
 
@@ -101,7 +101,7 @@ def test_element_of_one_mechanism_can_be_added_to_another(name: str) -> None:
         assert list(one.digest()) == list(ALL[name].digest())
 
 
-def test_element_sections_are_attributes_that_survive_copies() -> None:
+def test_sections_of_elements_are_attributes_of_mechanisms_and_of_their_copies() -> None:
     for m in (M, pickle.loads(pickle.dumps(M)), copy.copy(M), copy.deepcopy(M)):
         assert digest(m) == digest(M)
         for section, items in m.elements.items():
@@ -192,7 +192,7 @@ def test_capacity_parameter_must_be_positive_and_finite(value: float) -> None:
         M.with_parameters({"sum.capacity": value})
 
 
-def test_keys_that_are_no_parameters_cannot_vary() -> None:
+def test_keys_of_elements_that_are_not_parameters_cannot_vary() -> None:
     b = lw.Builder("ball").surface("floor", lw.Plane()).body("ball", 1.0, inertia=(1, 1, 1))
     m = b.joint("free", lw.Free(), "world", "ball").touch("skin", "ball", radius=0.1).build()
     with pytest.raises(lw.ModelError) as caught:
@@ -214,7 +214,7 @@ def test_infinite_capacity_cannot_vary() -> None:
         lw.simulate(M, duration=0.1, parameters={"clutch.capacity": 3.0})
 
 
-def test_ambiguous_parameters_are_qualified_by_their_section(tmp_path: Path) -> None:
+def test_parameters_with_ambiguous_names_get_the_name_of_their_section(tmp_path: Path) -> None:
     b = frame().close("a", lw.Ball(), "a", "b", at=(0, 0, 1)).close("tie", lw.Ball(), "b", "c", to=(1, 0, 0))
     m = b.spring("tie", "b", "c", at=(2, 0, 0), to=(3, 0, 0), stiffness=1.0).build()
     assert m.parameters["a.at"].tolist() == m.joints["a"].offset.p.tolist()

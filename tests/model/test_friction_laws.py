@@ -49,7 +49,9 @@ FAULTY: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("make", "reason"), FAULTY)
-def test_faulty_numbers_are_refused_by_name_and_inequality(make: Callable[[], object], reason: str) -> None:
+def test_invalid_numbers_of_friction_laws_are_rejected_with_name_and_inequality(
+    make: Callable[[], object], reason: str
+) -> None:
     with pytest.raises(lw.ModelError) as caught:
         make()
     assert reason in str(caught.value)

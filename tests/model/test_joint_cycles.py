@@ -27,7 +27,7 @@ def four_bar(order: str = "abcd", **numbers: Any) -> lw.Builder:
     return b
 
 
-def test_cycle_is_cut_where_the_tree_stays_shallow() -> None:
+def test_cycle_of_joints_is_cut_where_the_tree_stays_shallow() -> None:
     with pytest.warns(lw.ModelWarning, match="these joints became loop closures: d"):
         m = four_bar().build()
     assert (list(m.joints.names), list(m.loops.names)) == (["a", "b", "c"], ["d"])
@@ -36,7 +36,7 @@ def test_cycle_is_cut_where_the_tree_stays_shallow() -> None:
     assert (list(m.joints.names), list(m.loops.names)) == (["c", "d", "a"], ["b"])
 
 
-def test_cut_cycle_moves_like_a_loop_closed_by_hand() -> None:
+def test_cycle_that_the_builder_cuts_moves_as_a_loop_added_by_close() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         cut = four_bar().build()

@@ -68,7 +68,7 @@ def test_difference_inverts_integrate(kind: JointKind, angle: float) -> None:
 
 
 @each_kind
-def test_integrate_inverts_difference_and_keeps_unit_norm(kind: JointKind) -> None:
+def test_integrate_inverts_difference_and_preserves_the_unit_norm_of_quaternions(kind: JointKind) -> None:
     for rng in generators(10):
         q0, q1 = kind.random(rng), kind.random(rng)
         reached = kind.integrate(q0, kind.difference(q0, q1))
@@ -78,7 +78,7 @@ def test_integrate_inverts_difference_and_keeps_unit_norm(kind: JointKind) -> No
 
 
 @each_kind
-def test_many_small_steps_keep_unit_norm_and_add_up(kind: JointKind) -> None:
+def test_many_small_displacements_preserve_unit_norm_and_add_up(kind: JointKind) -> None:
     rng = np.random.default_rng(3)
     q0, dv = kind.random(rng), step(kind, rng, 1.0)
     q = q0
@@ -132,7 +132,7 @@ def test_random_positions_are_reproducible_and_have_unit_norm(kind: JointKind) -
 
 
 @each_kind
-def test_rotation_flags_match_the_angular_subspace(kind: JointKind) -> None:
+def test_flags_of_angular_velocities_match_the_motion_subspace(kind: JointKind) -> None:
     S = kind.subspace(kind.random(np.random.default_rng(2)))
     assert S.array.shape == (6, kind.nv)
     assert kind.turns == tuple(bool(column.any()) for column in S.angular.T)
@@ -141,7 +141,7 @@ def test_rotation_flags_match_the_angular_subspace(kind: JointKind) -> None:
 
 @pytest.mark.parametrize("kind", [lw.Ball(), lw.Free()], ids=str)
 @pytest.mark.parametrize("length", [-1.0, 1e-3, 50.0])
-def test_quaternion_norm_does_not_change_the_position(kind: JointKind, length: float) -> None:
+def test_pose_of_a_joint_does_not_depend_on_the_norm_of_its_quaternion(kind: JointKind, length: float) -> None:
     for rng in generators(5):
         q, dv = kind.random(rng), step(kind, rng)
         stretched = q.copy()
@@ -205,7 +205,7 @@ def test_trees_integrate_joint_by_joint_in_any_batch(seed: int, batch: tuple[int
 
 
 @each_tree
-def test_batches_broadcast_like_numpy(seed: int) -> None:
+def test_batches_of_coordinates_broadcast_like_numpy(seed: int) -> None:
     m = tree(seed)
     q, dv = batch_of(m, (2, 3))
     for a, b in [(q[0, 0], dv), (q[:, :1], dv[1]), (q, dv[0, 0])]:
@@ -226,7 +226,7 @@ def test_random_positions_of_trees_are_reproducible_by_seed(seed: int) -> None:
 
 
 @each_tree
-def test_tree_coordinates_run_on_scalars_of_unknown_value(seed: int) -> None:
+def test_integrate_difference_and_qdot_of_trees_never_branch_on_the_value_of_a_number(seed: int) -> None:
     m = tree(seed)
     q, dv = batch_of(m, (2,))
     calls: list[tuple[Callable[..., Array], Array, Array]] = [
@@ -244,7 +244,7 @@ def test_lists_and_integers_are_accepted() -> None:
     assert m.integrate([1, 2], [[3, 4]]).tolist() == [[4.0, 6.0]]
 
 
-def test_mechanism_without_freedom_has_empty_coordinates() -> None:
+def test_mechanism_without_degrees_of_freedom_has_empty_coordinates() -> None:
     m = lw.Builder("rock").body("rock", mass=1.0).joint("glue", lw.Weld(), "world", "rock").build()
     for batch in BATCHES:
         nothing = np.zeros((*batch, 0))
@@ -252,7 +252,7 @@ def test_mechanism_without_freedom_has_empty_coordinates() -> None:
 
 
 @each_kind
-def test_joint_kinds_run_on_scalars_of_unknown_value(kind: JointKind) -> None:
+def test_joint_kinds_never_branch_on_the_value_of_a_number(kind: JointKind) -> None:
     rng = np.random.default_rng(4)
     q, v = kind.random(rng), rng.normal(size=kind.nv)
     answers: list[Callable[[Array, Array], Array]] = [

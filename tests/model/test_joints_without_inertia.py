@@ -109,7 +109,7 @@ def test_dynamics_of_a_massless_robot_names_the_joint_and_the_remedy(tmp_path: P
             SOLVING[name](m)
 
 
-def test_massless_joints_can_get_an_armature_or_a_mass(tmp_path: Path) -> None:
+def test_joints_that_move_no_inertia_work_after_they_get_an_armature_or_a_mass(tmp_path: Path) -> None:
     m, _ = loaded(tmp_path, HAND)
     half = m.with_parameters({"l.armature": [0.1]})
     with pytest.raises(lw.ModelError, match=r"joint 'r': it moves body 'right'[^(]*\([^(]*\);[^(]*\([^(]*\)$"):

@@ -8,7 +8,7 @@ import pytest
 import linkwork as lw
 
 
-def test_arrays_and_fields_are_read_only() -> None:
+def test_arrays_and_fields_of_a_mechanism_are_read_only() -> None:
     m = lw.example("free_flyer")
     with pytest.raises(ValueError, match="read-only"):
         m.gravity[0] = 1.0
@@ -34,7 +34,7 @@ def test_keyframes_have_positions_of_all_joints() -> None:
     assert m.with_parameters({"a.mass": 2.0}).keyframes is m.keyframes
 
 
-def test_input_arrays_are_copied() -> None:
+def test_builder_copies_its_input_arrays() -> None:
     com, gravity = np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, -1.0])
     b = lw.Builder("copy", gravity=gravity)
     b.body("body", mass=1.0, com=com, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "body")
@@ -44,7 +44,7 @@ def test_input_arrays_are_copied() -> None:
     assert m.gravity.tolist() == [0.0, 0.0, -1.0]
 
 
-def test_builder_can_continue_after_build() -> None:
+def test_builder_can_add_elements_after_build() -> None:
     b = lw.Builder("grows")
     b.body("one", mass=1.0, inertia=(1, 1, 1)).joint("a", lw.Free(), "world", "one")
     first = b.build()

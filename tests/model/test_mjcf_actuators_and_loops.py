@@ -176,7 +176,7 @@ def test_model_with_loops_is_loaded_saved_and_constrained(tmp_path: Path) -> Non
     assert lw.load(again).loops["e"].at.pose.p.tolist() == m.loops["e"].at.pose.p.tolist()
 
 
-def test_inactive_equalities_close_no_loop(tmp_path: Path) -> None:
+def test_inactive_equality_constraints_of_mjcf_close_no_loop(tmp_path: Path) -> None:
     inactive = '<equality><weld body1="fore" body2="tip" active="false"/></equality>'
     assert not loaded(tmp_path, model_text(inactive)).loops
     off = '<option><flag equality="disable"/></option>'

@@ -43,7 +43,7 @@ BALL = free("ball", 'size="0.1"')
 # --- the warning ---
 
 
-def test_a_floor_that_is_not_loaded_gives_one_warning(tmp_path: Path) -> None:
+def test_an_mjcf_floor_that_is_not_loaded_gives_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, FLOOR + BALL + free("other", 'size="0.1"'))
     m, said = loaded(path)
     assert len(said) == 1
@@ -219,7 +219,7 @@ def test_height_field_has_the_heights_of_mujoco(tmp_path: Path) -> None:
         assert abs(9.0 - depth - height) < 1e-3
 
 
-def test_hull_points_are_extreme_points_with_a_reported_error() -> None:
+def test_hull_simplification_chooses_extreme_points_and_reports_its_error() -> None:
     points = np.random.default_rng(0).normal(size=(3000, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
     found = hull_points(points)
@@ -269,7 +269,7 @@ def test_names_of_contacts_are_unique(tmp_path: Path) -> None:
     assert m.contacts.names == ("a 1", "a 2_", "a 1_")
 
 
-def test_document_round_trip_keeps_surfaces_and_contacts(tmp_path: Path) -> None:
+def test_surfaces_and_contacts_of_mjcf_files_are_restored_from_saved_documents(tmp_path: Path) -> None:
     asset = '<asset><hfield name="h" nrow="2" ncol="2" size="1 2 0.5 0.1" elevation="0 0.1 0.2 1"/></asset>'
     world = FLOOR + '<geom name="hills" type="hfield" hfield="h"/>' + free("b", 'type="box" size="1 1 1"')
     m, _ = loaded(written(tmp_path, world, asset), contacts=True)
@@ -304,7 +304,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_extreme_values_are_rejected(name: str, tmp_path: Path) -> None:
+def test_extreme_contact_parameters_of_mjcf_files_are_rejected(name: str, tmp_path: Path) -> None:
     world, reason = HOSTILE[name]
     path = written(tmp_path, FLOOR + world)
     with pytest.raises(lw.ModelError, match=reason):
@@ -317,7 +317,7 @@ def test_an_unknown_value_of_the_contacts_argument_is_rejected(contacts: Any, tm
         lw.load(written(tmp_path, BALL), contacts=contacts)
 
 
-def test_a_document_lists_its_own_contacts(tmp_path: Path) -> None:
+def test_load_rejects_the_contacts_argument_for_documents(tmp_path: Path) -> None:
     lw.save(lw.example("box_drop"), tmp_path / "box.toml")
     assert len(lw.load(tmp_path / "box.toml", contacts=False).contacts)
     with pytest.raises(lw.ModelError, match="a document lists its surfaces and contacts"):

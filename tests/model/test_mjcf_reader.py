@@ -103,7 +103,7 @@ def random_model(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_model_matches_mujoco(seed: int, tmp_path: Path) -> None:
+def test_random_mjcf_model_matches_mujoco(seed: int, tmp_path: Path) -> None:
     path = written(tmp_path, random_model(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
@@ -168,7 +168,7 @@ def test_unnamed_elements_are_named_by_their_index(tmp_path: Path) -> None:
     assert m.name == "model"
 
 
-def test_joint_properties_are_read(tmp_path: Path) -> None:
+def test_joint_properties_of_mjcf_are_read(tmp_path: Path) -> None:
     joint = (
         '<joint name="a" range="-10 20" damping="1" armature="2" stiffness="3" springref="30" frictionloss="4" ref="5" '
         'actuatorfrcrange="-6 6"/>'
@@ -185,7 +185,7 @@ def test_joint_properties_are_read(tmp_path: Path) -> None:
     assert m.drives["actuator0"].row.tolist() == [3.0]
 
 
-def test_disable_flags_take_effect(tmp_path: Path) -> None:
+def test_disable_flags_of_mjcf_take_effect(tmp_path: Path) -> None:
     joint = '<joint range="-1 1" limited="true" damping="1" stiffness="1" frictionloss="1"/>'
     flags = 'gravity="disable" spring="disable" damper="disable" frictionloss="disable" limit="disable"'
     m = loaded(tmp_path, f"<body>{joint}{BALL}</body>", f"<option><flag {flags}/></option>")
@@ -295,7 +295,7 @@ def test_geoms_become_visual_and_collision_shapes(tmp_path: Path) -> None:
 # --- files ---
 
 
-def test_includes_are_inserted_in_place(tmp_path: Path) -> None:
+def test_mjcf_includes_are_inserted_in_place(tmp_path: Path) -> None:
     written(tmp_path, f'<mujoco><body name="arm"><include file="hinge.xml"/>{BALL}</body></mujoco>', "parts/arm.xml")
     written(tmp_path, '<mujocoinclude><joint name="hinge"/></mujocoinclude>', "parts/hinge.xml")
     m = loaded(tmp_path, '<include file="parts/arm.xml"/>')

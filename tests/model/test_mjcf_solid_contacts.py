@@ -138,7 +138,7 @@ def test_solid_pairs_match_mujoco(seed: int, tmp_path: Path) -> None:
     assert found
 
 
-def test_geoms_with_names_of_bodies_or_without_names_get_unique_names(tmp_path: Path) -> None:
+def test_mjcf_geoms_with_names_of_bodies_or_without_names_get_unique_names(tmp_path: Path) -> None:
     """A name in a collision stands for one geom, also if a body has the same name and several geoms."""
     two = '<body name="a" pos="0 0 1"><freejoint/><geom name="a" size="0.1"/><geom size="0.1" pos="1 0 0"/></body>'
     m, _ = loaded(tmp_path, FLOOR + two + free("b", 'size="0.1"', "0 5 1") + free("a 1", 'size="0.1"', "0 9 1"))
@@ -190,7 +190,9 @@ SIZES = {"sphere": "0.3", "capsule": "0.2 0.3", "cylinder": "0.2 0.3", "box": "0
 
 @pytest.mark.parametrize("second", SIZES)
 @pytest.mark.parametrize("first", SIZES)
-def test_sampled_separation_is_the_distance_of_the_contact_patch(first: str, second: str, tmp_path: Path) -> None:
+def test_separation_of_solids_found_by_sampling_matches_their_contact_patch(
+    first: str, second: str, tmp_path: Path
+) -> None:
     geoms = [f'type="{kind}" size="{SIZES[kind]}"' for kind in (first, second)]
     m, _ = loaded(tmp_path, free("a", geoms[0]) + free("b", geoms[1]))
     rng = np.random.default_rng(0)

@@ -423,7 +423,7 @@ def test_invalid_models_are_rejected_and_the_culprit_is_named(name: str) -> None
         assert words in message
 
 
-def test_rejected_call_leaves_the_builder_unchanged() -> None:
+def test_rejected_call_of_a_builder_method_leaves_the_builder_unchanged() -> None:
     b = lw.Builder("arm")
     with pytest.raises(lw.ModelError):
         b.body("link", mass=1.0, com=(0, 0))

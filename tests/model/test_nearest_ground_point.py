@@ -76,7 +76,7 @@ def test_foot_point_is_on_the_ground_and_no_other_point_is_nearer(
 
 
 @pytest.mark.parametrize(("shape", "radius", "low", "high"), GROUNDS)
-def test_normal_and_bend_are_derivatives_of_distance_and_normal(
+def test_normal_and_curvature_are_derivatives_of_distance_and_normal(
     shape: lw.HeightField | lw.Ground, radius: float, low: float, high: float
 ) -> None:
     points, e = random_points(shape, low, high), 1e-6
@@ -155,7 +155,7 @@ def test_flat_and_tilted_height_fields_are_planes() -> None:
     assert np.abs(bend).max() < 1e-9
 
 
-def test_radius_of_many_cells_is_an_error() -> None:
+def test_ball_with_a_radius_of_many_grid_cells_is_an_error() -> None:
     def ball(radius: float) -> lw.Mechanism:
         b = lw.Builder("ball").body("ball", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "ball")
         return b.surface("rocks", FINE).touch("skin", "ball", radius=radius, stiffness=1e4).build()

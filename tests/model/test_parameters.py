@@ -104,7 +104,7 @@ def test_parameters_are_the_builder_arguments() -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_one_changed_parameter_equals_a_new_build(name: str) -> None:
+def test_mechanism_with_one_changed_parameter_equals_a_new_build(name: str) -> None:
     before = robot({})
     change = {name: CHANGES[name]}
     changed = before.with_parameters(change)
@@ -115,7 +115,7 @@ def test_one_changed_parameter_equals_a_new_build(name: str) -> None:
     assert changed.parameters.keys() == before.parameters.keys()
 
 
-def test_many_changed_parameters_equal_a_new_build_and_can_be_undone() -> None:
+def test_mechanism_with_many_changed_parameters_equals_a_new_build_and_can_be_restored() -> None:
     m = robot({})
     changed = m.with_parameters(CHANGES)
     assert (all_values(changed) == all_values(robot(CHANGES))).all()
@@ -125,7 +125,7 @@ def test_many_changed_parameters_equal_a_new_build_and_can_be_undone() -> None:
     assert changed.frames["cuff"].pose is m.frames["cuff"].pose
 
 
-def test_parameters_can_be_scalars_of_unknown_value() -> None:
+def test_with_parameters_never_branches_on_the_value_of_a_parameter() -> None:
     hidden = {name: to_opaque(value) if np.ndim(value) else lift(value) for name, value in CHANGES.items()}
     one_by_one = robot({})
     for name, value in CHANGES.items():  # every other one is hidden

@@ -49,7 +49,7 @@ def test_conversion_round_trip_restores_the_state(tool: str, batch: tuple[int, .
     assert np.allclose(once, there_q, rtol=0, atol=1e-14)
 
 
-def test_converted_quantities_broadcast() -> None:
+def test_conversion_of_states_accepts_batches() -> None:
     m = chain(HAVE["mujoco"])
     q, v = lw.convert(m, m.random(0), np.ones((4, 3, m.nv)), target="mujoco")
     assert (q.shape, v.shape) == ((4, 3, m.nq), (4, 3, m.nv))
@@ -97,7 +97,7 @@ def test_invalid_conversions_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("tool", JOINT_LAYOUTS)
-def test_joints_without_a_counterpart_are_named(tool: str) -> None:
+def test_conversion_error_names_joints_without_a_counterpart(tool: str) -> None:
     for kind in MOVING_KINDS:
         if kind not in HAVE[tool]:
             m = chain([kind])
@@ -105,7 +105,7 @@ def test_joints_without_a_counterpart_are_named(tool: str) -> None:
                 lw.convert(m, m.neutral(), target=tool)
 
 
-def test_zero_quaternion_is_rejected() -> None:
+def test_conversion_rejects_a_zero_quaternion() -> None:
     m = chain(["revolute", "ball"])
     for options in ({"target": "mujoco"}, {"source": "mujoco"}):
         with pytest.raises(lw.NonFinite, match="joint 'ball': its quaternion is zero"):

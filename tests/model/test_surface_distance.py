@@ -41,7 +41,7 @@ def test_normal_is_the_gradient_of_the_distance(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_bend_is_the_derivative_of_the_normal(name: str) -> None:
+def test_curvature_is_the_derivative_of_the_normal(name: str) -> None:
     shape, rng, e = SHAPES[name], np.random.default_rng(1), 1e-6
     for _ in range(60):
         p = rng.uniform(-0.55, 0.55, 3)
@@ -64,7 +64,7 @@ def surface_points(inside: Callable[[np.ndarray], np.ndarray], cells: int = 60) 
         (SHAPES["capsule"], lambda x: np.linalg.norm(x - np.c_[0 * x[:, :2], x[:, 2].clip(-0.4, 0.4)], axis=1) <= 0.3),
     ],
 )
-def test_outside_distance_is_the_distance_to_the_nearest_point(shape: SurfaceShape, inside: Callable) -> None:
+def test_distance_outside_a_surface_is_the_distance_to_its_nearest_point(shape: SurfaceShape, inside: Callable) -> None:
     solid, rng = surface_points(inside), np.random.default_rng(2)
     for p in rng.uniform(-1.2, 1.2, (40, 3)):
         distance = shape.near(p).distance

@@ -58,13 +58,13 @@ def test_a_single_floating_link_touches_the_ground(tmp_path: Path) -> None:
     assert abs(depth - 0.1 * (0.95 * 0.02) ** 2 / 0.9**2 * 9.81) < 1e-12
 
 
-def test_loading_a_urdf_is_silent_about_contacts(tmp_path: Path) -> None:
+def test_loading_a_urdf_without_contacts_gives_no_warning(tmp_path: Path) -> None:
     for contacts in (None, False):
         m, said = loaded(tmp_path, ARM, contacts=contacts)
         assert (said, len(m.contacts)) == ([], 0)
 
 
-def test_a_model_without_moving_shapes_gives_a_warning(tmp_path: Path) -> None:
+def test_a_urdf_without_moving_collision_shapes_gives_a_warning(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, link("base"), contacts="ground")
     assert "no moving link has a collision shape with contact points" in said[0]
     assert not m.surfaces
@@ -116,7 +116,7 @@ UNREADABLE: dict[str, bytes | None] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_an_unreadable_mesh_is_left_out_with_a_warning(name: str, tmp_path: Path) -> None:
+def test_an_unreadable_mesh_of_a_urdf_gets_no_contacts_and_gives_a_warning(name: str, tmp_path: Path) -> None:
     data = UNREADABLE[name]
     if data is not None:
         (tmp_path / name).write_bytes(data)
@@ -125,7 +125,7 @@ def test_an_unreadable_mesh_is_left_out_with_a_warning(name: str, tmp_path: Path
     assert len([text for text in said if "contacts left out or approximated" in text and " m" in text]) == 1
 
 
-def test_too_many_contacts_are_refused(tmp_path: Path) -> None:
+def test_too_many_contacts_of_a_urdf_are_rejected(tmp_path: Path) -> None:
     crowd = '<collision><geometry><box size="1 1 1"/></geometry></collision>' * 126
     with pytest.raises(lw.ModelError, match="more than 1000 pairs of a contact point and a surface"):
         loaded(tmp_path, link("crate", crowd), contacts="ground", floating=True)

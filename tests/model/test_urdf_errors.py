@@ -254,7 +254,7 @@ def assert_rejected(path: Path | str, *says: str) -> None:
         assert words in str(caught.value)
 
 
-def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
+def test_unreadable_urdf_files_are_rejected(tmp_path: Path) -> None:
     assert_rejected(tmp_path / "nowhere.urdf", "no such file")
     (tmp_path / "folder.urdf").mkdir()
     assert_rejected(tmp_path / "folder.urdf", "a folder")
@@ -300,7 +300,7 @@ def test_invalid_load_arguments_are_rejected(tmp_path: Path) -> None:
 # --- all faults at once ---
 
 
-def test_every_fault_is_reported_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_urdf_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(
         robot(
@@ -338,7 +338,7 @@ MANY: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_many_faults_are_reported_in_linear_time(tmp_path: Path, name: str) -> None:
+def test_many_faults_of_a_urdf_are_reported_in_linear_time(tmp_path: Path, name: str) -> None:
     whole, half = (robot(link("base"), *MANY[name][:count]) for count in (len(MANY[name]), len(MANY[name]) // 2))
     assert_many_faults_rejected(100_000, tmp_path / "robot.urdf", whole, half)
 

@@ -125,7 +125,7 @@ def test_urdf_equals_the_same_builder_calls(tmp_path: Path, floating: bool | Non
     assert (lower.tolist(), upper.tolist()) == ([-1], [2])
 
 
-def test_byte_order_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
+def test_urdf_is_read_with_byte_order_marks_and_any_line_ends(tmp_path: Path) -> None:
     expected = content_of(load_without_warnings(written(tmp_path, ARM)))
     for text in (b"\xef\xbb\xbf" + ARM.encode(), ARM.replace("\n", "\r\n").encode(), ARM.replace("utf-8", "latin-1")):
         assert content_of(load_without_warnings(written(tmp_path, text))) == expected
@@ -134,12 +134,12 @@ def test_byte_order_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", ["\n", " \r\n\t", "\ufeff\n", "\n\ufeff"])
-def test_blanks_before_the_declaration_do_not_matter(tmp_path: Path, before: str) -> None:
+def test_urdf_is_read_with_blanks_before_its_xml_declaration(tmp_path: Path, before: str) -> None:
     m = load_without_warnings(written(tmp_path, (before + ARM).encode()))
     assert content_of(m) == content_of(arm_by_builder())
 
 
-def test_nul_at_the_end_does_not_matter(tmp_path: Path) -> None:
+def test_urdf_is_read_with_a_nul_at_its_end(tmp_path: Path) -> None:
     m = load_without_warnings(written(tmp_path, ARM + "\r\n\0\0"))
     assert content_of(m) == content_of(arm_by_builder())
 
@@ -153,7 +153,7 @@ def test_lower_limit_above_the_upper_limit_means_no_limits(tmp_path: Path) -> No
     assert limits[1][0] == np.inf
 
 
-def test_equal_elements_give_a_warning_and_are_used_once(tmp_path: Path) -> None:
+def test_repeated_equal_elements_of_a_urdf_give_a_warning_and_are_used_once(tmp_path: Path) -> None:
     axis = '<axis xyz="0 -2 0"/>'
     path = written(tmp_path, ARM.replace(axis, axis + axis))
     assert any("more than one <axis>, all equal" in text for text in warned(path))
@@ -280,7 +280,7 @@ def test_robot_with_doubtful_inertia_can_vary_its_parameters(tmp_path: Path) -> 
         m.with_parameters({"part.mass": 3.0})
 
 
-def test_ignored_parts_are_reported(tmp_path: Path) -> None:
+def test_ignored_parts_of_a_urdf_are_reported(tmp_path: Path) -> None:
     text = welded(inertia(1, 1, 1) + "<visual/>", "prismatic").replace('name="r"', "")
     assert [message.split(": ", 2)[1:] for message in warned(written(tmp_path, text))] == [
         ["<robot>", "the robot has no name; the name of the file, 'robot', is used"],
@@ -292,7 +292,7 @@ def test_ignored_parts_are_reported(tmp_path: Path) -> None:
     ]
 
 
-def test_number_of_warnings_is_limited(tmp_path: Path) -> None:
+def test_number_of_warnings_about_a_urdf_is_limited(tmp_path: Path) -> None:
     messages = warned(written(tmp_path, chain(151).replace(LIMIT, "")))
     assert len(messages) == 101
     assert messages[-1].endswith("there are 50 more warnings")

@@ -52,7 +52,7 @@ CHAIN = (
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_links_touch_except_for_parent_and_child(floating: bool, tmp_path: Path) -> None:
+def test_collision_shapes_of_urdf_links_touch_except_for_parent_and_child(floating: bool, tmp_path: Path) -> None:
     """Also if the parent is fixed to the world."""
     m, said = loaded(tmp_path, CHAIN, floating=floating)
     assert said == []
@@ -73,13 +73,13 @@ def test_pairs_that_overlap_in_the_neutral_position_are_excluded_and_named(tmp_p
     assert "pairs of shapes that overlap in the neutral position: a on c, b on d" in said[0]
 
 
-def test_a_model_without_pairs_gives_a_warning(tmp_path: Path) -> None:
+def test_a_urdf_without_pairs_of_collision_shapes_gives_a_warning(tmp_path: Path) -> None:
     m, said = loaded(tmp_path, link("a", ball()) + link("b", ball()) + joint("revolute", "a", "b"))
     assert "no two links have collision shapes that could touch" in said[0]
     assert not m.collisions
 
 
-def test_names_of_solids_are_unique(tmp_path: Path) -> None:
+def test_names_of_solids_loaded_from_urdf_are_unique(tmp_path: Path) -> None:
     """Several shapes of a link, equal names, names of links and of joints."""
     far = link("c", ball("2 0 0", "x"), ball("3 0 0", "a"))
     inside = (
@@ -110,7 +110,7 @@ def mesh(file: str) -> str:
     return shape(f'<mesh filename="{file}" scale="0.2 0.1 0.1"/>', "1 0 0")
 
 
-def test_meshes_become_hulls(tmp_path: Path) -> None:
+def test_meshes_of_urdf_links_become_convex_hulls(tmp_path: Path) -> None:
     tetrahedron(tmp_path)
     m, said = loaded(tmp_path, CHAIN.replace(ball(), mesh("a.obj"), 1))
     assert said == []

@@ -165,7 +165,7 @@ def test_new_element_kinds_do_not_change_other_mechanisms(tmp_path: Path) -> Non
     assert len(getattr(m, Tape.section)) == 0
 
 
-def test_element_kind_with_a_missing_method_is_named() -> None:
+def test_error_names_an_element_class_with_a_missing_method() -> None:
     class Rope(VelocityConstraint, section="ropes"):
         """A constraint without constraint rows."""
 
@@ -176,7 +176,7 @@ def test_element_kind_with_a_missing_method_is_named() -> None:
         lw.simulate(b.add(Rope("r")).build(), duration=0.1)
 
 
-def test_document_section_belongs_to_one_element_class() -> None:
+def test_section_of_a_document_belongs_to_one_element_class() -> None:
     with pytest.raises(lw.ModelError, match="the section 'clutches' already belongs to"):
         type("Other", (Element,), {}, section="clutches")
 

@@ -28,7 +28,7 @@ def best_of_coal(kind: tuple[str, str], pairs: Pairs) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("kind", pair_kinds, ids="-".join)
-def test_distance_matches_coal(kind: tuple[str, str]) -> None:
+def test_distance_of_solid_pairs_matches_coal(kind: tuple[str, str]) -> None:
     pairs = random_pairs(kind, COUNT, seed=1)
     _, distances, _ = patches(kind, pairs)
     found, (expected, _) = distances.min(axis=1), best_of_coal(kind, pairs)

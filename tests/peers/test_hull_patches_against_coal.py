@@ -31,7 +31,7 @@ def as_coal(vertices: Array) -> object:
 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "box", "hull", "plane"])
 @pytest.mark.parametrize("vertices", [6, pytest.param(30, marks=pytest.mark.slow)])
-def test_distance_matches_coal(kind: str, vertices: int) -> None:
+def test_distance_of_convex_hulls_matches_coal(kind: str, vertices: int) -> None:
     hulls = random_hulls(vertices)
     table, solids = HullPairs(hulls), [as_coal(hull) for hull in hulls]
     pair = (kind, "hull") if kind != "plane" else ("hull", "plane")

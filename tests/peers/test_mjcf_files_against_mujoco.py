@@ -67,14 +67,14 @@ def load(path: Path) -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_model_packages_are_installed(package: str) -> None:
+def test_packages_with_published_mjcf_models_are_installed(package: str) -> None:
     if package not in FOLDERS:
         pytest.skip(f"{package} is not installed (the extra 'peers')")
     assert len([name for name in SOUND if name.startswith(package)]) >= {"gymnasium": 13, "dm_control": 50}[package]
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_loaded_model_matches_mujoco(name: str) -> None:
+def test_loaded_mjcf_model_matches_mujoco(name: str) -> None:
     m = load(FILES[name])
     there = MujocoReference(FILES[name])
     model, d, rng = there.model, lw.compile(without_friction(m), target="numpy"), np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_drive_forces_match_mujoco(name: str) -> None:
         assert relative(found, data.qfrc_actuator, scale=1e-3) < AGREE
 
 
-def test_models_are_rejected_only_for_known_reasons() -> None:
+def test_mjcf_models_are_rejected_only_for_known_reasons() -> None:
     assert not [name for name in REFUSED if name.split("/")[0] in FOLDERS and name not in FILES]
     for name in REFUSED:
         if name in FILES:

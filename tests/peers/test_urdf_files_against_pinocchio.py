@@ -57,7 +57,7 @@ def label(value: Path | bool) -> str:
 
 
 @pytest.mark.parametrize(("path", "floating"), mark_slow_pairs(SOUND, (False, True), label))
-def test_loaded_robot_matches_pinocchio(path: Path, floating: bool) -> None:
+def test_loaded_urdf_robot_matches_pinocchio(path: Path, floating: bool) -> None:
     model = pin.buildModelFromUrdf(str(path), *[pin.JointModelFreeFlyer()] * floating)
     m = load(path, floating)
     assert (m.nv, sorted(m.joints.names)) == (model.nv, sorted(model.names[1:]))
@@ -65,7 +65,7 @@ def test_loaded_robot_matches_pinocchio(path: Path, floating: bool) -> None:
         assert_agreement(m, model, seed, path.name in MASSLESS)
 
 
-def test_robots_are_rejected_only_for_known_reasons() -> None:
+def test_urdf_robots_are_rejected_only_for_known_reasons() -> None:
     for path in FILES:
         if path.name in REFUSED:
             for floating in (False, True):

@@ -23,7 +23,7 @@ def errors(run: lw.Run) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("method", ADAPTIVE)
-def test_loops_are_closed_at_all_samples_of_a_long_run(method: str) -> None:
+def test_adaptive_runs_have_closed_loops_at_all_samples(method: str) -> None:
     duration = 20.0 if method != "radau" else 3.0
     run = lw.simulate(lw.example("four_bar"), duration=duration, dt=0.05, method=method, rtol=1e-7, atol=1e-8)
     closure, rate = errors(run)
@@ -35,7 +35,7 @@ def test_loops_are_closed_at_all_samples_of_a_long_run(method: str) -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_projections_of_a_run_are_compiled(cells: int) -> None:
+def test_adaptive_runs_project_onto_loops_with_compiled_code(cells: int) -> None:
     """Before, each sample projected the state in interpreted Python: hours for a ladder of forty cells."""
     m = four_bar_ladder.build(cells)
     lw.simulate(m, duration=0.05, dt=0.01, method="dop853")
@@ -55,14 +55,14 @@ def test_each_recorded_sample_costs_few_python_function_calls() -> None:
     assert (calls[1] - calls[0]) / 100 < 400
 
 
-def test_the_solver_restarts_only_if_the_state_drifts_from_the_constraints() -> None:
+def test_adaptive_solver_restarts_only_if_the_state_drifts_from_the_constraints() -> None:
     m = lw.example("four_bar")
     with mock.patch.object(adaptive.Member, "_solver", autospec=True, side_effect=adaptive.Member._solver) as started:
         lw.simulate(m, duration=2.0, dt=0.01, method="dop853")
     assert started.call_count < 10
 
 
-def test_event_functions_of_a_run_are_compiled() -> None:
+def test_adaptive_runs_evaluate_event_functions_with_compiled_code() -> None:
     b = lw.Builder("braked", gravity=(0, 0, 0))
     b.body("wheel", 1.0, inertia=(0.1, 0.1, 0.1)).joint("pin", lw.Revolute((0, 0, 1)), "world", "wheel")
     m = b.brake("brake", "pin", capacity=0.2, engaged=True).build()
@@ -77,7 +77,7 @@ def test_event_functions_of_a_run_are_compiled() -> None:
 
 
 @pytest.mark.parametrize("method", ADAPTIVE)
-def test_pulses_of_user_functions_are_not_stepped_over(method: str) -> None:
+def test_adaptive_steps_do_not_miss_pulses_of_user_functions(method: str) -> None:
     """Without user functions steps may be longer than the time between samples; with them they may not."""
     m = lw.example("four_bar")
 
@@ -91,7 +91,7 @@ def test_pulses_of_user_functions_are_not_stepped_over(method: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
-def test_compiled_and_numpy_targets_agree(target: str) -> None:
+def test_adaptive_runs_of_the_compiled_and_numpy_targets_agree(target: str) -> None:
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=0.2, dt=0.02, method="dop853", target=target)
     reference = lw.simulate(m, duration=0.2, dt=1e-3, every=20, method="rk4")
@@ -99,7 +99,7 @@ def test_compiled_and_numpy_targets_agree(target: str) -> None:
     assert errors(run)[0] < 1e-12
 
 
-def test_compiled_samples_equal_those_in_python() -> None:
+def test_compiled_samples_of_adaptive_runs_equal_those_in_python() -> None:
     """Runs with many samples compile them."""
     series, m = ("q", "v", "work", "wrenches"), lw.example("four_bar")
     options = {"duration": 1.0, "method": "dop853", "wrenches": np.ones((3, 6)), "record": series}

@@ -67,7 +67,7 @@ def test_automatic_steps_pass_the_report_with_margin(name: str, method: str) -> 
 
 @pytest.mark.parametrize("name", mark_slow_except(EXAMPLES, EXAMPLES[:1]))
 @pytest.mark.parametrize("method", METHODS)
-def test_runs_with_large_errors_fail_or_warn(name: str, method: str) -> None:
+def test_runs_with_large_errors_fail_the_report_or_give_a_warning(name: str, method: str) -> None:
     m, q, v = start(name)
     chosen = lw.simulate(m, q, v, duration=1.0, method=method, record=("q", "v")).settings.dt or 0.0
     for factor in (4, 16, 64):
@@ -92,7 +92,7 @@ def test_coarse_steps_of_a_method_that_conserves_energy_give_a_warning() -> None
     assert "use every=1" in thinned.not_checked["step resolution"]
 
 
-def test_limits_of_loop_velocities_grow_with_the_velocities() -> None:
+def test_report_limit_of_loop_velocity_errors_grows_with_the_velocities() -> None:
     """Near a flat position, 40 four-bars with velocities of 6 rad/s had an error of 1.03e-8 m/s."""
     m, v = four_bars(2)
     slow, fast = (lw.simulate(m, v0=speed * v, duration=0.1, dt=1e-3).report() for speed in (0.01, 100.0))

@@ -31,7 +31,7 @@ def same(a: lw.Run, b: lw.Run, member: Any = ...) -> bool:
 
 
 @pytest.mark.parametrize("method", ["semi-implicit", "rk4", "midpoint"])
-def test_member_matches_a_single_run(method: str) -> None:
+def test_batch_member_has_the_same_bits_as_a_single_run(method: str) -> None:
     options: dict[str, Any] = {"duration": 0.3, "dt": 1e-3, "method": method, "controller": spring}
     name = M.bodies[1].name + ".mass"
     both = lw.simulate(M, STARTS, **options, gains={"kp": KP}, parameters={name: MASS})
@@ -43,7 +43,7 @@ def test_member_matches_a_single_run(method: str) -> None:
     assert not np.array_equal(both.q[3], lw.simulate(M, STARTS[3], **options, gains={"kp": KP[3]}).q)
 
 
-def test_number_of_threads_does_not_change_a_bit() -> None:
+def test_number_of_threads_does_not_change_a_bit_of_a_run() -> None:
     starts = np.tile(STARTS, (20, 1))
     one, two = (lw.simulate(M, starts, duration=0.05, dt=1e-3, threads=n) for n in (1, 2))
     assert same(one, two)
@@ -69,7 +69,7 @@ def test_compiled_and_numpy_runs_agree(method: str) -> None:
         assert np.abs(fast.v - plain.v).max() < 1e-11
 
 
-def test_host_controller_matches_the_traced_one() -> None:
+def test_controller_called_in_python_gives_the_same_run_as_the_compiled_controller() -> None:
     def pd(t: float, q: Array, v: Array) -> Array:
         return -5.0 * q - np.where(v > 0.0, 1.0, 0.5) * v + np.cos(t)
 
@@ -96,7 +96,7 @@ def test_controller_memory_is_updated_at_each_sample(every: int) -> None:
 
 
 @pytest.mark.parametrize("controller", [None, integral, lw.sampled(integral, 250.0), lw.host(integral, 250.0)])
-def test_continued_run_equals_the_uninterrupted_run(controller: Any) -> None:
+def test_continued_run_equals_an_uninterrupted_run(controller: Any) -> None:
     memory = None if controller is None else np.array([0.0, 0.0])
     whole = lw.simulate(M, STARTS[:3], None, 1.0, 1e-3, "rk4", controller, memory=memory)
     half = lw.simulate(M, STARTS[:3], None, 0.5, 1e-3, "rk4", controller, memory=memory)
@@ -108,7 +108,7 @@ def test_continued_run_equals_the_uninterrupted_run(controller: Any) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(flatten(whole.final), flatten(rest.final), strict=True))
 
 
-def test_sample_interval_does_not_change_the_samples() -> None:
+def test_interval_between_samples_does_not_change_the_recorded_states() -> None:
     full = lw.simulate(M, STARTS[0], duration=0.1, dt=1e-3, controller=spring, gains={"kp": 3.0})
     for every in (2, 7, 30, 1000):
         some = lw.simulate(M, STARTS[0], duration=0.1, dt=1e-3, controller=spring, gains={"kp": 3.0}, every=every)

@@ -71,7 +71,7 @@ def result(problem: dict[str, Any], target: str = "cpu") -> Any:
     [acting, driving, remembering, commanding, pushing, stopping, guarding, standing],
     ids=lambda f: f.__name__,
 )
-def test_changed_constant_is_detected_and_equal_function_is_not_traced_again(
+def test_changed_constant_of_a_user_function_is_detected_and_equal_functions_are_not_traced_again(
     problem: Callable[[float], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = result(problem(0.34)), result(problem(0.38))

@@ -62,7 +62,7 @@ def test_velocity_jump_conserves_momentum_in_allowed_directions(m):
 
 
 @pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
-def test_transmitted_forces_do_the_work_of_the_constraint(m):
+def test_forces_of_clutches_on_the_open_tree_give_the_constrained_accelerations(m):
     """The open tree under the joint forces of clutches and brakes moves as the constrained one."""
     rng = np.random.default_rng(2)
     d = lw.compile(m, target="numpy")
@@ -125,7 +125,7 @@ def test_clutch_drives_a_sum_of_joints(method):
     assert run.report().passed
 
 
-def test_clutch_on_a_sum_slips_until_the_sums_are_equal():
+def test_clutch_between_sums_of_joints_slips_until_the_sums_of_speeds_are_equal():
     run = lw.simulate(differential(capacity=6.0, engaged=True), v0=[8, 0, 0], duration=3.0, dt=0.03, method="rk4")
     meeting = 16.0 / (6.0 * (4 / 2 + 1 / 3 + 1 / 6))  # slip over its rate
     slips = run.t < meeting
@@ -140,7 +140,7 @@ def test_clutch_reports_its_transmitted_force():
     np.testing.assert_allclose(run["carried"][:, 0], 3.0 / 5.0)  # what the second wheel needs of 1 N m
 
 
-def test_mode_changes_build_no_kernels(monkeypatch):
+def test_switching_of_modes_compiles_no_kernels(monkeypatch):
     built = []
     build = kernel.Kernel._build
     monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
@@ -153,7 +153,7 @@ def test_mode_changes_build_no_kernels(monkeypatch):
     assert len(built) - first <= first
 
 
-def test_members_with_separate_schedules_match_single_runs():
+def test_batch_members_with_separate_schedules_match_single_runs():
     times = np.random.default_rng(0).uniform(0.05, 0.3, 20).round(2)
     speeds = np.random.default_rng(1).normal(size=(20, 2))
     m = flywheels(ratio=-0.7)
@@ -228,7 +228,7 @@ def test_contradictory_clutches_on_sums_are_rejected():
         lw.simulate(m, duration=0.1, dt=0.1, schedule=[(0.0, "engage", "other")])
 
 
-def test_start_with_a_slipping_rigid_clutch_is_rejected():
+def test_start_with_a_slipping_clutch_without_capacity_is_rejected():
     with pytest.raises(
         lw.LinkworkError,
         match=r"clutch 'clutch' is engaged, but slips at 5 rad/s or m/s at the start; use v0 = d\.consistent",

@@ -12,7 +12,7 @@ EXACT = ("rk4", "semi-implicit", "midpoint", "dop853")  # for constant accelerat
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_flywheels_reach_common_speed_after_the_slip_time(method):
+def test_flywheels_with_a_slipping_clutch_reach_common_speed_after_the_closed_form_time(method):
     m, schedule = flywheels(capacity=6.0), [(0.3, "engage", "clutch")]
     run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.01, dt=0.03, method=method, schedule=schedule)
     meeting = 0.3 + 5.0 / (6 / 2 + 6 / 3)  # slip over its rate
@@ -141,7 +141,7 @@ def test_slipping_clutch_parallel_to_a_rigid_clutch_transmits_its_capacity():
     np.testing.assert_allclose(run["carried"][-1], [2.9, 0.1], rtol=1e-9)
 
 
-def test_members_slip_independently():
+def test_clutches_of_batch_members_slip_independently():
     m = flywheels(capacity=6.0, engaged=True)
     speeds = np.array([[5.0, 0.0], [0.0, 5.0], [1.0, 1.0], [2.0, -3.0]])
     run = lw.simulate(m, [0, 0], speeds, duration=0.5, dt=0.01, method="rk4")

@@ -218,7 +218,7 @@ def test_clutch_engaged_during_contact_slips_and_then_holds() -> None:
     assert caught.report().passed, caught.report()
 
 
-def test_impact_makes_a_brake_slip_without_energy_gain() -> None:
+def test_impact_makes_a_brake_with_a_capacity_slip_without_energy_gain() -> None:
     """A foot on a braked slider hits the floor: a force of 500 N cannot stop an impact, and no energy is gained."""
     b = lw.Builder("slider", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("load", 2.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "load")
@@ -292,7 +292,7 @@ def test_ratchets_parallel_to_a_rigid_clutch_have_no_effect() -> None:
     assert ran.report().passed, ran.report()
 
 
-def test_opposed_ratchets_hold_their_joint() -> None:
+def test_two_opposed_ratchets_lock_their_joint() -> None:
     b = lw.Builder("hoist", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot")
     b.body("load", 2.0).joint("lift", lw.Prismatic((0, 0, 1)), "foot", "load", at=(0, 0, 1))
@@ -304,7 +304,7 @@ def test_opposed_ratchets_hold_their_joint() -> None:
     assert ran.report().passed, ran.report()
 
 
-def test_contacts_with_and_without_constant_masses_compile() -> None:
+def test_rigid_contacts_of_prismatic_and_free_joints_compile_together() -> None:
     b = lw.Builder("both", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot", against="floor")
     b.body("ball", 1.0, inertia=0.004 * np.ones(3)).joint("free", lw.Free(), "world", "ball")

@@ -14,7 +14,7 @@ from linkwork.spatial.scalar import Array
 
 
 @pytest.mark.parametrize("one", COMPOSITIONS, ids=lambda one: one.name)
-def test_coefficients_are_symmetric_and_cancel_odd_powers(one: Composition) -> None:
+def test_composition_coefficients_are_symmetric_and_cancel_odd_powers(one: Composition) -> None:
     parts = np.array(one.parts)
     assert np.array_equal(parts, parts[::-1])
     assert abs(parts.sum() - 1.0) < 1e-15
@@ -97,7 +97,7 @@ def test_failed_substep_error_gives_a_step_that_converges() -> None:
     assert system.step(now, caught.value.step).t == pytest.approx(caught.value.step)
 
 
-def test_substeps_are_contiguous() -> None:
+def test_substeps_of_a_composition_are_contiguous_in_time() -> None:
     found = substeps(6, 0.3)
     assert [one.h for one in found] == [0.3 * part_of_iteration(6, k) for k in range(9)]
     ends = np.cumsum([one.h for one in found])

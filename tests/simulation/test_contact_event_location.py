@@ -77,7 +77,7 @@ def test_integration_methods_keep_their_order_through_a_bounce(method: str) -> N
     assert orders == pytest.approx(ORDERS[method], abs=0.1)
 
 
-def test_errors_are_larger_without_location() -> None:
+def test_errors_of_contact_runs_are_larger_without_event_location() -> None:
     assert worst(dropped("rk4", 1e-4)) < 2e-11
     assert worst(dropped("rk4", 1e-4, locate=False)) > 1e-6
 
@@ -94,7 +94,7 @@ def test_landing_and_separation_times_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "variational", "midpoint", "energy-momentum"])
-def test_hard_drops_gain_no_energy(method: str) -> None:
+def test_drops_on_stiff_contacts_with_located_events_gain_no_energy(method: str) -> None:
     """Without dampers, at 5 m/s, with steps of 0.3 and 1 over the spring's rate, landing anywhere in a step."""
     b = lw.Builder("drop", gravity=(0, 0, -G)).body("mass", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "mass")
     m = b.surface("floor", lw.Plane()).touch("it", "mass", stiffness=1e6).build()
@@ -179,7 +179,7 @@ def test_box_drop_converges_with_the_step_size() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "variational"])
-def test_no_step_gains_energy(method: str) -> None:
+def test_box_drop_with_located_contact_events_gains_no_energy_in_any_step(method: str) -> None:
     """Except for the oscillating energy error of a symplectic method while the box tumbles freely."""
     run = box(method, 1e-3)
     assert np.diff(run.energy + run["contact.energy"]).max() < (2e-8 if method == "variational" else 1e-9)
@@ -187,7 +187,7 @@ def test_no_step_gains_energy(method: str) -> None:
     assert run["contact.since"][-1, 2] == 0.0  # it never touched
 
 
-def test_located_members_match_single_runs() -> None:
+def test_batch_members_with_located_contact_events_match_single_runs() -> None:
     q = np.tile(BOX.keyframes["start"].q, (3, 1)) + np.array([[0.0], [0.01], [0.02]]) * np.eye(7)[2]
     v = BOX.keyframes["start"].v
     run = lw.simulate(BOX, q, v, duration=0.5, dt=1e-3, method="variational", locate=True)
@@ -269,14 +269,14 @@ def gone_through(switching: Switching, count: int) -> StepState:
 
 @pytest.mark.parametrize("bend", [0.0, 5.0, -5.0])
 @pytest.mark.parametrize("switches", [[0.3], [0.7, 0.2], [0.5, 0.5], [1.0 - 1e-12], [1e-12], [0.25, 0.2500000001, 0.9]])
-def test_every_event_is_located_in_order(switches: list[float], bend: float) -> None:
+def test_contact_events_within_one_step_are_located_in_their_order(switches: list[float], bend: float) -> None:
     moved = gone_through(clock(switches, bend), len(switches))
     assert moved.q[0] == pytest.approx(1.0, abs=2e-15)
     assert moved.slip == pytest.approx(np.array(switches), abs=2.0 * EVENT_DELAY)
     assert (moved.slip > np.array(switches) - 1e-15).all()  # never before its time
 
 
-def test_step_without_events_is_tried_once() -> None:
+def test_step_without_contact_events_is_computed_once() -> None:
     counted = []
     quiet = clock([2.0])
     moved = gone_through(quiet._replace(advance=lambda *a: (counted.append(a), quiet.advance(*a))[1]), 1)
@@ -313,7 +313,7 @@ def test_step_without_a_solution_is_split_into_substeps() -> None:
     assert not locate(never, StepState(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(1)), 1.0)[1]
 
 
-def test_endless_switching_stops_after_the_trial_limit() -> None:
+def test_endless_switching_of_a_contact_stops_after_the_trial_limit() -> None:
     """An event function that is always past zero is accepted after the maximum number of trials."""
     tried = []
 

@@ -63,12 +63,12 @@ def test_step_is_chosen_by_stiffness_and_mass() -> None:
 
 
 @pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
-def test_adaptive_integration_methods_are_rejected(method: str) -> None:
+def test_adaptive_integration_methods_are_rejected_for_contacts(method: str) -> None:
     with pytest.raises(lw.LinkworkError, match="contacts need fixed steps"):
         lw.simulate(BOX, duration=0.1, method=method)
 
 
-def test_mesh_surfaces_are_rejected() -> None:
+def test_mesh_surfaces_are_rejected_for_contacts() -> None:
     b = lw.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "a")
     b.surface("scan", lw.Mesh("scan.stl")).touch("tip", "a", stiffness=1.0)
     with pytest.raises(lw.LinkworkError, match="contact 'tip' may touch surface 'scan', which is a mesh"):
@@ -93,7 +93,7 @@ def test_contact_run_is_saved_read_continued_and_matched_by_a_simulator(tmp_path
     assert by_hand.state.q == pytest.approx(whole.q[-1], abs=1e-12)
 
 
-def test_contacts_of_members_match_single_runs() -> None:
+def test_contacts_of_batch_members_match_single_runs() -> None:
     q = np.tile(START.q, (3, 1)) + np.array([[0.0], [0.01], [0.02]]) * np.eye(7)[2]
     run = lw.simulate(BOX, q, START.v, duration=0.4, dt=1e-3, method="rk4")
     for k in range(3):
@@ -105,7 +105,7 @@ def test_contacts_of_members_match_single_runs() -> None:
     assert str(data["contact"].values[4]) == "corner 5"
 
 
-def test_standing_leg_carries_the_weight_above_it() -> None:
+def test_contact_force_and_reactions_of_a_standing_leg_carry_the_weight_above_it() -> None:
     """Reactions are available where contact forces were recorded: two bodies on a rail, the lower on the floor."""
     b = lw.Builder("leg", gravity=(0, 0, -10.0)).surface("floor", lw.Plane())
     b.body("foot", 1.0).joint("rail", lw.Prismatic((0, 0, 1)), "world", "foot")

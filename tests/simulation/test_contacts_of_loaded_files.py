@@ -47,7 +47,7 @@ def settled_in_mujoco(text: str, duration: float) -> Array:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_floor_carries_a_body_at_the_height_of_mujoco(name: str, tmp_path: Path) -> None:
+def test_bodies_rest_on_the_floor_of_an_mjcf_at_the_height_of_mujoco(name: str, tmp_path: Path) -> None:
     """MuJoCo's contacts become stiffer as they yield: its height is between those of rigid and compliant contacts."""
     m = loaded(tmp_path, SCENES[name], contacts=True)
     weight, height = float(m.mass) * 9.81, m.joints[0].q.start + (0 if name == "hopper" else 2)

@@ -48,7 +48,7 @@ def test_controllers_that_engage_contradictory_gears_end_the_member(method, kind
     np.testing.assert_allclose(run.v[-1], [1.0, 2.0], rtol=1e-12)
 
 
-def test_members_end_independently():
+def test_contradictions_end_the_members_of_a_batch_independently():
     schedule = [(lambda t, q, v: q[0] - 1.0, "engage", "high"), (0.3, "engage", "low")]
     speeds = [[1.0, 2.0], [4.0, -4.0], [0.5, 1.0]]
     run = lw.simulate(gears(), [0, 0], speeds, method="rk4", schedule=schedule, **RUN)
@@ -92,7 +92,7 @@ def test_simultaneous_release_and_engage_work_in_any_order(method, when, order):
     ],
     ids=["start", "batch", "beside another", "guard"],
 )
-def test_contradictions_known_before_the_run_are_rejected(given, message):
+def test_contradictory_couplings_known_before_a_run_are_rejected(given, message):
     with pytest.raises(lw.LinkworkError) as caught:
         lw.simulate(gears(), [0, 0], [0.0, 0.0], **RUN, **given)
     assert message in str(caught.value)
@@ -123,7 +123,7 @@ def test_simulator_rejects_contradictions_and_stays_unchanged():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_check_during_steps_matches_singular_values(seed):
+def test_check_for_contradictions_within_steps_matches_singular_values(seed):
     """Random rings of couplings are consistent if and only if no joint is forced to rest, by singular values."""
     rng = np.random.default_rng(seed)
     closing = [[0.5, 2.0, 1.0, -1.0][k] for k in rng.integers(4, size=6)]

@@ -26,7 +26,7 @@ def test_old_argument_names_warn_and_give_the_same_result() -> None:
     assert np.array_equal(old.t, new.t)
 
 
-def test_old_names_work_for_single_steps() -> None:
+def test_old_argument_names_work_for_single_steps_of_discrete_systems() -> None:
     system = cast(Any, lw.discrete(lg.pendulum, lg.rod))
     now = system.start(lg.PLACE, v0=lg.SPEED)
     with pytest.warns(DeprecationWarning, match="'xdot0'.*'v0'"):
@@ -38,7 +38,7 @@ def test_old_names_work_for_single_steps() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(old, method(now, dt=0.05), strict=True))
 
 
-def test_old_attributes_warn() -> None:
+def test_old_attributes_of_discrete_systems_and_runs_warn() -> None:
     system = lw.discrete(lg.pendulum, lg.rod)
     with pytest.warns(DeprecationWarning, match="'rule'.*'method'"):
         assert system.rule == system.method
@@ -47,7 +47,7 @@ def test_old_attributes_warn() -> None:
         assert run.h == run.dt == 0.05
 
 
-def test_old_and_new_name_together_are_an_error() -> None:
+def test_old_and_new_name_of_an_argument_together_are_an_error() -> None:
     with pytest.raises(TypeError, match="both 'rule' and 'method'"):
         discrete(lg.pendulum, rule="rattle", method="rattle")
 

@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array
 system = lw.discrete(lg.pendulum, lg.rod)
 
 
-def test_inconsistent_starts_are_rejected_and_can_be_projected() -> None:
+def test_inconsistent_initial_states_are_rejected_and_can_be_projected() -> None:
     with pytest.raises(lw.LinkworkError, match=r"x0 violates constraint 0: g\[0\] = 0.687.*consistent\(x0, v0\)"):
         system.run(lg.PLACE + np.array([0.0, 0.0, -0.29]), lg.SPEED)
     with pytest.raises(lw.LinkworkError, match=r"v0 violates constraint 0: its rate is .*consistent"):
@@ -49,7 +49,7 @@ def test_massless_coordinates_are_reported() -> None:
         lw.discrete(lambda x, v: 0.5 * v[0] ** 2 - x[1] ** 2).start([1.0, 1.0], [0.0, 0.0])
 
 
-def test_nonfinite_starts_are_reported() -> None:
+def test_nonfinite_initial_states_of_discrete_systems_are_reported() -> None:
     with pytest.raises(lw.NonFinite, match="mass matrix must be finite at x0"):
         lw.discrete(lambda x, v: 0.5 * (v @ v) / x[0]).start([0.0, 1.0], [1.0, 0.0])
     with pytest.raises(lw.NonFinite, match=r"v0\[2\] is nan"):
@@ -59,7 +59,7 @@ def test_nonfinite_starts_are_reported() -> None:
 FAST = np.array([0.0, 9.0, 0.0])  # in half a second it goes three times as far as the rod reaches
 
 
-def test_too_large_step_error_gives_a_step_that_converges() -> None:
+def test_error_of_a_too_large_step_gives_a_step_that_converges() -> None:
     now = system.start(lg.PLACE, FAST)
     with pytest.raises(
         lw.NotConverged, match=r"step of 0.5 s from t = 0 s.*largest residual: .*with dt=0.125, this step converges"
@@ -71,7 +71,7 @@ def test_too_large_step_error_gives_a_step_that_converges() -> None:
     assert np.abs(after.x @ after.x - lg.LENGTH**2) < 1e-13
 
 
-def test_failed_run_keeps_its_last_valid_state() -> None:
+def test_failed_run_of_a_discrete_system_contains_its_last_valid_state() -> None:
     """A mass that slides over waves becomes too fast for its step size."""
 
     def sliding(x: Array, v: Array) -> Any:
@@ -93,7 +93,7 @@ def test_failed_run_keeps_its_last_valid_state() -> None:
     assert mass_on_waves.run(run.final, duration=0.1, dt=0.001).outcome.kind == "finished"
 
 
-def test_energy_momentum_rule_rejects_varying_masses() -> None:
+def test_energy_momentum_rule_rejects_mass_matrices_that_are_not_constant() -> None:
     polar = lw.discrete(lambda x, v: 0.5 * (v[0] ** 2 + (x[0] * v[1]) ** 2), method="energy-momentum")
     with pytest.raises(lw.LinkworkError, match="constant mass matrix"):
         polar.start([1.0, 0.0], [0.0, 1.0])

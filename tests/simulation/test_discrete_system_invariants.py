@@ -78,7 +78,7 @@ def test_energy_oscillates_without_drift(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_systems_converge_at_rest_where_large_forces_cancel(rule: str) -> None:
+def test_discrete_systems_converge_at_rest_where_large_forces_cancel(rule: str) -> None:
     """The remaining residual is round-off of the forces, which no solver can reduce."""
 
     def stretched(x: Array, v: Array) -> Any:
@@ -237,7 +237,7 @@ def test_compiled_steps_match_the_plain_python_steps() -> None:
             assert np.abs(a - b).max() < 1e-13
 
 
-def test_momenta_can_be_any_function_of_velocities() -> None:
+def test_lagrangians_may_be_any_function_of_the_velocities() -> None:
     """A relativistic particle in a potential: p = m v / sqrt(1 - v^2), and its energy."""
 
     def lagrangian(x: Array, v: Array) -> Any:

@@ -18,7 +18,7 @@ def point(x: Any, xdot: Any) -> Any:
 
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
-def test_duplicated_plane_constraint_acts_once(noise: float, size: float) -> None:
+def test_duplicated_constraint_counts_once_in_the_projection_of_initial_states(noise: float, size: float) -> None:
     n = np.array([0.6, 0.0, 0.8])
 
     def planes(x: Any) -> Any:

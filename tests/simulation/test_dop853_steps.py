@@ -152,7 +152,7 @@ def test_one_step_has_order_eight_and_its_interpolant_order_seven() -> None:
     assert orders.min(axis=0) == pytest.approx([8.0, 7.0], abs=0.5)
 
 
-def test_error_is_below_the_tolerance_without_a_mechanism() -> None:
+def test_error_of_dop853_without_a_mechanism_is_below_the_tolerance() -> None:
     solver = Dop853(in_python(oscillator), 0.0, exact(0.0), 20.0, rtol=1e-11, atol=1e-11)
     reference = DOP853(oscillator, 0.0, exact(0.0), 20.0, rtol=1e-11, atol=1e-11)
     while solver.status == "running":
@@ -193,7 +193,7 @@ def test_non_finite_derivative_ends_the_solver(bad: float) -> None:
             assert solver.t == pytest.approx(begin, abs=1e-6)
 
 
-def test_trial_step_is_one_kernel_call() -> None:
+def test_trial_step_of_dop853_is_one_kernel_call() -> None:
     calls: list[int] = []
 
     def counted(rates: Callable[..., Array], count: int, *arrays: Array) -> Array:
@@ -211,7 +211,7 @@ def test_trial_step_is_one_kernel_call() -> None:
     assert calls.count(1) <= 2
 
 
-def test_a_step_costs_few_function_calls() -> None:
+def test_a_step_of_dop853_costs_few_python_function_calls() -> None:
     m, calls = lw.example("double_pendulum"), []
     for duration in (1.0, 3.0):
         tight: dict[str, Any] = {"method": "dop853", "rtol": 1e-13, "atol": 1e-13}
@@ -255,7 +255,7 @@ def test_members_of_a_batch_equal_single_runs() -> None:
 
 
 @pytest.mark.parametrize("tolerance", [1e-13, 1e-1])
-def test_error_follows_the_tolerance(tolerance: float) -> None:
+def test_error_of_dop853_is_at_most_ten_times_the_tolerance(tolerance: float) -> None:
     m = lw.example("double_pendulum")
     reference = lw.simulate(m, [1.0, 0.5], dt=1e-4, every=1000, duration=1.0, method="rk4")
     run = lw.simulate(m, [1.0, 0.5], method="dop853", rtol=tolerance, atol=tolerance, duration=1.0, dt=0.1)

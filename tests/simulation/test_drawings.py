@@ -42,7 +42,7 @@ def contains_bars(found: list[Array], expected: list[Any]) -> bool:
     return all(any(np.allclose(np.sort(one, axis=0), np.sort(other, axis=0)) for other in found) for one in expected)
 
 
-def test_bars_connect_joints_and_loops_are_red() -> None:
+def test_drawing_connects_joints_by_bars_and_shows_loops_in_red() -> None:
     a, b, _, ground = four_bar.LENGTHS
     A, B, _ = four_bar.angles(0.8)
     elbow = a * np.array([np.cos(A), np.sin(A)])
@@ -61,7 +61,7 @@ def test_bars_connect_joints_and_loops_are_red() -> None:
     assert axes.get_aspect() == 1.0
 
 
-def test_last_of_several_positions_is_opaque(turning: lw.Run) -> None:
+def test_drawing_of_several_positions_shows_the_last_opaque(turning: lw.Run) -> None:
     figure = turning.draw((0.0, 0.1, 0.2))
     first, last = bar_ends(figure, FAINT), bar_ends(figure, 1.0)
     assert len(first) == len(last) == 3
@@ -103,7 +103,7 @@ def test_planar_mechanisms_are_viewed_at_right_angles_with_gravity_downward() ->
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 30])
-def test_outline_is_convex_and_contains_all_points(count: int) -> None:
+def test_outline_of_a_drawn_body_is_convex_and_contains_all_points(count: int) -> None:
     points = np.random.default_rng(count).normal(size=(count, 2))
     corners = outline(points)
     assert all(np.abs(points - corner).sum(axis=1).min() < 1e-8 for corner in corners)

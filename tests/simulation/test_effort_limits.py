@@ -49,7 +49,7 @@ def both(controller: Any, other: Any, extra: str = "", **more: Any) -> tuple[lw.
 
 
 @pytest.mark.parametrize("method", FIXED + ADAPTIVE)
-def test_clipping_equals_a_controller_that_clips(method: str) -> None:
+def test_clip_effort_gives_the_run_of_a_controller_that_clips_its_forces(method: str) -> None:
     clipped, expected = both(servo, by_hand, method=method)
     np.testing.assert_allclose(clipped.q, expected.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(clipped.tau, expected.tau, rtol=0, atol=1e-7)
@@ -146,7 +146,7 @@ def test_simulator_clips_as_simulate_does(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "variational", "midpoint"])
-def test_step_derivatives_are_zero_while_clipped(method: str) -> None:
+def test_step_derivatives_by_the_joint_force_are_zero_while_the_force_is_clipped(method: str) -> None:
     sim = lw.Simulator(arm(), [0.2, 0.1], dt=2e-3, method=method, clip_effort=True)
     free = lw.Simulator(arm(), [0.2, 0.1], dt=2e-3, method=method)
     clipped, inside = sim.step_derivatives([9.0, 1.0]), sim.step_derivatives([3.0, 1.0])
@@ -170,7 +170,7 @@ def test_report_gives_how_often_and_by_how_much_forces_were_clipped() -> None:
     assert "use clip_effort=True" in exceeded.report()["effort limits"].note
 
 
-def test_runs_that_are_continued_or_saved_keep_their_forces(tmp_path: Path) -> None:
+def test_continued_and_saved_runs_contain_clipped_and_commanded_forces(tmp_path: Path) -> None:
     sampled = lw.sampled(servo, rate=100)
     options: dict[str, Any] = {"dt": 2e-3, "controller": sampled, "clip_effort": True}
     whole = lw.simulate(arm(), [0.2, 0.1], duration=0.4, **options)
@@ -192,7 +192,7 @@ def test_nonfinite_forces_still_end_a_clipped_run() -> None:
         assert run.outcome.kind == "non-finite", controller
 
 
-def test_drives_are_not_clipped() -> None:
+def test_clip_effort_does_not_clip_the_forces_of_drives() -> None:
     b = lw.Builder("crane", gravity=(0, 0, 0)).body("drum", 1.0, inertia=(1, 1, 1))
     b.joint("pin", lw.Revolute(), "world", "drum", effort_limit=5.0)
     m = b.drive("motor", {"pin": 1.0}, gear=40.0).build()

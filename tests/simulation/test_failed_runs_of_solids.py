@@ -49,7 +49,7 @@ def test_a_failed_member_of_a_batch_of_solids_leaves_the_others_alone() -> None:
     assert run.q[0, -1, 0] == pytest.approx(0.3**2 / (2 * 0.5 * 9.81), abs=1e-4)  # stops by friction
 
 
-def test_the_diagnosis_of_a_failed_step_has_a_time_limit() -> None:
+def test_diagnosis_of_a_failed_step_with_solids_has_a_time_limit() -> None:
     """Before, a failed step was repeated in Python to its end, with all iterations: 150 s for a cube with NaN."""
 
     def endless(*_: Any) -> None:
@@ -64,7 +64,7 @@ def test_the_diagnosis_of_a_failed_step_has_a_time_limit() -> None:
     assert "the failing line was not found in 0.01 s; try a smaller dt" in run.outcome.diagnosis
 
 
-def test_loops_in_plain_python_obey_the_time_limit() -> None:
+def test_loops_of_kernels_run_in_plain_python_obey_the_time_limit() -> None:
     flags = row_array(1, 1).put(0, [1.0])
     loops = (
         lambda: repeat(2, lambda k, x: (x + 1.0,), 0.0),

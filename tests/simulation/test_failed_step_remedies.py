@@ -170,7 +170,7 @@ def test_controllers_in_python_are_not_called_by_trials() -> None:
     assert "not tried, because a trial would call the controller in Python" in run.outcome.diagnosis
 
 
-def test_a_failure_without_remedy_says_so() -> None:
+def test_diagnosis_of_a_failure_without_remedy_says_so() -> None:
     m = lw.example("double_pendulum")
     with (
         mock.patch.object(smaller_step_search, "HALVINGS", (1,)),

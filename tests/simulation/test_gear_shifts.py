@@ -85,7 +85,7 @@ def test_shift_conserves_the_momentum_of_the_remaining_motion(method):
     assert run.report().passed
 
 
-def test_torque_scales_with_the_ratio_and_inertia_with_its_square():
+def test_gear_ratio_scales_torque_and_its_square_scales_inertia():
     for gear, ratio in enumerate(RATIOS, start=1):
         m = gearbox(gear)
         d = lw.compile(m, target="numpy")
@@ -114,7 +114,7 @@ def test_differential_can_be_released_and_engaged():
     assert (run.v[15] == run.v[25]).all()
 
 
-def test_members_shift_separately_without_new_kernels(monkeypatch):
+def test_batch_members_shift_gears_separately_without_new_kernels(monkeypatch):
     times = np.array([0.05, 0.1, 0.15])
     schedule = [(times, "shift", "gearbox", 1), (times + 0.05, "shift", "gearbox", 3)]
     starts = np.array([[50.0, 0.0], [80.0, 1.0], [20.0, -3.0]])

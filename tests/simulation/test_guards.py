@@ -70,7 +70,7 @@ def test_the_old_name_of_one_shot_still_works() -> None:
     assert "once" not in lw.__all__
 
 
-def test_members_fire_separately_and_continue_after_saving(tmp_path):
+def test_guards_of_batch_members_fire_separately_and_saved_runs_continue(tmp_path):
     m, speeds = flywheels(), np.random.default_rng(0).uniform(1.0, 9.0, (11, 2))
     schedule = [
         (lambda t, q, v, far: q[0] - far, "engage", "clutch"),
@@ -103,7 +103,7 @@ def test_numpy_target_gives_the_same_events():
     assert [event.what for event in runs[0].events] == [event.what for event in runs[1].events]
 
 
-def test_mode_changes_build_no_kernels(monkeypatch):
+def test_switching_of_modes_compiles_no_kernels(monkeypatch):
     built = []
     build = kernel.Kernel._build
     monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
@@ -123,7 +123,7 @@ def test_mode_changes_build_no_kernels(monkeypatch):
     assert len(built) == first
 
 
-def test_no_event_is_lost_between_samples():
+def test_events_between_samples_are_recorded():
     """Hundreds of switches in a run with samples far apart, and many within one step."""
     schedule = [(lambda t, q, v: np.sin(500.0 * t), "reverse", "clutch")]
     m = flywheels()
@@ -184,13 +184,13 @@ def test_invalid_guards_are_rejected(entry, error, message):
         lw.simulate(flywheels(), [0, 0], duration=0.1, dt=0.01, method="rk4", schedule=[entry])
 
 
-def test_integration_methods_with_backward_substeps_reject_guards():
+def test_compositions_with_backward_substeps_reject_guards():
     with pytest.raises(lw.LinkworkError, match="order=4 uses substeps backward in time"):
         lw.simulate(
             flywheels(), [0, 0], dt=0.01, method="variational", order=4, schedule=[(turned, "engage", "clutch")]
         )
 
 
-def test_nan_guard_is_rejected():
+def test_guard_that_returns_nan_at_the_start_is_rejected():
     with pytest.raises(lw.LinkworkError, match="a guard of the schedule, at the start"):
         lw.simulate(flywheels(), duration=0.1, schedule=[(lambda t, q, v: np.nan, "engage", "clutch")])

@@ -79,7 +79,7 @@ def test_adaptive_methods_meet_their_tolerance(method: str) -> None:
         assert np.abs(run.v - exact.v).max() < 20.0 * tolerance * max(1.0, np.abs(exact.v).max())
 
 
-def test_fixed_and_adaptive_steps_give_the_same_final_state() -> None:
+def test_methods_with_fixed_and_adaptive_steps_give_the_same_final_state() -> None:
     for m in (tree(6), tree_with_mimics(6)):
         s = state(m, 1)
         q, v = s.q, 0.2 * s.v

@@ -81,7 +81,7 @@ def test_integration_methods_keep_their_order_across_slip_and_stick_events(metho
 
 
 @pytest.mark.parametrize("method", [*FIXED, *ADAPTIVE])
-def test_joints_hold_for_a_minute_below_the_limit_and_slip_above_it(method: str) -> None:
+def test_joints_with_friction_stay_at_rest_for_a_minute_below_the_limit_and_slip_above_it(method: str) -> None:
     m, q = arm(3, 3, 1.0), start(3, 3)
     gravity = lw.compile(m).gravity(q)
     loads = np.abs(gravity)
@@ -111,7 +111,7 @@ def test_accelerations_of_joints_at_rest_satisfy_the_principle_of_least_constrai
         np.testing.assert_allclose(run.v[-1] / dt, S @ (f - gravity), atol=1e-5)
 
 
-def test_a_four_bar_holds_until_the_sum_of_all_friction_is_exceeded() -> None:
+def test_friction_holds_a_four_bar_until_the_sum_of_all_friction_limits_is_exceeded() -> None:
     m = lw.example("four_bar")
     q, d = m.keyframes["start"].q, lw.compile(m)
     D = m.independent(q).map[:, 0]
@@ -132,7 +132,7 @@ def test_a_four_bar_holds_until_the_sum_of_all_friction_is_exceeded() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "midpoint", "variational", "semi-implicit"])
-def test_members_with_their_own_friction_match_single_runs_bit_for_bit(method: str) -> None:
+def test_batch_members_with_different_joint_friction_match_single_runs_bit_for_bit(method: str) -> None:
     m, q = arm(5, 4, 15.0), np.array([start(seed, 4) for seed in range(4)])
     friction = np.array([[0.0], [3.0], [10.0], [40.0]])
     batch = lw.simulate(m, q, duration=0.5, dt=5e-3, method=method, parameters={"joint 1.friction": friction})

@@ -94,7 +94,9 @@ def slope(angle: float, function: Callable[[Increment], Any], twist: Array) -> A
 
 @pytest.mark.parametrize("angle", [0.0, 1e-8, 1e-3, 0.3, 1.5, 3.0])
 @pytest.mark.parametrize("rule", [EXPONENTIAL, MEAN_VELOCITY], ids=lambda rule: type(rule).__name__)
-def test_momenta_conserve_the_momentum_and_have_exact_derivatives(rule: RotationRule, angle: float) -> None:
+def test_discrete_momenta_conserve_angular_momentum_and_have_exact_derivatives(
+    rule: RotationRule, angle: float
+) -> None:
     inertia, h = random_inertia(), 0.3
     here = turned(angle, np.zeros(6), 0.0)
     found = momenta(rule, inertia, here, h)

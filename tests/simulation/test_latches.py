@@ -75,7 +75,7 @@ def test_latch_engaged_by_schedule_holds_the_current_position():
     assert run.q[-1, 0] == pytest.approx(0.2, rel=1e-12)
 
 
-def test_batch_members_latch_separately_and_continue_after_saving(tmp_path):
+def test_latches_of_batch_members_engage_separately_and_saved_runs_continue(tmp_path):
     speeds = np.linspace(-1.0, 3.0, 7)[:, None]
     run = lw.simulate(wheel(), [0.0], speeds, duration=0.9, dt=0.01, method="rk4")
     for k in (2, 6):

@@ -90,7 +90,7 @@ def test_turning_points_of_a_pendulum_in_a_journal_match_an_independent_integrat
 
 
 @pytest.mark.parametrize("method", ["rk4", "midpoint", "variational", "energy-momentum", "dop853"])
-def test_the_stiction_threshold_follows_the_load(method: str, journal: lw.Mechanism) -> None:
+def test_static_friction_threshold_of_a_joint_changes_with_its_load(method: str, journal: lw.Mechanism) -> None:
     for angle, moves in (
         (np.arccos(MU * RADIUS / LENGTH * 0.99), False),
         (np.arccos(MU * RADIUS / LENGTH * 1.01), True),
@@ -117,7 +117,7 @@ def test_integration_methods_keep_their_order_with_bearings_across_events(method
     assert heat.sum() == pytest.approx(-runs[-1]["work"][-1], rel=1e-12)
 
 
-def test_members_with_their_own_coefficients_match_single_runs_bit_for_bit() -> None:
+def test_batch_members_with_different_friction_coefficients_match_single_runs_bit_for_bit() -> None:
     m, q, mu = arm(1, 3), np.random.default_rng(3).normal(size=(4, 3)), np.array([0.0, 0.05, 0.2, 0.6])
     for method in ("rk4", "midpoint"):
         batch = lw.simulate(m, q, duration=0.5, dt=5e-3, method=method, parameters={"joint 1.mu": mu})
@@ -167,7 +167,7 @@ def test_friction_of_a_loop_alone_holds_a_linkage() -> None:
             assert bool(np.abs(run.q - q).max() < 1e-15) is holds
 
 
-def test_a_box_beside_a_short_guide_jams_by_name_or_moves_as_its_dynamics_say() -> None:
+def test_a_box_beside_a_short_guide_jams_with_an_error_or_moves_as_in_forward_dynamics() -> None:
     b = lw.Builder("box", gravity=(0, 0, -G)).body("box", 1.0, com=(0, 0.2, 0), inertia=(0.01, 0.01, 0.01))
     guide = lw.Guide(mu=0.5, length=0.1)
     m = b.joint("slide", lw.Prismatic((1, 0, 0)), "world", "box", friction=guide).build()
@@ -186,7 +186,7 @@ def test_a_box_beside_a_short_guide_jams_by_name_or_moves_as_its_dynamics_say() 
         assert run.v[-1, 0] == pytest.approx(a, rel=1e-7)
 
 
-def test_the_chart_of_energies_adds_up_to_the_energy_at_the_start_and_the_supply(journal: lw.Mechanism) -> None:
+def test_parts_of_plot_energy_add_up_to_the_initial_plus_the_supplied_energy(journal: lw.Mechanism) -> None:
     run = lw.simulate(journal, [0.1], duration=3.0, dt=2e-3, method="rk4", controller=lambda t, q, v: [np.sin(5 * t)])
     parts, total = energy_parts(run)
     np.testing.assert_allclose(sum(part.values for part in parts), total, rtol=1e-6)

@@ -26,7 +26,7 @@ def errors(run: lw.Run) -> tuple[float, float]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name == "stewart_platform" else name for name in EXAMPLES]
 )
-def test_examples_stay_closed_and_conserve_energy(name: str) -> None:
+def test_examples_with_loops_stay_closed_and_conserve_energy(name: str) -> None:
     """Ten seconds in ten thousand steps, from the keyframe "start", without drives. Heat of friction is counted."""
     m = lw.example(name)
     run = lw.simulate(m, duration=10.0, dt=1e-3, method="rk4", every=100)
@@ -102,7 +102,7 @@ def test_batch_members_match_single_runs() -> None:
 # --- rejected starts and failed steps ---
 
 
-def test_open_start_is_rejected_with_a_remedy() -> None:
+def test_start_with_open_loops_is_rejected_with_a_remedy() -> None:
     m = lw.example("four_bar")
     q = m.integrate(m.keyframes["start"].q, [0.0, 0.1, 0.0])
     with pytest.raises(
@@ -125,7 +125,7 @@ def test_inconsistent_start_velocity_is_rejected_with_a_remedy() -> None:
     assert lw.simulate(m, q, consistent, duration=0.01, dt=1e-3).outcome.kind == "finished"
 
 
-def test_steps_too_large_for_the_projection_end_the_run() -> None:
+def test_steps_too_large_for_the_projection_onto_loops_end_the_run() -> None:
     """A crank that turns by radians per step ends the run instead of leaving an open loop."""
     m = slider_crank.build(speed=3000.0)
     run = lw.simulate(m, duration=0.1, dt=1e-3, method="semi-implicit")

@@ -48,7 +48,7 @@ def test_closing_conserves_momentum_and_removes_the_least_energy():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_opened_loop_has_no_further_effect(method):
+def test_opened_loop_exerts_no_force(method):
     m = four_bar.build()
     run = lw.simulate(m, duration=0.4, dt=1e-3, method=method, every=7, schedule=[(0.2, "open", "closing pin")])
     opened = lw.simulate(
@@ -72,7 +72,7 @@ def _state_at(m: lw.Mechanism, t: float, method: str) -> tuple[np.ndarray, np.nd
 
 
 @pytest.mark.parametrize("every", [7, 1000])
-def test_sample_interval_does_not_change_the_run(every):
+def test_interval_between_samples_does_not_change_a_run_that_switches_loops(every):
     m = four_bar.build()
     schedule = [(0.0503, "open", "closing pin")]
     runs = [lw.simulate(m, duration=0.1, dt=1e-3, method="rk4", every=n, schedule=schedule) for n in (every, 1)]
@@ -100,7 +100,7 @@ def test_schedule_and_host_controller_work_together():
     assert (traced["closing pin.closed"] == [1, 1, 1, 1, *[0] * 10]).all()
 
 
-def test_members_too_far_from_closure_end_with_a_reason():
+def test_batch_members_with_a_large_closure_error_end_with_a_reason():
     m = tumbling_pair(lw.Planar((0, 1, 0)))
     q, _ = touching(m, np.random.default_rng(0))
     far = np.array(q)
@@ -111,7 +111,7 @@ def test_members_too_far_from_closure_end_with_a_reason():
     assert "loop 'latch' has a closure error of 0.3" in run.outcome[1].diagnosis
 
 
-def test_small_gaps_are_closed_and_reported():
+def test_small_closure_errors_are_removed_and_reported_when_a_loop_closes():
     m = tumbling_pair(lw.Planar((0, 1, 0)))
     q, _ = touching(m, np.random.default_rng(0))
     q = np.array(q)
@@ -154,7 +154,7 @@ def test_simulator_switches_loops_between_steps():
         simulator.open("lach")
 
 
-def test_dynamics_take_a_closed_parameter_per_state():
+def test_dynamics_accept_the_parameter_closed_of_a_loop_for_each_state():
     m = four_bar.build()
     d = lw.compile(m, parameters=["closing pin.closed"])
     q, v, tau = m.keyframes["start"].q, m.keyframes["start"].v, np.array([1.0, 0.0, 0.0])

@@ -25,7 +25,7 @@ def test_line_search_converges_from_a_distant_start() -> None:
     assert root.iterations < ITERATIONS
 
 
-def test_batch_members_converge_separately() -> None:
+def test_newtons_method_converges_separately_for_each_batch_member() -> None:
     def program(x: Array) -> tuple[Array, float, float]:
         root: Root = newton(bent, x, NONE, Floor(1e-300, 1e-300))
         return root.unknown, root.iterations, where(root.solved, 1.0, 0.0)
@@ -42,7 +42,7 @@ def test_batch_members_converge_separately() -> None:
     assert iterations[4] == ITERATIONS
 
 
-def test_missing_root_is_reported() -> None:
+def test_newtons_method_reports_functions_without_a_root() -> None:
     def never(x: Array, none: Array) -> tuple[Array, Array]:  # of x^2 + 1
         return -(x * x + 1.0) / (2.0 * x), none
 
@@ -52,7 +52,7 @@ def test_missing_root_is_reported() -> None:
     assert np.isfinite(root.unknown).all()
 
 
-def test_corrections_at_round_off_count_as_converged() -> None:
+def test_newton_corrections_at_round_off_count_as_converged() -> None:
     """At rest an unknown is only round-off, and so is each correction."""
     noise = iter(np.resize([1e-16, -2e-16], 1000))
 

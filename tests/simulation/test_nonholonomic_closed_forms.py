@@ -132,7 +132,7 @@ def test_energy_oscillates_without_drift(rule: str) -> None:
         assert abs(np.polyfit(run.t, run.energy, 1)[0]) < 1e-9
 
 
-def test_position_and_velocity_constraints_hold_together() -> None:
+def test_position_and_velocity_constraints_are_satisfied_together() -> None:
     """A coin whose heading is geared to its roll: constraint 0 holds coordinates, 1 and 2 velocities."""
     ratio = STEER / ROLL
     geared = lw.discrete(coin, lambda x: np.stack([x[3] - ratio * x[2]]), nonholonomic=rolling, order=4)

@@ -56,7 +56,7 @@ def errors_of(method: str, counts: tuple[int, ...], order: int | None = None) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_halving_the_step_quarters_the_error(method: str) -> None:
+def test_halving_the_step_with_a_velocity_constraint_quarters_the_error(method: str) -> None:
     coarse, fine = errors_of(method, (40, 80))
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.1)
     assert fine < 1e-3
@@ -68,7 +68,7 @@ def test_composition_of_symmetric_steps_has_order_four() -> None:
 
 
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
-def test_blade_does_not_slip_and_does_no_work(method: str) -> None:
+def test_blade_of_a_sleigh_does_not_slip_sideways_and_does_no_work(method: str) -> None:
     run = lw.simulate(sleigh(), None, START, 5.0, 0.05, method).check()
     heading = run.q[:, 2]
     assert np.abs(run.v[:, 1] * np.cos(heading) - run.v[:, 0] * np.sin(heading)).max() < 1e-12

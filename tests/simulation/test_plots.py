@@ -72,7 +72,7 @@ def test_batch_plot_shows_median_band_and_members(many: lw.Run) -> None:
     assert "5 to 95 % of the members" in figure.get_suptitle()
 
 
-def test_failed_run_is_marked_at_its_end() -> None:
+def test_plot_marks_the_end_of_a_failed_run() -> None:
     m = lw.example("double_pendulum")
     run = lw.simulate(m, [2.0, 1.0], [8.0, -9.0], 5.0, 0.2, "semi-implicit", lambda t, q, v: 3.0 * v)
     assert run.outcome.kind == "non-finite"
@@ -84,7 +84,7 @@ def test_failed_run_is_marked_at_its_end() -> None:
     figure.savefig(os.devnull, format="png")  # drawing it raises no warning
 
 
-def test_poses_and_body_series_are_plotted(flying: lw.Run) -> None:
+def test_series_of_poses_and_bodies_are_plotted(flying: lw.Run) -> None:
     found = panels(flying.plot("pose.left tool", "reactions", "center_of_mass"))
     assert legend(found["pose of 'left tool' [m]"]) == ["x.origin", "y.origin", "z.origin"]
     assert {"joint reactions [N]", "joint reactions [N m]", "centre of mass [m]"} <= set(found)

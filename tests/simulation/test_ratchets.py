@@ -160,7 +160,7 @@ def test_ratchet_slips_above_its_capacity():
     assert run["work"][-1] == pytest.approx(-15.0, rel=1e-9)
 
 
-def test_members_hold_separately_and_continue_after_saving(tmp_path):
+def test_ratchets_of_batch_members_hold_separately_and_saved_runs_continue(tmp_path):
     rng = np.random.default_rng(0)
     speeds = np.sort(rng.normal(size=(9, 2)))  # the second runs ahead, at first
     arguments: dict[str, Any] = {"dt": 0.01, "method": "rk4", "controller": push}

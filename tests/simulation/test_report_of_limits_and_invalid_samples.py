@@ -21,7 +21,7 @@ def test_samples_that_are_not_finite_fail_the_report(series: str, batch: tuple[i
     assert "finite samples" in run.report().failures
 
 
-def test_samples_after_the_end_of_a_member_do_not_count() -> None:
+def test_report_ignores_samples_after_the_end_of_a_batch_member() -> None:
     m = lw.example("double_pendulum")
     starts = [[0.5, 0.0], [0.0, 0.0]]
     stop = lambda t, q, v: (q[0] > 0.2) & (t > 0.05)  # noqa: E731

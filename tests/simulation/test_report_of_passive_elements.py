@@ -191,7 +191,7 @@ def test_report_warns_of_a_ball_that_rolls_off_an_edge_and_falls(contact: str) -
 
 
 @pytest.mark.slow
-def test_checks_that_are_left_out_have_a_reason() -> None:
+def test_report_gives_the_reason_for_checks_that_it_leaves_out() -> None:
     run = lw.simulate(box(), **THROWN, duration=0.1, record=("q", "v", "work"))
     reasons = run.report().not_checked
     assert "momentum" not in reasons  # the impulse of the ground is known at the end

@@ -56,7 +56,7 @@ def test_thin_plates_that_pass_through_each_other_within_a_step_fail_the_report(
     assert "use dt=" in report[MOTION].note
 
 
-def test_the_proposed_step_prevents_the_passage() -> None:
+def test_the_step_that_the_report_proposes_keeps_solids_from_passing_through_each_other() -> None:
     m, v = scene(PLATE, PLATE, gravity=0.0), np.zeros(12)
     v[6] = -300.0
     q = at((0, 0, 0), (1.05, 0, 0))
@@ -67,7 +67,7 @@ def test_the_proposed_step_prevents_the_passage() -> None:
     assert not {DEPTH, MOTION} & {*report.failures, *report.warnings}
 
 
-def test_runs_that_record_few_samples_still_get_the_warning() -> None:
+def test_runs_that_record_few_samples_still_warn_of_fast_solids() -> None:
     m, v = scene(lw.Sphere(0.01), lw.Sphere(0.01), gravity=0.0), np.zeros(12)
     v[6] = -300.0
     run = lw.simulate(m, at((0, 0, 0), (1.05, 0.005, 0)), v, duration=0.01, dt=1e-3, contact="rigid", every=5)
@@ -89,7 +89,7 @@ def test_a_body_on_the_other_side_of_the_floor_is_always_found(member: int | Non
     assert ("member 2: " in report[DEPTH].note) == (member is not None)
 
 
-def test_depth_under_hills_comes_from_contact_points() -> None:
+def test_depth_of_a_ball_under_hilly_ground_is_the_distance_to_the_nearest_ground_point() -> None:
     m = scene(lw.Sphere(0.1), floor=lw.Ground(lambda x, y: 0.3 * np.sin(x)))
     z = 0.3 * np.sin(0.5) + 0.1
     run = lw.simulate(m, at((0.5, 0, z + 0.05)), duration=0.05, dt=1e-3, contact="rigid")
@@ -186,7 +186,7 @@ def turned(place: tuple[float, float, float], by: tuple[float, float, float]) ->
 
 
 @pytest.mark.parametrize("name", [*list(GOOD)[:-1], pytest.param(list(GOOD)[-1], marks=pytest.mark.slow)])
-def test_good_runs_of_solids_pass_the_report(name: str) -> None:
+def test_accurate_runs_of_solids_pass_the_report(name: str) -> None:
     m, q, v, duration = GOOD[name]()
     report = lw.simulate(m, q, v, duration=duration, dt=1e-3, contact="rigid").report()
     assert report[DEPTH].verdict == "ok", report[DEPTH].note

@@ -107,7 +107,7 @@ def test_rigid_run_is_saved_read_continued_and_matched_by_a_simulator(tmp_path: 
     assert by_hand.state.q == pytest.approx(whole.q[-1], abs=1e-12)
 
 
-def test_members_match_single_runs_to_the_bit_and_numpy_closely() -> None:
+def test_batch_members_of_rigid_runs_match_single_runs_to_the_bit_and_numpy_closely() -> None:
     b = lw.Builder("plate").body("plate", 1.0, inertia=(0.01, 0.02, 0.03)).joint("free", lw.Free(), "world", "plate")
     corners = lw.box_corners((0.3, 0.2, 0.1))[:3]
     m = b.surface("floor", lw.Plane()).touch("corner", "plate", corners, friction=0.4).build()

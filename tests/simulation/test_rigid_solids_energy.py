@@ -80,7 +80,7 @@ def test_coin_that_rolls_on_its_rim_gains_no_energy_and_does_not_sink(tilt: floa
     assert np.log2(lost[0] / lost[2]) > 3.0  # two halvings of the step
 
 
-def test_ball_that_rises_inside_the_floor_flies_on_freely() -> None:
+def test_ball_that_rises_inside_the_floor_is_not_held_back() -> None:
     """To hold it back until it is at rest would add energy."""
     m = one_solid(lw.Sphere(0.1), (0.004, 0.004, 0.004), friction=0.5)
     h, depth = 1e-3, 1e-5
@@ -103,7 +103,7 @@ def test_solids_that_start_inside_the_floor_are_raised_in_the_first_step_only() 
     assert np.abs(run.v[-1]).max() < 1e-12
 
 
-def test_push_out_does_at_most_the_work_that_it_may_do() -> None:
+def test_push_out_of_solids_does_at_most_the_permitted_work() -> None:
     m = one_solid(lw.Sphere(0.1), (0.004, 0.005, 0.006))
     rng = np.random.default_rng(0)
     q, v = m.random(rng), rng.normal(size=6)

@@ -51,7 +51,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("limit", [1000, 9000])
-def test_full_disk_keeps_the_old_file(tmp_path: Path, form: str, limit: int) -> None:
+def test_full_disk_leaves_the_old_run_file_unchanged(tmp_path: Path, form: str, limit: int) -> None:
     path = tmp_path / f"run{form}"
     path.write_bytes(b"old")
     with file_size_limit(limit):
@@ -63,7 +63,9 @@ def test_full_disk_keeps_the_old_file(tmp_path: Path, form: str, limit: int) -> 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_failed_flush_leaves_no_file(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_of_a_run_file_leaves_no_partial_file(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -73,7 +75,7 @@ def test_failed_flush_leaves_no_file(tmp_path: Path, form: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_unwritable_paths_are_reported(tmp_path: Path, form: str) -> None:
+def test_run_files_at_unwritable_paths_are_reported(tmp_path: Path, form: str) -> None:
     run = some_run()
     assert_rejected(
         lambda: run.save(tmp_path / "Nowhere" / f"run{form}"), "there is no folder", "Nowhere", "create it first"
@@ -100,7 +102,7 @@ def test_only_run_file_types_are_written_and_opened(tmp_path: Path) -> None:
     assert not os.listdir(tmp_path)
 
 
-def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_packages_that_are_missing_for_a_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = some_run()
     run.save(tmp_path / "there.nc")
     for package in ("h5py", "h5netcdf", "xarray"):
@@ -128,7 +130,7 @@ def is_refused(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_truncated_files_are_rejected(tmp_path: Path, form: str) -> None:
+def test_truncated_run_files_are_rejected(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"run{form}"
     some_run().save(path)
     data = path.read_bytes()
@@ -138,7 +140,7 @@ def test_truncated_files_are_rejected(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_flipped_bytes_are_detected(tmp_path: Path, form: str) -> None:
+def test_changed_bytes_of_a_run_file_are_detected(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"run{form}"
     some_run().save(path)
     data = path.read_bytes()
@@ -155,7 +157,7 @@ def test_flipped_bytes_are_detected(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"hello", b"PK\x05\x06" + bytes(18), b"\x89HDF\r\n\x1a\n" + bytes(100), bytes(5000)]
 )
-def test_foreign_files_are_rejected(tmp_path: Path, form: str, data: bytes) -> None:
+def test_files_that_are_not_run_files_are_rejected(tmp_path: Path, form: str, data: bytes) -> None:
     path = tmp_path / f"other{form}"
     path.write_bytes(data)
     assert_rejected(lambda: lw.open_run(path), "other", "cannot be read as a run")

@@ -46,7 +46,7 @@ def test_too_large_step_names_the_diverging_joint() -> None:
     assert np.isfinite(run.q).all()
 
 
-def test_failed_iteration_is_reported() -> None:
+def test_step_whose_iteration_fails_is_reported_in_the_outcome() -> None:
     run = lw.simulate(M, STARTS[0], [40.0, -90.0], 0.9, 0.3, "midpoint")
     assert run.outcome.kind == "not converged"
     found = re.search(r"largest at joint 'pin 1'; use dt=([\d.e-]+): a trial run with it", run.outcome.diagnosis)
@@ -55,7 +55,7 @@ def test_failed_iteration_is_reported() -> None:
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit", "midpoint"])
-def test_stop_events_of_fixed_step_methods_end_at_a_step(method: str) -> None:
+def test_stop_conditions_end_runs_of_fixed_step_methods_at_a_step(method: str) -> None:
     ball = lw.Builder("ball").body("ball", mass=1.0).joint("fall", lw.Prismatic((0, 0, 1)), "world", "ball").build()
     heights = np.array([[0.5], [1.0], [9.0]])
     run = lw.simulate(ball, heights, duration=1.0, dt=1e-3, method=method, stop_when=lambda t, q, v: q[0] <= 0.0)
@@ -70,7 +70,7 @@ def test_stop_events_of_fixed_step_methods_end_at_a_step(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
-def test_stop_events_of_adaptive_methods_are_located(method: str) -> None:
+def test_times_of_stop_conditions_are_located_by_adaptive_methods(method: str) -> None:
     ball = lw.Builder("ball").body("ball", mass=1.0).joint("fall", lw.Prismatic((0, 0, 1)), "world", "ball").build()
     for condition in (lambda t, q, v: q[0] <= 0.0, lambda t, q, v: -q[0]):
         run = lw.simulate(ball, [0.7], duration=1.0, method=method, stop_when=condition, rtol=1e-11, atol=1e-12)
@@ -139,7 +139,7 @@ def test_error_in_a_host_controller_keeps_the_run() -> None:
     assert "controller returned [nan]" in run.outcome[0].diagnosis
 
 
-def test_progress_is_reported() -> None:
+def test_progress_of_a_run_is_reported() -> None:
     seen: list[float] = []
     lw.simulate(M, STARTS, duration=1.0, dt=1e-4, progress=seen.append)
     assert seen == sorted(seen)
@@ -201,7 +201,7 @@ def test_quaternions_are_normalised_or_rejected() -> None:
         lw.simulate(m, q, duration=0.1)
 
 
-def test_sample_rate_must_fit_the_step() -> None:
+def test_rate_of_a_sampled_controller_must_fit_the_step() -> None:
     for controller in (lw.sampled(lambda t, q, v: -q, 300.0), lw.host(lambda t, q, v: -q, 300.0)):
         with pytest.raises(lw.LinkworkError, match="whole number of steps between controller calls"):
             lw.simulate(M, STARTS[0], duration=0.1, dt=1e-3, controller=controller)
@@ -219,7 +219,7 @@ def test_runs_larger_than_memory_are_rejected() -> None:
         lw.simulate(M, starts, duration=1000.0, dt=1e-4, every=1)
 
 
-def test_conversions_larger_than_memory_are_rejected() -> None:
+def test_conversions_of_runs_larger_than_memory_are_rejected() -> None:
     small = lw.simulate(M, STARTS[0], duration=0.1, dt=0.01)
     count = 10**12
     recorded = {

@@ -39,7 +39,7 @@ def flown(m: lw.Mechanism, **more: Any) -> Report:
 @pytest.mark.parametrize(
     ("method", "dt"), [("rk4", 0.005), ("midpoint", 1e-3), ("semi-implicit", 5e-5), ("dop853", None)]
 )
-def test_good_runs_pass_the_report(method: str, dt: float | None) -> None:
+def test_accurate_runs_pass_the_report(method: str, dt: float | None) -> None:
     report = swing(method, dt, 1.0).report()
     assert report.passed, str(report)
     assert report["energy balance"].verdict == "ok"
@@ -121,7 +121,7 @@ def test_checks_that_were_left_out_are_listed_with_the_reason() -> None:
     assert compared.not_checked.keys() == {"momentum", "symplectic defect"}  # rk4 is not symplectic
 
 
-def test_the_summary_counts_failed_checks() -> None:
+def test_summary_of_the_report_counts_failed_checks() -> None:
     report = swing("rk4", 0.2, 10.0).report()
     count = len(report.failures)
     assert count
@@ -133,7 +133,7 @@ def test_mechanism_at_rest_passes_the_report() -> None:
     assert report.passed, str(report)
 
 
-def test_worst_member_is_named() -> None:
+def test_report_names_the_batch_member_with_the_largest_error() -> None:
     speeds = np.zeros((2, 3, 2))
     speeds[1, 2] = 30.0
     report = swing(dt=0.02, v0=speeds).report()
@@ -151,14 +151,14 @@ def test_estimated_error_matches_the_true_error(method: str, dt: float) -> None:
     assert 0.8 * error < estimate < 1.25 * error
 
 
-def test_adaptive_runs_are_compared_with_tighter_tolerances() -> None:
+def test_report_compare_repeats_adaptive_runs_with_tighter_tolerances() -> None:
     run = swing("dop853", 0.1, 2.0, rtol=1e-6, atol=1e-6)
     row = run.report(compare=True)["estimated error"]
     assert 1e-12 < float(row.value) < 1e-4
     assert "1/100 of the tolerances" in row.note
 
 
-def test_sampled_controllers_keep_their_rate_in_the_comparison() -> None:
+def test_report_compare_calls_sampled_controllers_at_their_original_rate() -> None:
     def hold(t: Any, q: Any, v: Any, memory: Any) -> Any:
         return -5.0 * v - memory, 0.9 * memory + 0.1 * q
 
@@ -168,7 +168,7 @@ def test_sampled_controllers_keep_their_rate_in_the_comparison() -> None:
     assert float(onwards.report(compare=True)["estimated error"].value) < 1e-4
 
 
-def test_runs_that_cannot_be_compared_are_reported(tmp_path: Path) -> None:
+def test_report_compare_rejects_runs_that_cannot_be_repeated(tmp_path: Path) -> None:
     run = swing()
     run.save(tmp_path / "run.npz")
     opened = lw.open_run(tmp_path / "run.npz")
@@ -182,7 +182,7 @@ def test_runs_that_cannot_be_compared_are_reported(tmp_path: Path) -> None:
         run.report()["energie"]
 
 
-def test_unrecorded_work_leaves_the_balance_unknown() -> None:
+def test_energy_balance_is_unknown_if_work_was_not_recorded() -> None:
     row = swing(record=("q", "v")).report()["energy balance"]
     assert (row.value, row.verdict) == ("unknown", "")
 

@@ -34,7 +34,7 @@ def test_entries_within_a_step_act_in_order_for_each_member():
 
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_continued_run_repeats_no_switch(method, batch):
+def test_continued_run_does_not_repeat_switches(method, batch):
     """The switch at the end of the first run is not repeated at the start of the second."""
     m = flywheels(ratio=2.0, engaged=True)
 
@@ -141,7 +141,7 @@ def test_joint_with_an_ambiguous_name_cannot_be_locked(builder, message):
     lw.Simulator(m, np.zeros(3)).lock("c")
 
 
-def test_simulator_with_a_new_state_keeps_its_modes():
+def test_setting_the_state_of_a_simulator_does_not_change_its_modes():
     soft = lw.Simulator(flywheels(capacity=6.0), [0, 0], [1.0, 1.0], dt=0.01)
     soft.engage("clutch")
     soft.state = (0.0, [0, 0], [5.0, 0.0])

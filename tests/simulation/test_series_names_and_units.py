@@ -34,7 +34,7 @@ def test_coordinate_names_are_joint_names() -> None:
     assert label_of(RunFacts(m), "tau").units[:7] == ("N",) * 3 + ("N m",) * 4
 
 
-def test_labels_match_the_shape_of_all_series() -> None:
+def test_labels_of_entries_match_the_shape_of_all_series() -> None:
     for m in (tree(3), tree_with_mimics(6)):  # every kind of joint between them
         run = lw.simulate(m, duration=0.02, dt=0.01, method="semi-implicit", target="numpy")
         names = [name for name in run if not name.startswith(("pose.", "velocity."))]

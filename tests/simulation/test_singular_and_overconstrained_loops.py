@@ -31,14 +31,14 @@ def check_four_bars(windows: int, method: str) -> None:
 
 @pytest.mark.parametrize("windows", [pytest.param(1, marks=pytest.mark.slow), 2])
 @EVERY_METHOD
-def test_four_bars_stay_parallelograms(method, windows):
+def test_row_of_four_bars_stays_made_of_parallelograms_through_flat_positions(method, windows):
     check_four_bars(windows, method)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("windows", [5, 40])
 @EVERY_METHOD
-def test_many_four_bars_stay_parallelograms(method, windows):
+def test_chain_of_many_four_bars_stays_made_of_parallelograms(method, windows):
     check_four_bars(windows, method)
 
 
@@ -63,13 +63,13 @@ def check_bricard(method: str, duration: float) -> None:
 
 
 @EVERY_METHOD
-def test_overconstrained_linkage_moves(method):
+def test_overconstrained_bricard_linkage_moves(method):
     check_bricard(method, 2.0)
 
 
 @pytest.mark.slow
 @EVERY_METHOD
-def test_overconstrained_linkage_moves_for_ten_seconds(method):
+def test_overconstrained_bricard_linkage_moves_for_ten_seconds(method):
     check_bricard(method, 10.0)
 
 

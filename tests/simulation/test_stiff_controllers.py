@@ -73,7 +73,7 @@ def test_stiff_controllers_work_with_mimic_joints(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_light_link_comes_to_rest_at_a_stop(method):
+def test_light_link_comes_to_rest_at_a_joint_stop(method):
     """It comes to rest where a motor presses it against the stop."""
     b = lw.Builder("gate", gravity=(0, 0, 0)).body("gate", 0.1, com=(0.1, 0, 0), inertia=(1e-4, 1e-4, 1e-4))
     m = b.joint("hinge", lw.Revolute((0, 0, 1)), "world", "gate", limits=(-1.0, 0.5)).build()
@@ -102,7 +102,7 @@ def test_arm_comes_to_rest_under_its_weight(servo, method):
     np.testing.assert_allclose(-50.0 * run.q[-1], needed, rtol=0, atol=1e-11)
 
 
-def test_derivatives_of_long_controllers_are_not_needed():
+def test_steps_with_long_controllers_converge_without_their_derivatives():
     """Kernels leave out the derivative of computed torque; the NumPy target has it and gives the same result."""
     m = slides().build()
     controller = lw.feedback.computed_torque(m, np.zeros(3), kp=100.0, kd=20.0)

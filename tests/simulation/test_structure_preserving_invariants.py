@@ -65,7 +65,7 @@ def test_momentum_and_energy_are_conserved_over_a_million_steps(method: str) -> 
     assert abs(slope) < 1e-9 * run.energy[0]
 
 
-def test_energy_balance_with_forces_is_exact() -> None:
+def test_energy_momentum_steps_balance_the_work_of_forces_to_round_off() -> None:
     """The energy changes by the work of controllers, dampers and wrenches."""
     m = two_arms(damping=0.3)
     wrenches = 0.1 * np.random.default_rng(1).normal(size=(m.nbodies, 6))
@@ -129,7 +129,7 @@ def test_symplectic_form_of_closed_loops_is_preserved(method: str, preserved: bo
     assert row.verdict == ("ok" if preserved else "")
 
 
-def test_symplectic_form_is_not_checked_for_dissipative_motion() -> None:
+def test_report_does_not_check_the_symplectic_form_of_dissipative_motion() -> None:
     m = two_arms(damping=0.3)
     run = lw.simulate(m, *tumbling(m), 0.1, 0.01, "variational")
     row = run.report(structure=True)["symplectic defect"]
@@ -167,7 +167,7 @@ def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, conser
         assert (pushed[name].value, "a controller acts" in pushed[name].note) == ("not conserved", True)
 
 
-def test_iterations_are_recorded_and_reported() -> None:
+def test_newton_iterations_are_recorded_and_reported() -> None:
     m = two_arms()
     run = lw.simulate(m, *tumbling(m), 0.5, 0.01, "variational", record=("q", "v", "work", "iterations"))
     iterations = run["iterations"]

@@ -51,7 +51,7 @@ def convergence_order(m: lw.Mechanism, q: Array, v: Array, steps: int, span: flo
 @pytest.mark.parametrize(
     ("name", "method"), [("free", "variational"), ("fixed", "rattle"), ("fixed", "energy-momentum")]
 )
-def test_halving_the_step_quarters_the_error(name: str, method: str) -> None:
+def test_halving_the_step_of_structure_preserving_methods_quarters_the_error(name: str, method: str) -> None:
     m = chain(name)
     assert abs(convergence_order(m, *start(m), 32, method=method, controller=swinging) - 2.0) < 0.1
 

@@ -48,7 +48,7 @@ def test_host_controller_gives_the_same_run_as_a_traced_one(monkeypatch):
     assert traced.events == host.events
 
 
-def test_unsampled_controller_switches_once_per_step():
+def test_controller_without_a_rate_switches_once_per_step():
     run = lw.simulate(
         flywheels(), [0, 0], [5.0, 0.0], duration=0.3, dt=0.01, method="rk4", controller=engaging_by_angle
     )
@@ -83,7 +83,7 @@ def test_joints_without_brakes_and_slipping_clutches_can_be_switched():
     assert run.events[-1].time == pytest.approx(0.21 + 6 / 3 * 0.21 / (6 / 3), rel=1e-6)  # braked as it was driven
 
 
-def test_members_are_switched_separately_without_new_kernels(monkeypatch):
+def test_controllers_switch_batch_members_separately_without_new_kernels(monkeypatch):
     built = []
     build = kernel.Kernel._build
     monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))

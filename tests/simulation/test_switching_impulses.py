@@ -131,7 +131,7 @@ def test_brake_engages_during_contact(method):
     assert run.report().passed
 
 
-def test_loop_reports_its_impulse():
+def test_event_of_a_loop_that_closes_reports_its_impulse():
     m = lw.example("four_bar")
     loop = m.loops[0].name
     run = lw.simulate(m, duration=0.02, dt=1e-3, method="rk4", schedule=[(0.005, "open", loop), (0.006, "close", loop)])
@@ -142,7 +142,7 @@ def test_loop_reports_its_impulse():
     assert closed.energy < 0.0
 
 
-def test_events_are_saved(tmp_path):
+def test_events_are_saved_with_the_run(tmp_path):
     run = lw.simulate(
         arm(), [0.3, 0.5], [1.0, 2.0], duration=0.1, dt=1e-2, method="rk4", schedule=[(0.05, "lock", "elbow")]
     )

@@ -46,7 +46,7 @@ def test_a_controller_that_writes_into_its_arguments_does_not_change_the_run(how
     np.testing.assert_array_equal(found.v, expected.v)
 
 
-def test_a_corrected_controller_does_not_get_the_kernel_of_the_wrong_one(
+def test_a_corrected_controller_does_not_use_the_cached_kernel_of_the_old_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path))
@@ -190,7 +190,7 @@ def test_functions_wrapped_by_host_are_called_in_python() -> None:
         assert run(controller=lw.host(function, rate=100), method="rk4").outcome.kind in ("finished", "non-finite")
 
 
-def test_a_controller_may_cache_values() -> None:
+def test_a_controller_may_store_intermediate_values_in_a_cache() -> None:
     found: dict[str, float] = {}
 
     def cached(t: Any, q: Any, v: Any) -> Any:

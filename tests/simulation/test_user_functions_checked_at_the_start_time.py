@@ -26,7 +26,7 @@ class RecordingFunction:
 
 @pytest.mark.parametrize("dt", [None, 1e-3, 5e-4, 4e-3])
 @pytest.mark.parametrize("method", ["rk4", "variational"])
-def test_functions_of_a_continued_run_are_tried_at_its_start_time(dt: float | None, method: str) -> None:
+def test_user_functions_of_a_continued_run_are_tried_at_its_start_time(dt: float | None, method: str) -> None:
     first = lw.simulate(PENDULUM, duration=1.0, dt=1e-3, method=method)
     control, pushes, guard = RecordingFunction((2,)), RecordingFunction((2, 6)), RecordingFunction(())
     schedule = [(lambda t, q, v: guard(t, q, v) - 1.0, "lock", PENDULUM.joints[1].name)]
@@ -37,7 +37,7 @@ def test_functions_of_a_continued_run_are_tried_at_its_start_time(dt: float | No
         assert np.allclose(clock.times, 1.0, rtol=0, atol=1e-12)
 
 
-def test_functions_of_a_new_run_are_tried_at_zero() -> None:
+def test_user_functions_of_a_new_run_are_tried_at_time_zero() -> None:
     control = RecordingFunction((2,))
     lw.simulate(PENDULUM, duration=0.01, dt=1e-3, controller=control)
     assert control.times == [0.0]

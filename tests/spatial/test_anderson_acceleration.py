@@ -18,14 +18,14 @@ def residuals(A: Array, b: Array, most: int, guess: bool) -> list[float]:
     return left
 
 
-def test_slow_iteration_converges_after_as_many_iterations_as_directions() -> None:
+def test_extrapolation_makes_a_slow_linear_iteration_converge_in_few_iterations() -> None:
     A, b = np.diag([0.99, 0.9, -0.5, 0.3]), np.ones(4)
     assert DEPTH >= 4
     assert residuals(A, b, 60, guess=False)[-1] > 0.1
     assert residuals(A, b, 12, guess=True)[-1] < 1e-9
 
 
-def test_diverging_iteration_is_not_reversed() -> None:
+def test_extrapolation_does_not_reverse_a_diverging_iteration() -> None:
     """The fixed point of x -> 2 x + 1 is -1 and repelling: the iteration continues away from it."""
     search = Search.at(np.zeros(1), 1)
     for _ in range(4):

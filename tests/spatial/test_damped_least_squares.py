@@ -10,7 +10,7 @@ from scalars_of_unknown_value import from_opaque, to_opaque
 
 
 @pytest.mark.parametrize(("size", "rank"), [(1, 1), (2, 2), (5, 4), (5, 5), (6, 2), (12, 9)])
-def test_consistent_equations_are_solved(size: int, rank: int) -> None:
+def test_damped_least_squares_solves_consistent_equations(size: int, rank: int) -> None:
     rng = np.random.default_rng(size)
     A = rng.normal(size=(size, rank)) @ rng.normal(size=(rank, size))
     b = A @ rng.normal(size=(size, 3))
@@ -23,19 +23,19 @@ def test_consistent_equations_are_solved(size: int, rank: int) -> None:
 
 
 @pytest.mark.parametrize("small", [1e-3, -1e-3, -1e-7, 1e-9, -1e-9])
-def test_small_eigenvalues_of_either_sign_are_inverted(small: float) -> None:
+def test_damped_least_squares_inverts_small_eigenvalues_of_either_sign(small: float) -> None:
     rng = np.random.default_rng(0)
     Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     A, x = Q @ np.diag([1.0, 2.0, small]) @ Q.T, rng.normal(size=3)
     np.testing.assert_allclose(least_squares_factors(A).solve(A @ x), x, rtol=0, atol=1e-3)
 
 
-def test_equations_without_a_solution_have_finite_results() -> None:
+def test_damped_least_squares_of_equations_without_a_solution_is_finite() -> None:
     np.testing.assert_array_equal(least_squares_factors(np.zeros((3, 3))).solve(np.ones(3)), np.zeros(3))
     np.testing.assert_allclose(least_squares_factors(np.array([[0.0, 1.0], [0.0, 0.0]])).solve(np.ones(2)), [0.0, 1.0])
 
 
-def test_rows_and_columns_of_any_size_have_the_same_weight() -> None:
+def test_scaling_of_rows_and_columns_does_not_change_the_least_squares_solution() -> None:
     rng = np.random.default_rng(1)
     A, x = rng.normal(size=(4, 4)), rng.normal(size=4)
     sizes = np.array([1.0, 1e-12, 1e8, 1e-5])
@@ -43,7 +43,7 @@ def test_rows_and_columns_of_any_size_have_the_same_weight() -> None:
     np.testing.assert_allclose(found * sizes, x, rtol=1e-9)
 
 
-def test_a_banded_matrix_has_linear_cost() -> None:
+def test_damped_least_squares_of_a_banded_matrix_has_linear_cost() -> None:
     def entries(size: int) -> int:
         A = np.diag(np.full(size, 2.0)) + np.diag(np.ones(size - 1), 1) + np.diag(np.ones(size - 1), -1)
         return sum(len(row) for row in least_squares_factors(A).R.values())

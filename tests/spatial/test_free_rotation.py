@@ -15,7 +15,7 @@ def random_inertia(rng: np.random.Generator, flattest: float = 0.2) -> np.ndarra
 
 
 @pytest.mark.parametrize("h", [1e-6, 1e-3, 0.1, 1.0])
-def test_momentum_in_the_world_and_energy_are_constant(h: float) -> None:
+def test_free_rotation_conserves_angular_momentum_in_the_world_and_energy(h: float) -> None:
     rng = np.random.default_rng(0)
     for _ in range(40):
         I, w = random_inertia(rng, 0.02), rng.normal(size=3)
@@ -24,7 +24,7 @@ def test_momentum_in_the_world_and_energy_are_constant(h: float) -> None:
         assert after @ I @ after == pytest.approx(w @ I @ w, rel=1e-13)
 
 
-def test_momentum_is_constant_in_steps_of_many_turns() -> None:
+def test_free_rotation_conserves_angular_momentum_in_steps_of_many_turns() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         I, w = random_inertia(rng), 100.0 * rng.normal(size=3)
@@ -32,7 +32,7 @@ def test_momentum_is_constant_in_steps_of_many_turns() -> None:
         assert matrix_from_quaternion(turn) @ I @ after == pytest.approx(I @ w, rel=1e-9, abs=1e-10)
 
 
-def test_step_back_in_time_inverts_the_step() -> None:
+def test_free_rotation_backward_in_time_inverts_the_step() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
         free, w, h = FreeRotation.of(random_inertia(rng)), rng.normal(size=3), 0.3
@@ -58,7 +58,7 @@ def test_steps_of_free_rotation_have_order_two() -> None:
     assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx([2.0, 2.0], abs=0.05)
 
 
-def test_acceleration_is_the_rate_of_the_angular_velocity() -> None:
+def test_angular_acceleration_of_free_rotation_is_the_rate_of_the_angular_velocity() -> None:
     rng = np.random.default_rng(2)
     free, w, h = FreeRotation.of(random_inertia(rng)), rng.normal(size=3), 1e-4
     ahead, behind = (free.step(w, x)[1] for x in (h, -h))

@@ -70,7 +70,7 @@ DRAWN = Kernel("drawn", drawn, [(), (), ()], [(4,)], key="drawn uniforms")
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 50])
-def test_kernel_draws_the_same_bits_in_every_lane_and_alone(count: int) -> None:
+def test_random_numbers_of_kernels_have_the_same_bits_in_every_lane_and_alone(count: int) -> None:
     given = arguments(count)
     (found,), finite = DRAWN.over_batch(given, (count,), 1)
     assert finite
@@ -81,7 +81,9 @@ def test_kernel_draws_the_same_bits_in_every_lane_and_alone(count: int) -> None:
 
 
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_vector_width_draws_the_same_bits(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_numbers_of_kernels_have_the_same_bits_at_every_vector_width(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = cpu_target.processor()._replace(width=width)
     monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("drawn", drawn, [(), (), ()], [(4,)], key="drawn uniforms at any width")

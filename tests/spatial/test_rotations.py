@@ -113,7 +113,7 @@ def test_rate_matrices_invert_each_other() -> None:
         assert relative(rot.B_s(q) @ w, rot.product(half, q)) < EPS
 
 
-def test_rates_match_a_rotating_quaternion() -> None:
+def test_rate_matrices_match_a_rotating_quaternion() -> None:
     for rng in generators(20):
         a, b, c = unit(rng, 4), *rng.normal(size=(2, 4))
 
@@ -134,7 +134,7 @@ def test_rates_match_a_rotating_quaternion() -> None:
 
 @pytest.mark.parametrize("largest", range(4))
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_every_pivot_recovers_the_quaternion(largest: int, sign: float) -> None:
+def test_quaternion_is_recovered_from_its_matrix_whichever_component_is_largest(largest: int, sign: float) -> None:
     for rng in generators(20, seed=largest):
         q = rng.uniform(-0.4, 0.4, size=4)
         q[largest] = sign
@@ -176,7 +176,7 @@ def exact(name: str, squared: float, terms: int = 25) -> float:
 
 
 @pytest.mark.parametrize("name", ["half_sinc", "bend", "unbend"])
-def test_series_and_closed_forms_are_exact_and_continuous(name: str) -> None:
+def test_power_series_and_closed_forms_of_rotation_functions_are_exact_and_join_continuously(name: str) -> None:
     function: Callable[[Number], Number] = getattr(rot, name)
     below, at = np.nextafter(rot.SERIES_BELOW, 0), rot.SERIES_BELOW
     assert abs(function(below) - function(at)) < 1e-15
@@ -235,7 +235,7 @@ def test_exponentials_about_one_axis_add_and_rotate_with_it() -> None:
         assert relative(R @ rot.exp_matrix(n * a) @ R.T, rot.exp_matrix(R @ (n * a))) < 2 * EPS
 
 
-def test_axis_and_angle_are_recovered() -> None:
+def test_axis_and_angle_of_a_quaternion_are_recovered() -> None:
     for n in axes():
         for angle in (1e-9, 0.5, 2.0, np.pi - 1e-9, np.pi):
             axis, found = rot.axis_angle(rot.quaternion_about_axis(n, angle))
@@ -299,7 +299,7 @@ def test_gimbal_lock_assigns_the_rotation_to_yaw(pitch: float) -> None:
 
 @pytest.mark.parametrize("beside", [1.0, 1e-3, 1e-6, 1e-9, 1e-11, 3e-12, 5e-13, 1e-14, 0.0])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_angles_reproduce_the_matrix_near_gimbal_lock(beside: float, sign: float) -> None:
+def test_roll_pitch_yaw_angles_reproduce_the_matrix_near_gimbal_lock(beside: float, sign: float) -> None:
     for rng in generators(20):
         yaw, pitch, roll = rng.uniform(-3, 3), sign * (np.pi / 2 - beside), rng.uniform(-3, 3)
         q = IDENTITY  # by quaternions, so that R is rounded as any matrix is

@@ -10,7 +10,7 @@ from linkwork.spatial.scalar import lu
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9])
-def test_matrices_with_positive_symmetric_part_are_solved(size: int) -> None:
+def test_linear_systems_with_positive_symmetric_part_are_solved(size: int) -> None:
     rng = np.random.default_rng(size)
     A, b = rng.normal(size=(size, size)), rng.normal(size=(size, 3))
     A = A - A.T + A @ A.T + np.eye(size)
@@ -20,7 +20,7 @@ def test_matrices_with_positive_symmetric_part_are_solved(size: int) -> None:
 
 @pytest.mark.parametrize("held", [0, 1, 3])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_constrained_equations_are_solved(held: int, scale: float) -> None:
+def test_linear_equations_with_constraints_are_solved(held: int, scale: float) -> None:
     """K is singular along the constraints, which differ in scale by orders of magnitude."""
     rng = np.random.default_rng(held)
     C = rng.normal(size=(held, 6)) * scale ** np.arange(held)[:, None]

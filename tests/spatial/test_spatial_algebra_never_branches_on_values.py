@@ -150,14 +150,16 @@ def flat(result: Any) -> Array:
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES)
-def test_scalars_of_unknown_value_match_floats(function: Function, arguments: tuple[Any, ...]) -> None:
+def test_spatial_algebra_never_branches_on_the_value_of_a_number(
+    function: Function, arguments: tuple[Any, ...]
+) -> None:
     found, expected = flat(function(*map(as_opaque, arguments))), flat(function(*arguments))
     assert any(isinstance(x, Opaque) for x in found)  # the numbers did go through
     assert expected.dtype == float
     assert relative(from_opaque(found), expected) < 2e-15
 
 
-def test_cases_cover_both_branches_of_every_selection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_cover_both_branches_of_every_selection_in_rotation_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: dict[int, set[bool]] = {}
 
     def recorded(condition: Any, yes: Any, no: Any) -> Any:
@@ -183,7 +185,9 @@ def test_cases_cover_both_branches_of_every_selection(monkeypatch: pytest.Monkey
         ((inertia_module, RigidInertia, ArticulatedInertia), INERTIA),
     ],
 )
-def test_cases_cover_every_function(modules: tuple[ModuleType | type, ...], table: dict[str, list[Case]]) -> None:
+def test_samples_cover_every_function_of_the_spatial_algebra(
+    modules: tuple[ModuleType | type, ...], table: dict[str, list[Case]]
+) -> None:
     without_numbers = {"identity", "zero", "may_be_nonzero", "own_copy"}  # the last treats opaque numbers differently
     written_by_dataclass = {"__init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__"}
     found: set[str] = set()
@@ -198,7 +202,7 @@ def test_cases_cover_every_function(modules: tuple[ModuleType | type, ...], tabl
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_where_handles_every_kind_of_condition(holds: bool) -> None:
+def test_where_accepts_booleans_arrays_and_traced_conditions(holds: bool) -> None:
     small = 1.0 if holds else 3.0
     conditions = [small < 2.0, np.float64(small) < 2.0, np.array([small])[0] < 2.0, lift(small) < 2.0]
     for condition in conditions:
@@ -222,7 +226,7 @@ def test_scalars_of_unknown_value_refuse_conversion_and_branching() -> None:
 
 
 @pytest.mark.parametrize(("y", "x"), [(0.5, 2.0), (-0.5, -2.0), (1.0, 0.0), (0.0, 3.0)])
-def test_arctan2_takes_complex_steps(y: float, x: float) -> None:
+def test_arctan2_accepts_complex_numbers_for_derivatives_by_complex_steps(y: float, x: float) -> None:
     """The directional derivative matches central differences; the value is the same to the bit."""
     dy, dx, h = 0.3, -0.8, 1e-5
     found = scalar_module.arctan2(y + 1j * 1e-30 * dy, x + 1j * 1e-30 * dx)

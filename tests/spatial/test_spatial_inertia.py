@@ -55,20 +55,20 @@ def is_symmetric(A: Array) -> bool:
 # --- rigid ---
 
 
-def test_momentum_is_the_sum_over_points() -> None:
+def test_momentum_of_a_rigid_body_is_the_sum_over_its_point_masses() -> None:
     for rng, cloud in random_point_masses():
         V = motion(rng)
         assert relative((cloud.inertia() @ V).array, cloud.resultant(cloud.velocities(V))) < EPS
 
 
-def test_kinetic_energy_is_the_sum_over_points() -> None:
+def test_kinetic_energy_of_a_rigid_body_is_the_sum_over_its_point_masses() -> None:
     for rng, cloud in random_point_masses():
         V = motion(rng)
         expected = 0.5 * cloud.masses @ (cloud.velocities(V) ** 2).sum(axis=1)
         assert abs(0.5 * V.pair(cloud.inertia() @ V) / expected - 1.0) < EPS
 
 
-def test_gyroscopic_force_accelerates_points_in_a_constant_twist() -> None:
+def test_gyroscopic_force_is_the_force_on_the_point_masses_of_a_body_with_constant_twist() -> None:
     for rng, cloud in random_point_masses():
         I, V = cloud.inertia(), motion(rng)
         acceleration = np.cross(V.angular, cloud.velocities(V))
@@ -76,7 +76,7 @@ def test_gyroscopic_force_accelerates_points_in_a_constant_twist() -> None:
         assert relative(I.gyroscopic(V).array, V.cross(I @ V).array) < 2 * EPS
 
 
-def test_inertias_add_point_by_point() -> None:
+def test_sum_of_two_inertias_is_the_inertia_of_all_their_point_masses() -> None:
     nothing = np.zeros((3, 3))
     for _, cloud in random_point_masses():
         total = RigidInertia.zero()
@@ -136,7 +136,7 @@ def test_articulated_and_rigid_forms_agree_in_every_frame() -> None:
         assert relative((A @ bundle).array, I.matrix @ bundle.array) < EPS
 
 
-def test_articulated_inertia_acts_as_its_matrix() -> None:
+def test_articulated_inertia_maps_motions_as_its_dense_matrix_does() -> None:
     for rng in generators(20):
         P, V, X = articulated(rng), motion(rng), transform(rng)
         assert is_symmetric(P.matrix)

@@ -82,7 +82,7 @@ def test_transform_from_position_and_roll_pitch_yaw_rotates_about_fixed_axes() -
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-def test_action_is_compatible_with_the_product(kind: str) -> None:
+def test_transforming_by_a_product_equals_transforming_by_each_factor(kind: str) -> None:
     for rng in generators(20):
         X, Y, x = transform(rng), transform(rng), DRAWS[kind](rng)
         assert relative(numbers((X @ Y).up(x)), numbers(X.up(Y.up(x)))) < EPS
@@ -100,7 +100,7 @@ def test_upward_and_downward_transforms_are_inverse(kind: str) -> None:
         assert relative(numbers((X @ Y).down(x)), numbers(Y.down(X.down(x)))) < EPS
 
 
-def test_matrices_of_the_action_match_the_papers() -> None:
+def test_adjoint_matrices_match_the_papers() -> None:
     motions, forces = Motion.of(np.eye(6)), Force.of(np.eye(6))
     for rng in generators(20):
         X, P = transform(rng), articulated(rng)
@@ -122,7 +122,7 @@ def test_twist_transforms_by_conjugation_of_its_matrix() -> None:
         assert relative(twist_matrix(X.up(V)), X.matrix @ twist_matrix(V) @ X.inverse().matrix) < EPS
 
 
-def test_power_is_the_same_in_every_frame() -> None:
+def test_power_of_a_wrench_along_a_twist_is_the_same_in_every_frame() -> None:
     for rng in generators(20):
         X = transform(rng)
         for V, F in [(motion(rng), force(rng)), (DRAWS["bundle of motions"](rng), DRAWS["bundle of forces"](rng))]:
@@ -161,7 +161,7 @@ def test_cross_products_are_a_lie_bracket_and_its_dual() -> None:
         assert relative(twist_matrix(V.cross(W)), bracket) < EPS
 
 
-def test_cross_products_are_the_rate_of_the_action() -> None:
+def test_cross_products_are_the_time_derivatives_of_transformed_vectors() -> None:
     for rng in generators(10):
         V, W, F = motion(rng), motion(rng), force(rng)
         assert relative(rate(lambda t, V=V, W=W: exp_transform(V * t).up(W).array), V.cross(W).array, 1.0) < 1e-10
