@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from linkwork.spatial.anderson_acceleration import DEPTH, Search
+from linkwork.spatial.anderson_acceleration import DEPTH, AndersonIteration
 from linkwork.spatial.scalar import Array
 
 
 def residuals(A: Array, b: Array, most: int, guess: bool) -> list[float]:
     """Residual after each iteration x -> A x + b, with or without extrapolation."""
-    search, x, left = Search.at(np.zeros(len(b)), len(b)), np.zeros(len(b)), []
+    search, x, left = AndersonIteration.at(np.zeros(len(b)), len(b)), np.zeros(len(b)), []
     for _ in range(most):
         start = search.start if guess else x
         x = A @ start + b
@@ -27,7 +27,7 @@ def test_extrapolation_makes_a_slow_linear_iteration_converge_in_few_iterations(
 
 def test_extrapolation_does_not_reverse_a_diverging_iteration() -> None:
     """The fixed point of x -> 2 x + 1 is -1 and repelling: the iteration continues away from it."""
-    search = Search.at(np.zeros(1), 1)
+    search = AndersonIteration.at(np.zeros(1), 1)
     for _ in range(4):
         end = 2.0 * search.start + 1.0
         search = search.after(end, end - search.start, 1.0)

@@ -164,18 +164,22 @@ def test_half_turns_are_recovered(short: float) -> None:
 
 
 def exact(name: str, squared: float, terms: int = 25) -> float:
-    """half_sinc, bend or unbend of theta^2, by exact rational arithmetic on the series of sine and cosine."""
+    """Return half_sinc, exp_coefficient or log_coefficient of theta^2, by exact rational arithmetic on series."""
     x = Fraction(squared)
 
     def series(y: Fraction, first: int) -> Fraction:
         return sum(((-y) ** k / factorial(2 * k + first) for k in range(terms)), Fraction(0))
 
     sinc, cosine = series(x / 4, 1), series(x / 4, 0)  # of theta / 2
-    values = {"half_sinc": sinc / 2, "bend": series(x, 3), "unbend": (sinc - cosine) / (sinc * x) if x else 1 / 12}
+    values = {
+        "half_sinc": sinc / 2,
+        "exp_coefficient": series(x, 3),
+        "log_coefficient": (sinc - cosine) / (sinc * x) if x else 1 / 12,
+    }
     return float(values[name])
 
 
-@pytest.mark.parametrize("name", ["half_sinc", "bend", "unbend"])
+@pytest.mark.parametrize("name", ["half_sinc", "exp_coefficient", "log_coefficient"])
 def test_power_series_and_closed_forms_of_rotation_functions_are_exact_and_join_continuously(name: str) -> None:
     function: Callable[[Number], Number] = getattr(rot, name)
     below, at = np.nextafter(rot.SERIES_BELOW, 0), rot.SERIES_BELOW

@@ -58,7 +58,7 @@ ROTATION: dict[str, list[Case]] = {
     "rpy_from_matrix": over(rot.rpy_from_matrix, R, R.T, *LOCKED),
     "direction_cosines": [(rot.direction_cosines, (0.3, -0.4, 2.0))],
     "rpy_from_direction_cosines": over(rot.rpy_from_direction_cosines, R, *LOCKED),
-    **{f.__name__: over(f, *SQUARES) for f in (rot.half_sinc, rot.bend, rot.unbend)},
+    **{f.__name__: over(f, *SQUARES) for f in (rot.half_sinc, rot.exp_coefficient, rot.log_coefficient)},
     "angle_per_sine": over(rot.angle_per_sine, 0.7, -0.4),
     "exp_quaternion": over(rot.exp_quaternion, *VECTORS),
     "log_quaternion": over(rot.log_quaternion, *PIVOTS, np.array(rot.IDENTITY), -np.array(rot.IDENTITY)),

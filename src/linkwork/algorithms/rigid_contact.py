@@ -34,7 +34,7 @@ from linkwork.algorithms.constraints.bounded_impulse_solver import (
 from linkwork.algorithms.constraints.constraint_tolerances import SETTLED
 from linkwork.algorithms.contact_tolerances import NO_DEPTH, REMAINING_PENETRATION
 from linkwork.model.elements.contact import Pair
-from linkwork.spatial.anderson_acceleration import Search
+from linkwork.spatial.anderson_acceleration import AndersonIteration
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
@@ -214,7 +214,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
         return sum((one.W[:, 0] * push for one, push in zip(contacts, x, strict=True)), np.zeros(size))
 
     def iteration(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        search, left = Search(*state), 0.0
+        search, left = AndersonIteration(*state), 0.0
         shift, x = moved(search.start), list(search.start)
         for k in (*range(count), *reversed(range(count - 1))):
             better = maximum(x[k] + (depth[k] - contacts[k].K[0] @ shift) / inverse_mass[k], 0.0)
@@ -225,8 +225,8 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), left <= enough
 
-    state, _, _ = iterate(PUSHES, iteration, *Search.at(np.zeros(count), count))
-    return moved(Search(*state).end)
+    state, _, _ = iterate(PUSHES, iteration, *AndersonIteration.at(np.zeros(count), count))
+    return moved(AndersonIteration(*state).end)
 
 
 def _most(values: Array) -> Number:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwork.compiler.automatic_differentiation import pushforward
-    from linkwork.compiler.function_jacobian import jacobian, jacobian_if_short, on_inputs, vanishes
+    from linkwork.compiler.function_jacobian import (
+        is_structurally_zero,
+        jacobian,
+        jacobian_if_short,
+        traced_on_new_inputs,
+    )
     from linkwork.compiler.graph import description
     from linkwork.compiler.in_memory_kernel_cache import shared
     from linkwork.compiler.kernel import Kernel, building_seconds
@@ -36,14 +41,14 @@ ON_DEMAND = {
     "jacobian": "function_jacobian",
     "jacobian_if_short": "function_jacobian",
     "lifted": "traced_array",
-    "on_inputs": "function_jacobian",
+    "traced_on_new_inputs": "function_jacobian",
     "pushforward": "automatic_differentiation",
     "refuse_unrepeatable": "purity_checks",
     "shared": "in_memory_kernel_cache",
     "target_named": "targets",
     "text_digest": "kernel_cache",
     "trace": "tracing",
-    "vanishes": "function_jacobian",
+    "is_structurally_zero": "function_jacobian",
 }
 
 __all__ = [
@@ -55,17 +60,17 @@ __all__ = [
     "building_seconds",
     "description",
     "digest",
+    "is_structurally_zero",
     "jacobian",
     "jacobian_if_short",
     "lifted",
-    "on_inputs",
     "pushforward",
     "refuse_unrepeatable",
     "shared",
     "target_named",
     "text_digest",
     "trace",
-    "vanishes",
+    "traced_on_new_inputs",
 ]
 
 

@@ -88,7 +88,7 @@ def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     for direction in np.asarray(directions).reshape(len(directions), -1):
         rates = _nonzero(graph, starts, direction)
         _propagate(graph, order, rates)
-        columns.append([_rate(graph, rates.get(end)) for end in ends])
+        columns.append([_derivative_number(graph, rates.get(end)) for end in ends])
     return np.array(columns, dtype=object).reshape(len(columns), *np.shape(outputs))
 
 
@@ -105,7 +105,7 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
         for end, contribution in zip(ends, weight, strict=True):
             _accumulate(graph, adjoints, end, operand(graph, contribution))
         _propagate_back(graph, order, adjoints)
-        rows.append([_rate(graph, adjoints.get(start)) for start in starts])
+        rows.append([_derivative_number(graph, adjoints.get(start)) for start in starts])
     return np.array(rows, dtype=object).reshape(len(rows), *np.shape(inputs))
 
 
@@ -210,6 +210,6 @@ def _accumulate(graph: Graph, adjoints: dict[int, int], number: int, contributio
         adjoints[number] = _add(graph, adjoints[number], contribution) if number in adjoints else contribution
 
 
-def _rate(graph: Scope, number: int | None) -> Any:
-    """Return a derivative as a traced number: the graph node `number`, or 0.0 if `number` is None."""
+def _derivative_number(graph: Scope, number: int | None) -> Any:
+    """Return the derivative with the graph node `number` as a traced number, or 0.0 if `number` is None."""
     return 0.0 if number is None else wrap(graph, number)

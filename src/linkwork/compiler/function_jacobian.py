@@ -124,14 +124,14 @@ class _NoLoops:
         raise NotTraceable("the result of a row array cannot be differentiated")
 
 
-def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+def traced_on_new_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
     """Trace `function` on new inputs of the given shapes, in a new graph, and return its traced result."""
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 
 
-def vanishes(values: Array) -> bool:
-    """Return whether all entries of `values`, a result of `on_inputs`, are the constant 0.0 (none is traced)."""
+def is_structurally_zero(values: Array) -> bool:
+    """Return whether all entries of `values` are the constant 0.0; `values` is a result of `traced_on_new_inputs`."""
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 

@@ -86,12 +86,12 @@ class Kernel:
                 return self._codes[variant]
             begin = time.perf_counter()
             key = kernel_cache.digest(self.key, self._machine.digest(), variant)
-            code = kernel_cache.stored(key, lambda: self._built(variant))
+            code = kernel_cache.stored(key, lambda: self._new_code(variant))
             self._codes[variant] = self._machine.load(code)
             _building.seconds = building_seconds() + time.perf_counter() - begin
             return self._codes[variant]
 
-    def _built(self, variant: str) -> bytes:
+    def _new_code(self, variant: str) -> bytes:
         """Build the code of one variant, for one state or for batches, from the kernel's graph; return it as bytes."""
         from linkwork.compiler.program_from_graph import program_of
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from linkwork.compiler import jacobian, lifted, on_inputs, refuse_unrepeatable, vanishes
+from linkwork.compiler import is_structurally_zero, jacobian, lifted, refuse_unrepeatable, traced_on_new_inputs
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.model.batch_broadcasting import Shape
@@ -78,7 +78,7 @@ class Functions:
                 len(system.rows(x)),
                 len(system.momenta(x, xdot)),
             )
-            return Form(positions, constraints, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
+            return Form(positions, constraints, symmetries, is_structurally_zero(jacobian(system.mass, 1)(x, xdot)))
 
         return self._of_unknowns(size, gains, inspected)
 
@@ -93,10 +93,10 @@ class Functions:
                 return system.lagrangian(x, np.zeros(size))
 
             by_velocity, by_place = (jacobian(f, k)(x, xdot) for f, k in ((system.mass, 1), (system.momentum, 0)))
-            if not (vanishes(by_velocity) and vanishes(by_place)):
+            if not (is_structurally_zero(by_velocity) and is_structurally_zero(by_place)):
                 return None
             thirds = (jacobian(jacobian(jacobian(f)))(x) for f in (potential, system.violation))
-            return ConstantMass(*map(vanishes, thirds))
+            return ConstantMass(*map(is_structurally_zero, thirds))
 
         return self._of_unknowns(size, gains, inspected)
 
@@ -111,7 +111,7 @@ class Functions:
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)
 
-        return on_inputs(look_at, (size,), (size,), *gains.values())
+        return traced_on_new_inputs(look_at, (size,), (size,), *gains.values())
 
     def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
         """Return the Lagrangian system with `size` coordinates for given values of the gains by name.

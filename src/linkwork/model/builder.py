@@ -13,7 +13,8 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Part, six_inertias
 from linkwork.model.builder_argument_checks import (
-    anything,
+    accept_all,
+    accept_infinite,
     checked_name,
     joint_kind,
     joint_limits,
@@ -22,7 +23,6 @@ from linkwork.model.builder_argument_checks import (
     number_of,
     numbers_by_joint,
     numbers_of,
-    or_infinite,
     placement,
 )
 from linkwork.model.builder_specifications import FrameSpecification, JointSpecification, KeyframeSpecification
@@ -104,8 +104,8 @@ class Builder(Assembly, ElementMethods):
         """
         element = f"body {checked_name(name, 'body')!r}"
         self._refuse_taken(name, element)
-        mass = number_of(mass, "mass", element, anything)
-        com = numbers_of(com, (3,), "com", element, anything)
+        mass = number_of(mass, "mass", element, accept_all)
+        com = numbers_of(com, (3,), "com", element, accept_all)
         self._parts[name] = Part(name, mass, com, six_inertias(inertia, element), Transform.identity())
         return self
 
@@ -193,8 +193,8 @@ class Builder(Assembly, ElementMethods):
             "friction": not_negative(friction if by_load is None else 0.0, kind, "friction", element),
             "lower": lower,
             "upper": upper,
-            "velocity_limit": not_negative(velocity_limit, kind, "velocity_limit", element, or_infinite),
-            "effort_limit": not_negative(effort_limit, kind, "effort_limit", element, or_infinite),
+            "velocity_limit": not_negative(velocity_limit, kind, "velocity_limit", element, accept_infinite),
+            "effort_limit": not_negative(effort_limit, kind, "effort_limit", element, accept_infinite),
         }
         offset = placement(at, rpy, rotation, element)
         self._joints[name] = JointSpecification(name, kind, str(parent), str(child), offset, numbers)

@@ -20,12 +20,12 @@ from linkwork.spatial.scalar import Array
 Acceptance = Callable[[Array], Array]  # returns, for each number of an array, whether it is acceptable
 
 
-def anything(array: Array) -> Array:
+def accept_all(array: Array) -> Array:
     """Return an array of True for any numbers: all numbers are accepted here, because `build()` checks them later."""
     return np.full(array.shape, True)
 
 
-def or_infinite(array: Array) -> Array:
+def accept_infinite(array: Array) -> Array:
     """Return True for each number of `array` that is finite or infinite, and False for NaN."""
     return ~np.isnan(array)
 
@@ -155,7 +155,7 @@ def interval(value: Any, what: str, element: str) -> Array:
 
     Messages call the value `what` and the element `element`.
     """
-    ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, or_infinite)
+    ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, accept_infinite)
     if ends[0] > ends[1] or ends[0] == np.inf or ends[1] == -np.inf:
         raise ModelError(f"{what} must be (lower, upper) with lower <= upper; got {value!r}", element)
     return ends
@@ -248,7 +248,7 @@ def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Arr
         lower, upper = limits
     except (TypeError, ValueError):
         raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
-    lower, upper = (per_velocity(end, kind, "limits", element, or_infinite) for end in (lower, upper))
+    lower, upper = (per_velocity(end, kind, "limits", element, accept_infinite) for end in (lower, upper))
     if (lower > upper).any():
         raise ModelError(f"the lower limit must not exceed the upper limit; got {limits!r}", element)
     return lower, upper

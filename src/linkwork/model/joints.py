@@ -29,12 +29,12 @@ from linkwork.spatial.rotation import (
     B_b,
     conjugate,
     exp_quaternion,
+    log_coefficient,
     log_quaternion,
     matrix_about_axis,
     matrix_from_quaternion,
     normalized,
     product,
-    unbend,
 )
 from linkwork.spatial.scalar import Array, Number, cross, dot
 from linkwork.spatial.transform import Transform, exp_transform, log_transform, snap
@@ -281,7 +281,7 @@ class Ball(JointKind):
         F = stiffness * s
         # ds/dt is not v but v + s x v / 2 + ...; the generalized force has the power F . ds/dt.
         first = cross(s, F)
-        return first * 0.5 - F - cross(s, first) * unbend(dot(s, s)), F @ s * 0.5
+        return first * 0.5 - F - cross(s, first) * log_coefficient(dot(s, s)), F @ s * 0.5
 
     def normalized(self, q: Array) -> Array:
         return q / np.sqrt((q * q).sum(axis=-1, keepdims=True))

@@ -21,19 +21,19 @@ QUICK, CAREFUL = 100, 300  # number of iterations in the quick mode, then in the
 DEPENDENT = 1e-10  # relative regularization of the equations for the combination: moves may be linearly dependent
 
 
-class Search(NamedTuple):
+class AndersonIteration(NamedTuple):
     """State of a fixed-point iteration with Anderson acceleration.
 
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
     move of the last iteration (result minus start), scaled so that its entries are comparable. `ends` (DEPTH, k) and
-    `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `left` is the
-    residual after the last iteration. `guessed` is 1 if `start` is a combination of results, and 0 if it is the last
-    result.
+    `moves` (DEPTH, j) are the changes of `end` and `move` from one iteration to the next, latest last. `residual` is
+    the residual after the last iteration. `is_combination` is 1 if `start` is a combination of results, and 0 if it is
+    the last result.
 
-    An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `turn`, the
-    number of iterations so far, selects one: first QUICK iterations in the quick mode, then CAREFUL iterations in the
-    careful mode, which makes smaller moves, then both again. From the second cycle on, a combination that increased the
-    residual is undone.
+    An iteration that does not converge may cycle. The caller therefore has two modes of iteration, and `iterations`,
+    the number of iterations so far (0 again after two cycles), selects one: first QUICK iterations in the quick mode,
+    then CAREFUL iterations in the careful mode, which makes smaller moves, then both again. From the second cycle on, a
+    combination that increased the residual is undone.
     """
 
     start: Array
@@ -41,33 +41,33 @@ class Search(NamedTuple):
     move: Array
     ends: Array
     moves: Array
-    left: Number
-    guessed: Number = 0.0
-    turn: Number = 0.0
+    residual: Number
+    is_combination: Number = 0.0
+    iterations: Number = 0.0
 
     @staticmethod
-    def at(x: Array, moves: int) -> Search:
+    def at(x: Array, moves: int) -> AndersonIteration:
         """Return the state before the first iteration, which starts at x (k,).
 
         `moves` is the number j of entries of a move.
         """
-        return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
+        return AndersonIteration(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
     def careful(self) -> Any:
         """Whether the next iteration uses the careful mode: smaller moves that converge more reliably."""
         both = QUICK + CAREFUL
-        return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
+        return (self.iterations >= QUICK) & (self.iterations < both) | (self.iterations >= both + QUICK)
 
-    def after(self, end: Array, move: Array, left: Number) -> Search:
+    def after(self, end: Array, move: Array, residual: Number) -> AndersonIteration:
         """Return the state after one fixed-point iteration; its `start` is where the next iteration starts.
 
-        `end` (k,) is the result of the iteration, `move` (j,) its scaled move, and `left` its residual.
+        `end` (k,) is the result of the iteration, `move` (j,) its scaled move, and `residual` its residual.
         """
-        worse, both = left > WORSE * self.left, QUICK + CAREFUL
-        anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
+        worse, both = residual > WORSE * self.residual, QUICK + CAREFUL
+        anew, iterations = worse, where(self.iterations >= 2 * both - 1, 0.0, self.iterations + 1.0)
         for first in (0, QUICK, both, both + QUICK):  # first iteration of a mode: discard those of the other
-            anew = anew | (self.turn == first)
+            anew = anew | (self.iterations == first)
         ends = where(anew, np.zeros_like(self.ends), np.array([*self.ends[1:], end - self.end]))
         moves = where(anew, np.zeros_like(self.moves), np.array([*self.moves[1:], move - self.move]))
         products = moves @ moves.T
@@ -76,9 +76,11 @@ class Search(NamedTuple):
         # If moves grow, the combination lies in the direction opposite to the move, towards a fixed point that repels
         # the iteration; it is not used
         ahead = ((guess - self.start) @ (end - self.start) >= 0.0) & (largest(parts) > 0.0)
-        back = worse & (self.guessed == 1.0) & (self.turn >= both)
+        back = worse & (self.is_combination == 1.0) & (self.iterations >= both)
         last = where(back, self.end, end), where(back, self.move, move)
         start = where(back, self.end, where(ahead, guess, end))
-        start = where(turn == QUICK, np.zeros_like(start), start)  # restart from zero: leaves a possible cycle
-        guessed = where(back, 0.0, where(ahead, 1.0, 0.0))
-        return Search(start, *last, ends, moves, where(back, self.left, left), guessed, turn)
+        start = where(iterations == QUICK, np.zeros_like(start), start)  # restart from zero: leaves a possible cycle
+        is_combination = where(back, 0.0, where(ahead, 1.0, 0.0))
+        return AndersonIteration(
+            start, *last, ends, moves, where(back, self.residual, residual), is_combination, iterations
+        )

@@ -59,13 +59,13 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
     return np.array([u for block in range(blocks) for u in pair(seed, counter, stream + block * STREAMS)])
 
 
-def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
+def pair(seed: float, counter: float, stream_and_block: float) -> tuple[float, float]:
     """Return the two uniform random numbers of one Philox block.
 
-    See `uniforms` for `seed` and `counter`. `place` is the number stream + 2^32 * block, which contains the stream and
-    the block number.
+    See `uniforms` for `seed` and `counter`. `stream_and_block` is the number stream + 2^32 * block, which contains the
+    stream and the block number.
     """
-    a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
+    a, b, c, d = philox((*_words(counter), *_words(stream_and_block)), _words(seed))
     return _uniform(a, b), _uniform(c, d)
 
 

@@ -205,7 +205,7 @@ def half_sinc(squared: Number) -> Number:
     return where(small, 0.5 * series, np.sin(0.5 * theta) / theta)
 
 
-def bend(squared: Number) -> Number:
+def exp_coefficient(squared: Number) -> Number:
     """Return (theta - sin theta) / theta^3, a coefficient of the exponential map, from squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
@@ -215,7 +215,7 @@ def bend(squared: Number) -> Number:
     )
 
 
-def unbend(squared: Number) -> Number:
+def log_coefficient(squared: Number) -> Number:
     """Return (1 - (theta/2) cot(theta/2)) / theta^2, a coefficient of the logarithm of a pose, from squared = theta^2.
 
     theta must be below 2 pi.

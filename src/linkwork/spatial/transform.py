@@ -7,7 +7,14 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from linkwork.spatial.rotation import bend, exp_matrix, half_sinc, log_matrix, matrix_from_rpy, unbend
+from linkwork.spatial.rotation import (
+    exp_coefficient,
+    exp_matrix,
+    half_sinc,
+    log_coefficient,
+    log_matrix,
+    matrix_from_rpy,
+)
 from linkwork.spatial.scalar import Array, cross, dot
 from linkwork.spatial.vectors import Motion
 
@@ -96,7 +103,7 @@ def exp_transform(V: Motion) -> Transform:
     h = half_sinc(squared)
     wv = cross(w, v)
     # p = (1 + (1 - cos)/t^2 hat(w) + (t - sin)/t^3 hat(w)^2) v, with 1 - cos = 2 sin^2(t/2)
-    return Transform(exp_matrix(w), v + wv * (2.0 * h * h) + cross(w, wv) * bend(squared))
+    return Transform(exp_matrix(w), v + wv * (2.0 * h * h) + cross(w, wv) * exp_coefficient(squared))
 
 
 def log_transform(X: Transform) -> Motion:
@@ -106,4 +113,4 @@ def log_transform(X: Transform) -> Motion:
     """
     w = log_matrix(X.R)
     wp = cross(w, X.p)
-    return Motion(X.p - wp * 0.5 + cross(w, wp) * unbend(dot(w, w)), w)
+    return Motion(X.p - wp * 0.5 + cross(w, wp) * log_coefficient(dot(w, w)), w)

@@ -33,7 +33,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import Box, masked
 from linkwork.algorithms.constraints.constraint_tolerances import SETTLED, SETTLED_ROUND_OFF
-from linkwork.spatial.anderson_acceleration import Search
+from linkwork.spatial.anderson_acceleration import AndersonIteration
 from linkwork.spatial.scalar import LDLT, Array, Number, Value, largest, ldlt, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
@@ -286,7 +286,7 @@ def solve_impulses(
     guess = where(broken(guess) < broken(none), guess, none)
 
     def iteration(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        search, left = Search(*state), 0.0
+        search, left = AndersonIteration(*state), 0.0
         caution = where(search.careful, 1.0, 0.0)
         speeds, p, among = pushed(search.start), split_by_block(blocks, search.start), known
         for k in (*range(len(blocks)), *reversed(range(len(blocks) - 1))):
@@ -298,11 +298,11 @@ def solve_impulses(
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), (left <= enough) | ~_as_numpy_condition(needed)
 
-    state, iterations, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
-    found = Search(*state)
+    state, iterations, _ = iterate(ITERATIONS, iteration, *AndersonIteration.at(guess, len(guess)))
+    found = AndersonIteration(*state)
     after, p = pushed(found.end), split_by_block(blocks, found.end)
-    left = found.left if by is None else largest(np.array([residual(k, p, after) for k in range(len(blocks))]))
-    agreed = where(found.left <= enough, 1.0, 0.0)
+    left = found.residual if by is None else largest(np.array([residual(k, p, after) for k in range(len(blocks))]))
+    agreed = where(found.residual <= enough, 1.0, 0.0)
     return ImpulseSolution(after, found.end.reshape(np.shape(first)), iterations, left, agreed)
 
 

@@ -39,7 +39,7 @@ class Options:
     contacts: bool | Literal["ground"] | None = None
 
 
-class Place(Protocol):
+class FileLocation(Protocol):
     """A location in a model file: the line number, and a text for messages."""
 
     @property
@@ -82,7 +82,7 @@ class Reader(ABC):
             self.faults += map(self.placed, faults)
         return Reading(mechanism, self.in_order())
 
-    def error(self, at: Place, reason: str, remedy: str = "") -> None:
+    def error(self, at: FileLocation, reason: str, remedy: str = "") -> None:
         """Record an error at the location `at` in the file, with its `reason` and a `remedy`.
 
         Returns None, so that callers can return the result instead of a value.
@@ -92,11 +92,11 @@ class Reader(ABC):
         if self.errors >= MOST_ERRORS:
             raise EnoughError
 
-    def warning(self, at: Place, reason: str, remedy: str = "") -> None:
+    def warning(self, at: FileLocation, reason: str, remedy: str = "") -> None:
         """Record a warning at the location `at` in the file, with its `reason` and a `remedy`."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
-    def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
+    def recording_faults(self, at: FileLocation, act: Callable[[], Any], stand_in: Any = None) -> Any:
         """Call `act` and return its result; if it raises a ModelError, record the error and return `stand_in`.
 
         `at` is the location in the file that the recorded error names.

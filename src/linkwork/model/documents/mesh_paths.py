@@ -47,8 +47,8 @@ class MeshPaths:
         (self.missing if inside or not candidates else self.refused)[source] = None
         return None
 
-    def doubts(self) -> Iterator[tuple[str, str]]:
-        """Yield (reason, remedy) texts of the warnings for missing meshes and for refused meshes."""
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Yield a (reason, remedy) pair of texts for each warning: about missing meshes, and about refused meshes."""
         if self.missing:
             remedy = "list the folders that contain the packages in packages=(...)"
             yield f"meshes not found: {listed(map(shown, self.missing))}", remedy

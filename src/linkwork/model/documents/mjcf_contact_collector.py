@@ -37,7 +37,7 @@ class ContactCollector:
         self.static = static_geoms(c)
         self.surfaces: dict[int, SurfaceShape | None] = {}
         self.pairs = 0
-        self.gone: dict[str, dict[str, None]] = {}
+        self.left_out_geoms: dict[str, dict[str, None]] = {}
 
     def limit(self, pairs: int, geom: int) -> None:
         """Add `pairs` to the number of contact pairs; raise a ModelError at geom number `geom` if it is too large."""
@@ -45,21 +45,21 @@ class ContactCollector:
         if self.pairs > self.most:
             raise ModelError(f"{self.too_many}; {REMEDY}", f"geom {self.names[geom]!r}")
 
-    def leave(self, reason: str, name: str) -> None:
+    def record_left_out(self, reason: str, name: str) -> None:
         """Record that the geom `name` is left out or approximated.
 
-        `reason` begins the text of the warning; the names of the geoms follow.
+        The text of the warning is `reason`, followed by the names of all geoms with this reason.
         """
-        self.gone.setdefault(reason, {})[name] = None
+        self.left_out_geoms.setdefault(reason, {})[name] = None
 
-    def leave_kind(self, g: int) -> None:
+    def record_unsupported_type(self, g: int) -> None:
         """Record that geom number g is left out because linkwork does not support its type."""
         role = "static geoms" if self.static[g] else "geoms of moving bodies"
-        self.leave(f"{role} that are {plural(kind_of_geom(self.c, g))}:", self.names[g])
+        self.record_left_out(f"{role} that are {plural(kind_of_geom(self.c, g))}:", self.names[g])
 
     def left_out(self) -> list[str]:
         """Return texts for a warning: the collisions and properties of geoms that are left out or approximated."""
-        return [f"{reason} {listed(names, FEW)}" for reason, names in self.gone.items()]
+        return [f"{reason} {listed(names, FEW)}" for reason, names in self.left_out_geoms.items()]
 
     # --- surfaces ---
 
@@ -68,7 +68,7 @@ class ContactCollector:
         if g not in self.surfaces:
             self.surfaces[g] = shape = self.height_field(g) or primitive(self.c, g)
             if shape is None:
-                self.leave_kind(g)
+                self.record_unsupported_type(g)
         return self.surfaces[g]
 
     def height_field(self, g: int) -> HeightField | None:
@@ -103,9 +103,9 @@ class ContactCollector:
                 reason = f"{key} of the contact with {self.names[other]!r} must be {wanted}; got {numbers.tolist()}"
                 raise ModelError(reason, f"geom {name!r}")
         if given.offsets.any():
-            self.leave("margin and gap of", name)
+            self.record_left_out("margin and gap of", name)
         if given.condim > FRICTIONLESS and given.friction[0] != given.friction[1]:
-            self.leave("the second coefficient of sliding friction of", name)
+            self.record_left_out("the second coefficient of sliding friction of", name)
         return given
 
     def parameters_of_force(self, given: ContactParameters, *geoms: int) -> dict[str, float]:

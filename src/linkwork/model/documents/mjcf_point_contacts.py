@@ -71,9 +71,9 @@ class PointContacts(ContactCollector):
         if g not in self.points:
             self.points[g] = found = self.points_of(g)
             if found is None:
-                self.leave_kind(g)
+                self.record_unsupported_type(g)
             elif found.error:
-                self.leave(APPROXIMATED, found.describe(self.names[g]))
+                self.record_left_out(APPROXIMATED, found.describe(self.names[g]))
         return self.points[g]
 
     def points_of(self, g: int) -> ContactPoints | None:
@@ -92,9 +92,11 @@ class PointContacts(ContactCollector):
         given, points, name = super().parameters(at, geom, other), self.points[geom], self.names[geom]
         assert points
         if given.condim >= TORSIONAL and not points.radius:
-            self.leave("torsional and rolling friction of geoms that are not spheres or capsules:", name)
+            self.record_left_out("torsional and rolling friction of geoms that are not spheres or capsules:", name)
         if not isinstance(self.surfaces[other], Plane) and len(points.at) > 1:
-            self.leave("contacts between the corners or ends of geoms and a surface that is not a plane:", name)
+            self.record_left_out(
+                "contacts between the corners or ends of geoms and a surface that is not a plane:", name
+            )
         self.limit(len(points.at) - 1, geom)
         return given
 

@@ -332,7 +332,7 @@ class _MjcfReader:
         for k in range(c.neq):
             if not (c.held(k) and closes_loop(c, k)):
                 continue
-            (a, at), (b, to) = self.held_places(k)
+            (a, at), (b, to) = self.constraint_frames(k)
             if c.body_weldid[a] == c.body_weldid[b]:
                 self.unseen.setdefault("equalities within one body", []).append(names[k])
                 continue
@@ -341,7 +341,7 @@ class _MjcfReader:
             ends = self.bodies[a], self.bodies[b], at.p, to.p
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
-    def held_places(self, k: int) -> list[tuple[int, Transform]]:
+    def constraint_frames(self, k: int) -> list[tuple[int, Transform]]:
         """Return the two bodies that the `connect` or `weld` constraint k connects, with its frame on each body.
 
         Each of the two results is a pair: the number of the body, and the pose of the constraint frame in the body's

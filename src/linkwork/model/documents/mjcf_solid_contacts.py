@@ -64,7 +64,7 @@ class SolidContacts(ContactCollector):
             if field:
                 self.solids[g] = field
             if self.solids[g] is None:
-                self.leave_kind(g)
+                self.record_unsupported_type(g)
         return self.solids[g]
 
     def hull(self, g: int, vertices: Any) -> Shape | None:
@@ -75,7 +75,7 @@ class SolidContacts(ContactCollector):
             return None
         if error:
             text = f"{self.names[g]} ({len(shape.points)} vertices, up to {error:.2g} m inside)"
-            self.leave(APPROXIMATED, text)
+            self.record_left_out(APPROXIMATED, text)
         return shape
 
     def read(self) -> SolidsRead:

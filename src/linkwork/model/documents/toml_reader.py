@@ -110,7 +110,7 @@ class _DocumentReader(Reader):
             for name in self.tree.get("bodies", {}):
                 if name not in self.carried and f"body {name!r}" in self.places:
                     self.builder.joint(f"joint with fault of {name}", Weld(), "world", name)
-        for reason, remedy in self.meshes.doubts():
+        for reason, remedy in self.meshes.warnings():
             self.warning(self.top, reason, remedy)
 
     # --- tables and values ---

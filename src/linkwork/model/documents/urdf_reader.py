@@ -106,7 +106,7 @@ class _UrdfReader(Reader):
         for joint in self.root.all("joint"):
             self.joint(joint)
         self.join_roots()
-        for reason, remedy in self.meshes.doubts():
+        for reason, remedy in self.meshes.warnings():
             self.warning(self.root, reason, remedy)
         if self.options.contacts and not self.errors:
             self.contacts()

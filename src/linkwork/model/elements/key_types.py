@@ -17,6 +17,7 @@ from linkwork.errors import ModelError, listed
 from linkwork.model.bodies import Place
 from linkwork.model.builder_argument_checks import (
     above_zero,
+    accept_infinite,
     at_least_zero,
     at_most_one,
     efficiency_pair,
@@ -27,7 +28,6 @@ from linkwork.model.builder_argument_checks import (
     number_of,
     numbers_by_joint,
     numbers_of,
-    or_infinite,
     placement,
     yes_or_no,
 )
@@ -87,7 +87,7 @@ class _Number(Kind):
 def _number(unit: str, check: Callable[..., float], rules: Rules, infinite: bool = False) -> Kind:
     wanted = f"a number [{unit}]" if unit else "a number"
     python = f"float, [{unit}]" if unit else "float"
-    checked = partial(check, accept=or_infinite) if infinite else check
+    checked = partial(check, accept=accept_infinite) if infinite else check
     return _Number(float, wanted, python=python, rules=rules, infinite=infinite, counts=True, check=checked)
 
 
