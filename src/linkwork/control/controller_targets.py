@@ -157,9 +157,7 @@ def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
 
 
 def _is_pose(place: Array) -> bool:
-    """Return whether the matrix `place` (4, 4) is a pose: whether its rotation matrix is orthonormal and right-
-    handed.
-    """
+    """Return whether the matrix `place` (4, 4) is a pose, with an orthonormal, right-handed rotation matrix."""
     R = place[:3, :3]
     return bool(np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0)
 

@@ -23,7 +23,7 @@ SPEED = np.array((-4.5, 0.0, 0.2))  # velocity of the block at the start [m/s]
 # Values that the paper does not give. With an edge of this length, the block hits the back after about 0.08 s. The back
 # is so soft that the block rebounds with a fifth of its speed. Contact forces act on the inscribed sphere of the block
 EDGE = 0.08  # length of the edges of the block [m]
-STIFFNESS, DAMPING = 1e5, 400.0  # [N/m], [N s/m]
+STIFFNESS, DAMPING = 1e5, 400.0  # [N/m], [N s/m] of the contact between block and back
 FRICTION = 0.3
 REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
 

@@ -2,11 +2,11 @@
 
 # --- initial state ---
 CONSISTENT = 1e-9  # largest constraint error of an initial state, relative to the coordinates or velocities
-CLOSED, CLOSING_ITERATIONS = 1e-14, 50  # constraint error at which `consistent` ends, and its most iterations
+CLOSED, CLOSING_ITERATIONS = 1e-14, 50  # of `consistent`: final constraint error, largest number of iterations
 
 # --- ranks: singular values, relative to the largest ---
-DEPENDENT_ROWS = 1e-9  # smaller: constraint rows are dependent
-SINGULAR_MASS_MATRIX = 1e-13  # smaller: the mass matrix, with constraints, is singular
+DEPENDENT_ROWS = 1e-9  # constraint rows with a smaller singular value are dependent
+SINGULAR_MASS_MATRIX = 1e-13  # a mass matrix, with constraints, with a smaller singular value is singular
 
 # --- steps ---
 SOLVED_STEP = 1e-12  # position error of a solved step, relative to the coordinates

@@ -68,8 +68,8 @@ def with_resting_joints(
         rates = slip_accelerations(m, now.q, now.v, motion.a)
         rows = zip(flags, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
         for has_friction, rate, rest, event, s, force, limit in rows:
-            # The event was located where the force reached the limit; it counts as beyond, although round-off may have
-            # reduced it
+            # At its event, a force has just exceeded limit + slack; here its threshold is lower, because the force is
+            # computed again, with other round-off
             exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
             returns = (s != 0.0) & (rate * s < 0.0)
             changes = where(exceeds | returns, rest, 0.0) * has_friction * allowed

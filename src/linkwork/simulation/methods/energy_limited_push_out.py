@@ -16,9 +16,7 @@ TRIALS = 3  # largest number of fractions of a displacement that are tried; then
 
 
 class PushOut(NamedTuple):
-    """State after a push-out (displacement out of penetration): q (nq,), v (nv,), and the `work` [J] of the push-
-    out.
-    """
+    """State q (nq,), v (nv,) after a push-out (displacement out of penetration), and the `work` [J] of it."""
 
     q: Array
     v: Array

@@ -32,7 +32,7 @@ AT_ONCE = 20_000  # largest product of pairs and states that is examined at once
 SUBSTEPS = 4.0, 512
 # in a group of samples, at most this number of samples is examined for solids that passed through each other
 MOST_CROSSINGS = 200
-MISSED = 0.1  # overlap between two samples, relative to half the thickness, that means that a contact was missed
+MISSED = 0.1  # a contact was missed if the overlap grows by this fraction of half the thickness between two samples
 
 
 class Worst(NamedTuple):
