@@ -246,3 +246,19 @@ def test_a_solid_that_falls_off_a_table_is_reported() -> None:
     assert "falls" not in [row.name for row in rests.rows]
     flies = lw.simulate(m, at((0, 0, 0.1), (0.3, 0, 2.0)), duration=0.1, dt=1e-3, contact="rigid").report()
     assert "falls" not in [row.name for row in flies.rows]
+
+
+def test_a_body_with_contact_points_that_falls_beside_solids_is_reported() -> None:
+    b = lw.Builder("table", gravity=(0, 0, -9.81)).surface("table", lw.Box((1, 1, 0.1)), at=(0, 0, -0.05))
+    for name in ("ball", "sled"):
+        b.body(name, 1.0, inertia=(0.004,) * 3).joint(f"{name} moves", lw.Free(), "world", name)
+    b.geometry("ball", lw.Sphere(0.1), role="collision").collide("all", friction=0.5)
+    for k in range(3):
+        b.touch(f"runner {k}", "sled", at=(0.05 * np.cos(2.1 * k), 0.05 * np.sin(2.1 * k), 0), against=["table"])
+    m, start = b.build(), at((0, 0, 0.1), (0.3, 0, 0.0))
+    rests = lw.simulate(m, start, duration=0.1, dt=1e-3, contact="rigid").report()
+    assert "falls" not in [row.name for row in rests.rows]
+    start[7] = 0.8
+    row = lw.simulate(m, start, duration=0.5, dt=1e-3, contact="rigid").report()["falls"]
+    assert row.verdict == "warning"
+    assert "'sled' is below all surfaces that it can touch, without contact from the start" in row.note

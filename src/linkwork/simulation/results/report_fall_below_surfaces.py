@@ -33,7 +33,7 @@ def falls(run: RunData) -> Iterator[Row]:
 
     If no body has fallen, there is no row.
     """
-    if not run.mechanism.touches or not {"q", "v", "contact.state"} <= run.recorded.keys():
+    if not {"q", "v", "contact.state"} <= run.recorded.keys():
         return
     for number, index in list(enumerate(np.ndindex(run.batch)))[:MEMBERS]:
         known = np.flatnonzero(np.isfinite(run.q[index]).all(axis=-1))
@@ -57,17 +57,17 @@ def _fallen(run: RunData, index: tuple[int, ...], samples: Sequence[int]) -> Joi
     if size == 0.0:
         return None
     free = [joint for joint in m.joints if joint.i == WORLD and joint.kind.nv == FREE]
-    if not m.contact_pairs:
-        return next((joint for joint in free if _solids_fallen(run, index, samples, joint, free)), None)
-    down, states = np.asarray(m.gravity, dtype=float) / size, run["contact.state"][index][samples[-1]]
-    speeds, lowered = [], np.zeros(len(m.contact_pairs), dtype=bool)
+    count, down = len(m.contact_pairs), np.asarray(m.gravity, dtype=float) / size
+    states = run["contact.state"][index][samples[-1]][:count]
+    speeds, lowered = [], np.zeros(count, dtype=bool)
     for sample in samples:
         q, v = to_tree(m, ("q", "v"), (run.q[index][sample], run.v[index][sample]))
         there, poses = contact_kinematics(m.tree, q, v)
         speeds.append(np.array([(at.pose.R @ at.velocity) @ down for at in there]))
-        lowered = np.array(
-            [_contact_is_below_surface(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)]
-        )
+        below = [
+            _contact_is_below_surface(pair, poses, at, down) for pair, at in zip(m.contact_pairs, there, strict=True)
+        ]
+        lowered = np.array(below, dtype=bool)
     faster = speeds[1] - speeds[0] > FREELY * size * (run.t[samples[1]] - run.t[samples[0]])
     gone = (states == APART) & lowered & faster & (speeds[1] > 0.0)
     for joint in free:
