@@ -109,9 +109,8 @@ def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
     is free in all of them or in none.
     """
     nv, none = joint.kind.nv, np.zeros(joint.kind.nv, dtype=bool)
-    forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if nv > 1 else ()))
-    if mechanism.has_friction(joint):
-        return none
+    forces = [joint.stiffness, joint.damping, joint.friction, *([joint.armature] if nv > 1 else [])]
+    forces += [np.ones(nv) for one in mechanism.all_elements if one.causes_friction_at(joint.name)]
     if any(np.asarray(x).dtype == object for x in forces):
         return none
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)

@@ -227,15 +227,9 @@ class System:
         control = None if self.control is None else self._clipped_control
         return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
-    @property
-    def element_law(self) -> ForceLaw | None:
-        """Joint forces (nv,) [N m or N] of all force elements, as a function of t, q and v; None if there are no
-        elements.
-
-        `joint_forces` includes these forces.
-        """
-        forces = for_mimic_joints(PASSIVE, element_forces, ("q", "v"))
-        return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
+    def element_law(self, _: Number, q: Array, v: Array) -> Array:
+        """Return the joint forces (nv,) [N m or N] of all force elements; `joint_forces` includes these forces."""
+        return for_mimic_joints(PASSIVE, element_forces, ("q", "v"))(self.mechanism, q, v)
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> System:
         """Return the system for a step that begins at t [s], with the contact memory at that time.

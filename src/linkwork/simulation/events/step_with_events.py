@@ -107,7 +107,7 @@ class _Events:
             m = self.system.mechanism
             q, v = at_rest(m, here.slip_directions, begin.q, moved.q), still(m, here.slip_directions, moved.v)
             moved = moved._replace(q=q, v=v)
-        if not here.rigid and here.mechanism.bounded:
+        if not here.rigid:
             moved = moved.with_work_of(CLUTCHES, slip_work(self.system.in_modes(begin.modes).mechanism, begin, moved))
         if not self.count:
             return moved, solved

@@ -135,9 +135,8 @@ class Interval:
 
         before, after = joint_projections(tree, (self.first, second), wrenches)
         own_before, own_after = self._joint_impulses(self.mechanism.tree_velocity(dv))
-        acting = (loads.control + loads.stops) * (0.5 * h)
-        if (elements := self.system.element_law) is not None:
-            acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
+        elements = self.system.element_law(self.t + 0.5 * h, middle, mean)
+        acting = (loads.control + loads.stops) * (0.5 * h) + elements * (0.5 * h)
         residual = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
         return MotionEvaluation(joints, bodies, second, loads, residual, momentum, self.impulse_sum(loads, own_before))

@@ -119,9 +119,8 @@ def limits_of_step(
     a = (v - middle.v) / middle.h + free_acceleration(m, mean)
     position, speed, acceleration = to_tree(m, ("q", "v", "a"), (middle.q, mean, a))
     outside = middle.loads(v).outside
-    if m.contact_pairs:
-        pushed = wrenches_from_forces(m.contact_pairs, contact_forces, *contact_kinematics(tree, position, speed))
-        outside = pushed if outside is None else outside + pushed
+    pushed = wrenches_from_forces(m.contact_pairs, contact_forces, *contact_kinematics(tree, position, speed))
+    outside = pushed if outside is None else outside + pushed
     force = inverse_dynamics(tree, position, speed, acceleration, outside).force
     directions, forces = (dict(zip(m.friction_velocities, x, strict=True)) for x in (slip, friction))
     own = [velocity_of(m, site.joint, d) for site in sites(m) for d in range(site.size)]

@@ -176,10 +176,9 @@ def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) ->
     `now` is the state at the beginning of the step.
     """
     boxes = [bounded_rows(mechanism, middle)] if can_slip(mechanism) else []
-    points, guess = [], [np.zeros(0), *(impulses_at_bound(box, now.slip) for box in boxes)]
-    if mechanism.contact_pairs:
-        points = mid_step_contacts(middle.system.mechanism, middle, now.contact_memory[:, 0], len(boxes))
-        guess += remembered_point_impulses(points, now.contact_memory, middle.h)
+    points = mid_step_contacts(middle.system.mechanism, middle, now.contact_memory[:, 0], len(boxes))
+    guess = [np.zeros(0), *(impulses_at_bound(box, now.slip) for box in boxes)]
+    guess += remembered_point_impulses(points, now.contact_memory, middle.h)
     return _RowsBesideSolids(boxes, points, np.concatenate(guess))
 
 

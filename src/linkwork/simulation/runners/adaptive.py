@@ -22,7 +22,7 @@ from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.runners.adaptive_kernels import MemberKernels, Projected
+from linkwork.simulation.runners.adaptive_kernels import MemberKernels
 from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.compiled_run import MemberProgram
 from linkwork.simulation.runners.progress import Watch
@@ -109,7 +109,7 @@ class Adaptive:
         if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
             return failed
         projected = self.kernels.projection(values, now.motion.slip)
-        if self.problem.mechanism.constraints and not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
+        if not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
             return f"the projection onto loops failed with rtol={self.rtol:g}; try rtol={self.rtol / 100:g}"
         return f"{self.method!r} failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
 
@@ -130,8 +130,7 @@ class Member:
         self.watched = len(sources(self.problem.system(self.values)))
         self.hidden_count = count_of(self.problem.system(self.values)) if self.watched else 0
         self.has_events = self.watched > 0 or self.problem.stop is not None
-        # projection onto the constraints; None if there are none
-        self.projection: Callable[[Array], Projected] | None = None
+        self.projection = runner.kernels.projection(self.values, self.now.motion.slip)
 
     def go(self, watch: Callable[[float], None]) -> None:
         """Run the member from start to end; record its samples and store its final state.
@@ -311,8 +310,7 @@ class Member:
         `watch` is called with the time after each step.
         """
         start = self.runner.solvers(*self._acting())
-        if self.problem.mechanism.constraints:
-            self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
+        self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
         with np.errstate(all="ignore"):
             solver = self._solver(start, begin, end)
             while solver.status == "running":
@@ -379,8 +377,6 @@ class Member:
 
         The second result is the largest displacement of a joint by the projection [m or rad].
         """
-        if self.projection is None:
-            return self._at(t, x), 0.0
         x, solver = self._normalized(x), self.now.motion.solver
         found = self.projection(x)
         if not found.error <= CLOSURE_OPEN:

@@ -51,9 +51,13 @@ class MemberKernels:
         v.
 
         `values` are the parameters and gains. Constraints whose slip direction in `slip` (k,) is not zero are released.
+        Without constraints, the function changes nothing.
         """
-        fixed, nq = packed((slip, *values.values())), self.problem.mechanism.nq
+        nq = self.problem.mechanism.nq
         size = nq + self.problem.mechanism.nv
+        if not self.problem.mechanism.constraints:
+            return lambda x: Projected(x[:nq], x[nq:size], 0.0, 0.0)
+        fixed = packed((slip, *values.values()))
         project = self._function("project", self._project, (size, len(fixed)), size + 2, (), self.compiled)
 
         def projected(x: Array) -> Projected:
