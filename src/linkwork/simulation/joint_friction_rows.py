@@ -215,6 +215,18 @@ def directions_after(speeds: Sequence[Number], before: Array) -> Array:
     return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
 
 
+def directions_at_start(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Return the slip directions (*batch, nf) at the start of a run in the states q (*batch, nq), v (*batch, nv).
+
+    A velocity with friction that is zero sticks: its direction is 0.
+    """
+    speeds = v[..., list(mechanism.friction_velocities)]
+    if loop_friction_count(mechanism):
+        in_loops = [loop_slip_rows(mechanism, q[index]) @ v[index] for index in np.ndindex(v.shape[:-1])]
+        speeds = np.concatenate([speeds, np.reshape(in_loops, (*v.shape[:-1], -1))], axis=-1)
+    return np.where(speeds > STICKING_SPEED, 1.0, np.where(speeds < -STICKING_SPEED, -1.0, 0.0))
+
+
 def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
     """Return the mechanism with a huge inertia at all velocities that stick by friction.
 

@@ -32,12 +32,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.joint_friction_rows import (
-    directions_after,
-    friction_count,
-    slip_speeds,
-    with_friction_velocities,
-)
+from linkwork.simulation.joint_friction_rows import directions_at_start, friction_count, with_friction_velocities
 from linkwork.simulation.load_dependent_friction import unsupported
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.results.outcomes import Event
@@ -440,12 +435,8 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
         slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
-        slip_directions = np.zeros((*batch, friction_count(m)))
-        for index in np.ndindex(batch):
-            slip_directions[index] = directions_after(
-                slip_speeds(m, begin.q[index], begin.v[index]), slip_directions[index]
-            )
-        begin = begin.moved(slip=np.concatenate([_stacked(slip, batch), slip_directions], axis=-1))
+        friction = directions_at_start(m, begin.q, begin.v)
+        begin = begin.moved(slip=np.concatenate([_stacked(slip, batch), friction], axis=-1))
     return begin.moved(modes=_stacked([parameters[name] for name in switched], batch))
 
 
