@@ -319,9 +319,9 @@ def mode_event_functions(
     """Return three event functions that are positive while a contact stays on the branches `mode` of its force law.
 
     The first depends on the distance [m], the second on the normal force [N]. The third depends on the slip speed [m/s]
-    if the contact slides, and on the excess [N] of the anchor force over the friction limit if the contact sticks. A
-    slip that turns by 90 degrees is an event too: the branches are then determined anew. An event function that does
-    not apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
+    of a sliding contact, or on the excess [N] of the anchor force over the friction limit of a sticking contact. A slip
+    that turns by 90 degrees is an event too: the branches are then determined anew. An event function that does not
+    apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
     normal, slip, hold, limit, loading = _measures(contact, anchor, at)
     slides = minimum(_forward(mode.along, slip) - contact.rest_speed, _ahead(mode.along, slip))

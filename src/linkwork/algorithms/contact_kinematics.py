@@ -19,11 +19,11 @@ class ContactKinematics(NamedTuple):
     """Kinematics of one contact near a surface, in the surface's frame and axes.
 
     `distance` [m] is negative inside the surface; `normal` (3,) points outwards. `point` (3,) [m] is the point of the
-    contact nearest to the surface, `velocity` (3,) [m/s] the velocity of the material at that point, and `turning` (3,)
-    [rad/s] the angular velocity of the contact's body, both relative to the surface. On a rolling sphere the nearest
-    material point changes: `rolling` (3,) [m/s] is the velocity of `point` minus `velocity`, zero for a contact point
-    without radius. `curvature` (3, 3) [1/m] is the derivative of the normal by the position, `pose` the surface's pose
-    in the world.
+    contact nearest to the surface. `velocity` (3,) [m/s] is the velocity of the material at that point, and `turning`
+    (3,) [rad/s] the angular velocity of the contact's body, both relative to the surface. On a rolling sphere the
+    nearest material point changes: `rolling` (3,) [m/s] is the velocity of `point` minus `velocity`, zero for a contact
+    point without radius. `curvature` (3, 3) [1/m] is the derivative of the normal by the position, `pose` the surface's
+    pose in the world.
     """
 
     distance: Number
@@ -112,10 +112,10 @@ def _pair_rates(
 
 
 def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
-    """Return the twist of a body at another frame that moves with the body.
+    """Return the twist of a body for a second frame that is fixed to the body, in the axes of the second frame.
 
-    The given `twist` is in the frame of the body; the result is in the other frame. `body` and `pose` are the poses in
-    the world of the body and of the other frame.
+    `twist` is the twist in the body's own frame. `body` and `pose` are the world poses of the body and of the second
+    frame.
     """
     return pose.down(body.up(twist))
 

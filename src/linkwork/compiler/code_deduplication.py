@@ -16,10 +16,10 @@ from linkwork.compiler.kernel_plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):
-    """Address of a workspace slot (memory for one number) in code that several chunks of operations share: slot number
-    = base slot + `distance`.
+    """Address of a workspace slot (memory for one number) in code that several chunks of operations share.
 
-    The base slot is read from column `column` of the chunk's table row; it is slot 0 if `column` is None.
+    The slot number is a base slot plus `distance`. The base slot is read from column `column` of the chunk's table row;
+    it is slot 0 if `column` is None.
     """
 
     column: int | None

@@ -28,9 +28,9 @@ OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 def chunks(graph: Graph, work: list[int], share: bool, row_arrays: bool = False) -> list[list[int]]:
     """Divide the operations `work` of a graph into chunks that end where few values are live; return the chunks.
 
-    `work` has the operations as graph nodes in order of evaluation; each chunk is a part of this list. With `share`,
-    each occurrence of a repeated pattern is divided like the first one, and chunks also end where a pattern begins or
-    ends, so that equal chunks can share code. `row_arrays` is whether the kernel has row arrays.
+    `work` has the operations as graph nodes in order of evaluation; each chunk is a part of this list. If `share` is
+    true, each occurrence of a repeated pattern is divided like the first one, and chunks also end where a pattern
+    begins or ends. Equal chunks can then share code. `row_arrays` is whether the kernel has row arrays.
     """
     long = row_arrays and len(work) <= LONG_RUN
     limits = (LONG_OPERATIONS, LONG_CHAIN) if long else (MAX_OPERATIONS, MAX_CHAIN)

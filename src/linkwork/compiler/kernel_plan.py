@@ -224,11 +224,11 @@ def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> d
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """Yield the values that a group of operations computes for later groups, with the index of their last user.
+    """Yield the values that a group of operations computes for later groups, with the last group that uses them.
 
     `nodes` are the operations of the group; `last_use` has the last group that uses each value. The index is None for
     the `outputs` of the graph, which are needed until the end. If `grouped` is true, values with the same last use are
-    yielded together and get adjacent slots, so that chunks with equal operations find most of their values at the same
+    yielded together and get adjacent slots. Chunks with equal operations then find most of their values at the same
     distances (see `code_deduplication`). Otherwise values are yielded one by one: single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}

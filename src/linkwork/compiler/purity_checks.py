@@ -171,8 +171,9 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """Return the content of the variable `value` as an object that can be compared later; None for unsupported
-    types.
+    """Return the content of the variable `value` as an object that can be compared later.
+
+    Return None for values of unsupported types.
     """
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)

@@ -65,9 +65,7 @@ class KnownChunks:
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """Return the length of the known chunk that has the same operations as the sequence from index `start` on; 0 if
-        none.
-        """
+        """Return the length of the known chunk with which the sequence from index `start` begins; 0 if none."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

@@ -43,8 +43,9 @@ class Scope(Graph):
         self.uniform: set[int] = set()  # nodes that are known to have the same value in all SIMD lanes
 
     def take(self, owner: Scope, number: int) -> int:
-        """Return the node of this scope that represents node `number` of the scope `owner`, which is this or an
-        enclosing scope.
+        """Return the node of this scope that represents node `number` of the scope `owner`.
+
+        `owner` is this scope or an enclosing one. Numbers of enclosing scopes become inputs of this scope.
         """
         inner: list[Scope] = []
         scope = self

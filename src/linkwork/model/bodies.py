@@ -19,8 +19,8 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 class Attachment:
     """Connection of a welded part, or of a frame, to a body.
 
-    `to` is the name of the body, `offset` the pose of the part or frame in the body's frame, and `by` the name of the
-    weld, which is empty for a frame.
+    `to` is the name of the body, and `offset` the pose of the part or frame in the body's frame. `by` is the name of
+    the weld; it is empty for a frame.
     """
 
     to: str

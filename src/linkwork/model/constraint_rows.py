@@ -86,7 +86,7 @@ class Offset(Row):
 class Alignment(Row):
     """Constraint row: the angle between `u` (3,), fixed in frame A, and `w` (3,), fixed in frame B, is constant.
 
-    The error is u . R w - cosine, where R is the rotation of B in A and `cosine` that of the constant angle.
+    The error is u . R w - cosine, where R is the rotation of B in A and `cosine` the cosine of the constant angle.
     """
 
     u: Array
@@ -272,12 +272,11 @@ class Roll(Row):
 
 @dataclass(frozen=True, eq=False)
 class Teeth(Row):
-    """Constraint row: two meshing gears, fixed to the frames A and B.
+    """Constraint row: two meshing gears, fixed to the frames A and B, whose centres may move.
 
-    The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. With `ratio` = teeth of A / teeth
-    of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle `period` [rad]
-    between its teeth. `phase` [rad] is the value of -(beta + ratio alpha) at which the teeth mesh. The centres may
-    move.
+    The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. `ratio` is the number of teeth of
+    A divided by that of B. The error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle
+    `period` [rad] between its teeth. `phase` [rad] is the value of -(beta + ratio alpha) at which the teeth mesh.
     """
 
     n: Array

@@ -18,10 +18,10 @@ class Joint:
     """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (Wendlandt's k.i and k.o).
 
     `q` and `v` are the slices of its coordinates and velocities. The following properties are arrays with one number
-    per velocity: `armature` [kg m^2 or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the
-    coordinates `rest` (nq,), dry `friction` [N m or N], the limits `lower` and `upper` [rad or m], `velocity_limit`
-    [rad/s or m/s] and `effort_limit` [N m or N]. Limits are infinite if not set. A joint with a `mimic` relation has
-    the slices of its independent joint.
+    per velocity. `armature` is in [kg m^2 or kg], `damping` in [N m s/rad or N s/m], and dry `friction` in [N m or N].
+    `stiffness` [N m/rad or N/m] is that of a spring about the coordinates `rest` (nq,). The limits are `lower` and
+    `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit` [N m or N]; they are infinite if not set. A
+    joint with a `mimic` relation has the slices of its independent joint.
     """
 
     name: str

@@ -133,8 +133,9 @@ def _moments(inertia: Array) -> tuple[float, float, float]:
 
 
 def _of_point(body: Body) -> Array:
-    """Return the inertia (3, 3) [kg m^2] about the body's origin of a point mass: the body's mass at its centre of
-    mass.
+    """Return the inertia (3, 3) [kg m^2] about the body's origin of a point mass at the body's centre of mass.
+
+    The point mass is the mass of the whole body.
     """
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))

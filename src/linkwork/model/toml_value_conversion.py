@@ -32,8 +32,9 @@ class Velocities:
 class Documented(NamedTuple):
     """Type, expected value and meaning of one key of a TOML document.
 
-    `type_` is the type of its value, `wanted` the expected value as messages describe it, `about` its meaning, and
-    `python` the type of the Builder argument as docstrings describe it.
+    `type_` is the type of its value, `wanted` describes the expected value in messages, and `about` is its meaning.
+    `python` is the type of the Builder argument in docstrings. `required` is whether the key must be given, and
+    `infinite` whether its value may be infinite.
     """
 
     type_: Any

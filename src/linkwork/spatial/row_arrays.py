@@ -126,7 +126,7 @@ def selected_rows_of_groups(flags: RowArray, size: int, groups: Selection) -> Se
 
 
 class _PlainSelections:
-    """Selections of rows for each group of successive rows of a row array of floats."""
+    """Selections of rows for each group of successive rows of a row array of floats, used outside of traces."""
 
     def __init__(self, flags: RowArray, size: int):
         self._flags, self._size = flags, size
@@ -136,8 +136,9 @@ class _PlainSelections:
 
 
 class _PlainRows:
-    """A row array of floats. Only the result of the last `put` is valid, as in a trace, because `put` changes the
-    numbers in place.
+    """A row array of floats, used outside of traces.
+
+    Only the result of the last `put` is valid, as in a trace, because `put` changes the numbers in place.
     """
 
     def __init__(self, count: int, size: int, table: Array | None = None):
@@ -160,7 +161,7 @@ class _PlainRows:
 
 
 class _PlainSelection:
-    """Selected rows of a row array of floats."""
+    """Selected rows of a row array of floats, used outside of traces."""
 
     def __init__(self, rows: list[int]):
         self._rows = rows

@@ -215,8 +215,8 @@ def ldlt(A: Array) -> LDLT:
 class LU(NamedTuple):
     """Factors A = L U of a small matrix A (d, d).
 
-    `L` are the rows of the unit lower triangular factor below the diagonal, `U` the rows of the upper factor beyond the
-    diagonal, and `inverse` (d,) are the reciprocals of the diagonal of U.
+    `L` are the rows of the unit lower triangular factor, without the diagonal. `U` are the rows of the upper triangular
+    factor, without the diagonal, and `inverse` (d,) are the reciprocals of its diagonal.
     """
 
     L: tuple[tuple[Number, ...], ...]

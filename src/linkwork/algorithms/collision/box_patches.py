@@ -38,8 +38,7 @@ class _Face(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The pair of edges, one of box A and one of box B, along whose cross product the separation of the boxes is
-    largest.
+    """The pair of edges, one of each box, along whose cross product the separation of boxes A and B is largest.
 
     `separation` [m] is the signed distance along the cross product, negative if the boxes penetrate. The unit vectors
     (3,) are in the frame of B: `normal` is the cross product, from B to A; `of_a` and `of_b` are the directions of the

@@ -38,8 +38,10 @@ class ContactPatch(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """One contact point: `point` (3,) [m] midway between the surfaces, signed `distance` [m], `normal` (3,) from B to
-    A.
+    """One contact point of solids A and B.
+
+    `point` (3,) [m] is midway between the surfaces, `distance` [m] is their signed distance there, and `normal` (3,) is
+    the unit normal from B to A.
     """
 
     point: Array
@@ -47,9 +49,7 @@ class Touch(NamedTuple):
     normal: Array
 
     def if_(self, exists: Condition) -> Touch:
-        """Return this contact point if the condition `exists` is true, else the same point with the distance FAR: no
-        contact.
-        """
+        """Return this contact point if the condition `exists` is true, else a point with the distance FAR: none."""
         return Touch(self.point, where(exists, self.distance, FAR), self.normal)
 
 

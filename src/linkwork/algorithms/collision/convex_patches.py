@@ -54,15 +54,15 @@ class _Polygon(NamedTuple):
 
 
 def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
-    """Return the contact patch of two convex solids A and B that are given in the same frame.
+    """Return the contact patch of two convex solids A and B, both given in the same frame.
 
     The smallest distance and its normal are exact if the solids are apart. If they penetrate, the depth along the
-    returned normal is exact, but near edges and corners the depth may be a local minimum over all normals instead of
-    the global minimum. Measured on random pairs with a depth of 0.1 % to 5 % of their size, the result was only a local
-    minimum for 0.1 % to 0.5 % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a
-    box. If the depth is comparable to the size of the solids, this happened for up to 6 % of the pairs.
+    returned normal is exact, but the normal may be wrong: near edges and corners, the depth may be a local minimum over
+    all normals, not the global one. Measured on random pairs with a depth of 0.1 % to 5 % of their size, this happened
+    for 0.1 % to 0.5 % of the pairs of hulls with eight vertices, and for 1.3 % of the pairs of a cylinder and a box. If
+    the depth is comparable to the size of the solids, it happened for up to 6 % of the pairs.
 
-    All points of the patch have the same normal. An end face of a cylinder is represented by four points of its rim.
+    All points of the patch have equal normals. An end face of a cylinder is represented by four points of its rim.
     """
     best = separation(a, b)
     n, size = best.normal, a.size + b.size
@@ -120,10 +120,10 @@ def _overlap(a: _Polygon, b: _Polygon, top: Number, least: Number, slack: Number
 
 
 def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Number, Number, Number]]:
-    """Return the ends of the edges of A after clipping by polygon B: x, y, height [m], and whether the edge is inside
-    B.
+    """Return the ends of the edges of A after clipping by polygon B, as tuples (x, y, height, exists).
 
-    Two successive entries are the ends of one edge. Points outside B by at most `slack` [m] count as inside.
+    Positions are in [m]; `exists` is true if a part of the edge is inside B. Two successive entries are the ends of one
+    edge. Points outside B by at most `slack` [m] count as inside.
     """
     beyond = [_beyond(b, corner, slack) for corner in a.corners]
     ends = []
@@ -144,12 +144,11 @@ def _clipped(a: _Polygon, b: _Polygon, slack: Number) -> list[tuple[Number, Numb
 
 
 def _beyond(polygon: _Polygon, point: Array, slack: Number) -> list[Number]:
-    """Return the distances [m] by which a point is beyond each edge of a polygon, and beyond its extent in four
-    directions.
+    """Return the distances [m] by which a point is beyond the edges of a polygon, and beyond its extent.
 
-    Each distance is reduced by `slack` [m]; negative distances are inside. `point` (3,) [m] has the same axes as the
-    corners of the polygon. The extent in four directions is needed for polygons that are lines or points, which have no
-    inside.
+    Each distance is reduced by `slack` [m]; negative distances are inside. `point` (3,) [m] is in the axes in which the
+    corners of the polygon are given. The extent is measured in four directions; it is needed for polygons that are
+    lines or points, which have no inside.
     """
     corners = polygon.corners
     first, second = corners[2] - corners[0], corners[3] - corners[1]

@@ -169,8 +169,7 @@ def separation(a: Solid, b: Solid) -> Separation:
 def _scanned(
     a: Solid, b: Solid, faces: Faces, side: float, scans: Condition, best: tuple[Number, Array]
 ) -> tuple[Number, Array]:
-    """Return the largest separation [m] along the face normals of a hull, and its normal (3,), if it is larger than
-    `best`.
+    """Return the largest separation [m] along the face normals of a hull, with its normal (3,), or `best` if larger.
 
     `best` has the separation [m] and the normal found so far. `side` is 1 for faces of B and -1 for faces of A. If the
     condition `scans` is false, the function visits no face and returns `best`.
@@ -278,8 +277,8 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
     """Return the separation [m], its normal (3,) and the nearest points (3,) of A and B [m], by the GJK algorithm.
 
     GJK works on solids that do not penetrate: solid A is first moved by `shift` (3,) [m], which must separate the
-    solids along the direction `start` (3,). The returned separation is that of the solids before the move. The nearest
-    points are those of the moved solids; that of A is given before the move.
+    solids along the direction `start` (3,). The returned separation applies to the solids before the move. The nearest
+    points are the nearest points of the solids after the move; the point of A is then moved back.
     """
 
     def corner(n: Array) -> _Corner:
@@ -319,8 +318,7 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
 
 
 def _nearest(new: _Corner, old: Sequence[_Corner]) -> _Nearest:
-    """Return the nearest point to the origin on the edges and triangles that meet at the newest vertex of a
-    tetrahedron.
+    """Return the point nearest to the origin on the edges and triangles at the newest vertex of a tetrahedron.
 
     `new` is the newest vertex, and `old` are the other three vertices.
     """

@@ -34,7 +34,7 @@ class Point:
 
     @property
     def centre(self) -> Array:
-        """Return the point itself (3,) [m] as the centre of the ball."""
+        """Return the point (3,) [m], which is the centre of the ball."""
         return self.X.p
 
     @property
@@ -258,8 +258,7 @@ class SolidCylinder:
 
 
 class HullRows(NamedTuple):
-    """The vertices or normals of a hull: `count` consecutive rows of a constant `table` (n, 3), starting at row
-    `first`.
+    """The vertices or normals of one hull: `count` consecutive rows of a constant `table` (n, 3), from row `first` on.
 
     `most` is the largest `count` of all hulls in the table.
     """

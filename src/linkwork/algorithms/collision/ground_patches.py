@@ -53,11 +53,11 @@ class GroundPairs:
         return touch_of_ball(p, radius, near.distance, near.normal)
 
     def _patch(self, solid: RoundedSolid, radius: Number, lowest: bool = False) -> ContactPatch:
-        """Return the contact patch of a solid: those of its surface points that face the ground below its centre.
+        """Return the contact patch of a solid with the ground: the contact points of up to four of its surface points.
 
-        `radius` [m] is the radius of the balls at these points, 0 if they are points. If `lowest` is true, the vertex
-        that is lowest along the normal of the ground below the centre replaces the surface point nearest to this
-        vertex.
+        The surface points face the ground below the solid's centre. `radius` [m] is the radius of the balls at these
+        points, 0 if they are points. If `lowest` is true, the vertex that is lowest along the normal of the ground
+        below the centre replaces the surface point nearest to this vertex.
         """
         below = self._touch(solid.centre, 0.0).normal
         first, second = tangents(below)

@@ -227,12 +227,12 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
 def _rod_patch(
     rod: Rod, nearest: Number, half: Array, axes: Sequence[int], ball: Callable[[Number], Touch], size: Number
 ) -> ContactPatch:
-    """Return the contact patch of a rod: the ends of the part beside the other solid, and the point at position
-    `nearest` [m].
+    """Return the contact patch of a rod: the ends of its part beside the other solid, and its nearest point.
 
-    The part of the rod beside the other solid is where the coordinates of its points along `axes` are at most `half`
-    (3,) [m] in magnitude, or at most the coordinates of the nearest point. `ball(t)` returns the contact point of the
-    ball at the position t [m] on the rod. The nearest point is left out if it is not nearer than the ends.
+    A point of the rod is beside the other solid if its coordinates along `axes` are at most `half` (3,) [m] in
+    magnitude, or at most the coordinates of the nearest point. `nearest` [m] is the position of the nearest point on
+    the rod; this point is left out if it is not nearer than the ends. `ball(t)` returns the contact point of the ball
+    at the position t [m] on the rod. `size` [m] is the size of the solids.
     """
     p, d, end = rod
     slack, x = SAME_POINT * size, rod.at(nearest)

@@ -218,10 +218,10 @@ def solve_damped(
 ) -> Constrained:
     """Return the accelerations a (nv,) and multipliers (nc,) with J a = target (nc,), except for a small damping error.
 
-    `closed` are the factors of the tree with the rows J, tau (nv,) joint forces, z the wrenches that the bodies require
-    at zero acceleration, `bias` the velocity-dependent accelerations of the bodies, and `base` the acceleration of the
-    world. The rows are damped so that redundant rows can be solved; `refine_solution` removes the resulting error.
-    `motion` has the kinematics.
+    `closed` are the factors of the tree with the rows J, and tau (nv,) are joint forces. z are the wrenches that the
+    bodies require at zero acceleration, and `bias` the velocity-dependent accelerations of the bodies. `base` is the
+    acceleration of the world, and `motion` has the kinematics. The rows are damped so that redundant rows can be
+    solved; `refine_solution` removes the resulting error.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]

@@ -79,7 +79,8 @@ class Block(Protocol):
     def same_units(self) -> bool:
         """Whether the block shares one convergence tolerance with all other blocks that have this flag.
 
-        The shared tolerance is relative to the largest speed of these blocks; that of another block to its own speeds.
+        The shared tolerance is relative to the largest speed of these blocks. The tolerance of a block without the flag
+        is relative to its own speeds.
         """
         ...
 
@@ -256,10 +257,10 @@ def solve_impulses(
 ) -> ImpulseSolution:
     """Return the impulses that satisfy the complementarity conditions of all blocks, and the velocities after them.
 
-    v (nv,) are the velocities before the impulses, and `first` (n,) [N s] is a first guess of the impulses, which is
-    used only if its residual is smaller than that of zero impulses. If the condition `needed` is false, the solver
-    stops after one iteration. If there is a box, it must be the first block. `settled` is the convergence tolerance,
-    relative to the row speeds.
+    v (nv,) are the velocities before the impulses. `first` (n,) [N s] is a first guess of the impulses; it is used only
+    if its residual is smaller than the residual of zero impulses. If the condition `needed` is false, the solver stops
+    after one iteration. If there is a box, it must be the first block. `settled` is the convergence tolerance, relative
+    to the row speeds.
     """
     known = [FactoredBlock(one, G := one.inverse_mass, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])

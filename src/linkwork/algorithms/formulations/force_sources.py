@@ -25,8 +25,8 @@ from linkwork.spatial.scalar import Array, cross
 class Columns(NamedTuple):
     """Column numbers of the unknowns in the balance equations.
 
-    `a` are the columns of the joint accelerations, `tau` of the joint forces, `ground` of the ground forces, `loops` of
-    the loop multipliers, and `one` is the column of the constant terms.
+    The columns `a` belong to the joint accelerations, `tau` to the joint forces, `ground` to the ground forces, and
+    `loops` to the loop multipliers. `one` is the column of the constant terms.
     """
 
     a: slice

@@ -31,11 +31,10 @@ FRICTIONLESS = LoopFriction(np.zeros((6, 6)), np.zeros(6))
 class LinearFriction:
     """Dry friction of joints for given directions of slip: linear in the load, plus a constant.
 
-    `coupling` (d, 6) by joint name: the friction forces [N m, N] along the d freedoms of a joint are `coupling` times
-    the reaction wrench of the parent on the child, in the child's frame. The components of this wrench along the
-    freedoms do not count as load: the wrenches r and r + T x give the same friction, with the directions T of
-    `actuator_directions`. `constant` (d,) by joint name is added to the friction forces. `loops` has the friction of
-    loop joints by name.
+    For each joint by name, `coupling` (d, 6) times the reaction wrench of the parent on the child, in the child's
+    frame, is the friction forces [N m, N] along the d freedoms. The components of this wrench along the freedoms do not
+    count as load: the wrenches r and r + T x give the same friction, with the directions T of `actuator_directions`.
+    `constant` (d,) by joint name is added to the friction forces. `loops` has the friction of loop joints by name.
     """
 
     coupling: Mapping[str, Array] = field(default_factory=dict)

@@ -21,9 +21,10 @@ from linkwork.spatial.scalar import Array
 class Factorization(NamedTuple):
     """Matrices of the factorization M = H^T phi^T M^b phi H of the mass matrix, stacked over all bodies.
 
-    The twists of all bodies are V = phi H v, the wrenches through their joints F = phi^T (M^b dV/dt + b), and the joint
-    forces tau = H^T F. `a` (6n,) are the velocity-dependent accelerations with gravity, `b` (6n,) the gyroscopic minus
-    the external wrenches. A (6n, 6n) maps motions from each body to the next body outboard, and phi = (1 - A)^-1.
+    The twists of all bodies are V = phi H v. The wrenches through their joints are F = phi^T (M^b dV/dt + b), and the
+    joint forces are tau = H^T F. `a` (6n,) are the velocity-dependent accelerations with gravity, `b` (6n,) the
+    gyroscopic minus the external wrenches. A (6n, 6n) maps motions from each body to the next body outboard, and phi =
+    (1 - A)^-1.
     """
 
     A: Array

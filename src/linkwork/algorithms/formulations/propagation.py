@@ -31,9 +31,9 @@ class Solution(NamedTuple):
     `a` (nv,) and `tau` (nv,) are the accelerations and joint forces of the independent joints. `friction` (tree.nv,) [N
     m, N] are the friction forces along the freedoms of all joints of the tree. `ground` (ntrees, 6) [N, N m] are the
     forces on the ground at each root joint. `reactions` (njoints + nloops, 6) are the wrenches through joints and
-    loops. The wrench of a joint is that of the parent on the child in the child's frame; the wrench of a loop is that
-    on its second body, in the frame of this body or welded part. `multipliers` (n,) are those of the constraint rows of
-    mimic joints, then of loops, then of clutches, brakes and other velocity constraints.
+    loops. A joint's wrench acts from the parent on the child, in the child's frame. A loop's wrench acts on its second
+    body, in the frame of this body or welded part. `multipliers` (n,) belong to the constraint rows of mimic joints,
+    then of loops, then of clutches, brakes and other velocity constraints.
     """
 
     a: Array

@@ -74,7 +74,7 @@ class Chains(NamedTuple):
 
 
 def inboard_number(joint: Joint) -> int:
-    """Return the number of the inboard body of a joint in `Chains`: that of the ground is negative."""
+    """Return the number of the inboard body of a joint in `Chains`; the ground has a negative number."""
     return joint.i if joint.i != WORLD else -joint.o
 
 

@@ -19,9 +19,9 @@ from linkwork.spatial.scalar import Array, cross, hat
 class Limb(NamedTuple):
     """A limb of n frames in one position; a body may have several frames, with the masses of its regions (section 3.1).
 
-    `m` (n,) [kg] masses, `S` (n, 3) [m] centres of mass, `L` (n - 1, 3) [m] origin of the next frame, both in the
-    frame's axes, `I` (n, 3, 3) [kg m^2] inertias about the centres of mass, `C` (n, 3, 3) rotations to the inertial
-    frame.
+    `m` (n,) [kg] are the masses. `S` (n, 3) [m] are the centres of mass and `L` (n - 1, 3) [m] the origins of the next
+    frames, both in the frame's axes. `I` (n, 3, 3) [kg m^2] are the inertias about the centres of mass, and `C` (n, 3,
+    3) the rotations to the inertial frame.
     """
 
     m: Array

@@ -23,8 +23,9 @@ from linkwork.spatial.scalar import Array, hat
 class Links(NamedTuple):
     """Geometry and masses of every link in inertial axes, by body number; `base` is the number of link 0.
 
-    A[i] (3, 3) attitude, p[i] (3,) [m] joint, r[i] (3,) [m] centroid, m[i] [kg] mass, I[i] (3, 3) [kg m^2] inertia
-    about the centroid, k[i] and u[i] (3, nv of the joint) angular and linear directions of the joint's velocities.
+    For link i: A[i] (3, 3) is the attitude, p[i] (3,) [m] the position of the joint and r[i] (3,) [m] the position of
+    the centroid; m[i] [kg] is the mass and I[i] (3, 3) [kg m^2] the inertia about the centroid. k[i] and u[i] (3, nv of
+    the joint) are the angular and linear directions of the joint's velocities.
     """
 
     base: int

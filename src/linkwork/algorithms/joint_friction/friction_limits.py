@@ -18,9 +18,9 @@ class ActiveLimit(NamedTuple):
     """One friction limit in one state: of one friction force, or of the norm of several friction forces of a joint.
 
     `numbers` are the numbers of these forces among all nf friction forces, and `site` is the number of the joint or
-    loop among all sites. The limit [N m or N] is `constant` plus the sum of c |L F + own f| over the `terms` (c, L,
-    own), for the load F (6,) of the joint and its friction force f. `scales` has one factor for each force: a friction
-    force is -scale times limit times the direction of slip.
+    loop among all sites. The limit [N m or N] for the load F (6,) of the joint and its friction force f is `constant`
+    plus a sum over the `terms` (c, L, own): c |L F + own f|. `scales` has one factor for each force: a friction force
+    is -scale times limit times the direction of slip.
     """
 
     site: int

@@ -149,9 +149,10 @@ class _Judge(NamedTuple):
         return _Turning(fixed, where(follows, limit / maximum(speed, TINY_SIZE), 0.0))
 
     def after(self, slip: Slip, new: LinearStep, turn: Number) -> tuple[Slip, Array, list[Number]]:
-        """Return the slip after the step `new`, the values (n,) of the limits that apply, and flags of changed limits.
+        """Return three results of the step `new`: the next `Slip`, the applied limits, and flags of changed limits.
 
-        A flag is 1 for a limit that changed or does not agree with its friction. `turn` is the number of the iteration.
+        The applied limits (n,) are the values of the limits that the step used. A flag is 1 for a limit that changed or
+        does not agree with its friction. `slip` is the `Slip` of the step, and `turn` the number of the iteration.
         """
         values = [[one.value(new.answer.loads[one.site], new.friction) for one in limits] for limits in self[:2]]
         fast, slow = values
@@ -220,8 +221,8 @@ class _Turning(NamedTuple):
 class _Wanted(NamedTuple):
     """The change of a friction limit that a step requires.
 
-    `switches` is whether the joint changes between stick and slip, `moves` whether a joint that was at rest now moves,
-    so that dynamic friction applies, and `directions` are the new directions of slip.
+    `switches` is whether the joint changes between stick and slip. `moves` is whether a joint that was at rest now
+    moves, so that dynamic friction applies. `directions` are the new directions of slip.
     """
 
     switches: Any

@@ -104,9 +104,7 @@ class BodyResponses:
         return found
 
     def _component_rows(self, v: Array) -> RowArray:
-        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros to equal
-        size.
-        """
+        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros."""
         rows = row_array(len(self.members) + 1, self.size)
         for number, members in enumerate((*self.members, ())):
             rows = rows.put(float(number), [*(v[i] for i in members), *[0.0] * (self.size - len(members))])
@@ -146,8 +144,7 @@ class BodyResponses:
         return v
 
     def after_wrenches(self, v: Array, wrenches: RowArray) -> Array:
-        """Return the velocities (nv,) of the mechanism after impulses `wrenches` on the bodies; v (nv,) are those
-        before.
+        """Return the velocities (nv,) of the mechanism after impulses on its bodies; v (nv,) are those before.
 
         Row b of `wrenches` (6,) has the impulse and angular impulse on body b.
         """
@@ -231,8 +228,7 @@ def _components(
 def _coupled_compliances(
     responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
 ) -> RowArray:
-    """Return the array `responses.compliances` with the compliances of the active bodies of one component written to
-    it.
+    """Return the compliances with those of all active bodies of one component written to their rows.
 
     `bodies` are the numbers of the bodies of the component, and `members` the indices of its velocities among all `nv`
     velocities. `active` has one row for each body: 1 if the body moves and touches something.

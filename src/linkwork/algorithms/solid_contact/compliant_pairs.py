@@ -157,10 +157,11 @@ def point_force(
 def with_torque(
     force_law: SolidLaw, one: PointForce, angle: Array, normal: Array, w: Array, elapsed: Number, radius: Number
 ) -> PointForce:
-    """Return the force of a contact point with the torque of rolling and spinning friction.
+    """Return the force of a contact point with the torque of rolling and spinning friction added.
 
-    w (3,) [rad/s] is the relative angular velocity, `angle` (3,) [rad] that of the springs at the start of the step,
-    `elapsed` [s] ago, and `radius` [m] the lever by which the stiffness along the surface becomes that of the springs.
+    `one` is the force without the torque, and w (3,) [rad/s] the angular velocity of A relative to B. `angle` (3,)
+    [rad] is the angle of the torsion springs at the start of the step, `elapsed` [s] ago. Their stiffness is the
+    stiffness along the surface times the square of `radius` [m].
     """
     pressed, square = dot(normal, one.force), radius * radius
     hard, drag = force_law.tangential_stiffness * square, force_law.tangential_damping * square
@@ -179,8 +180,9 @@ def _spring_with_slider(
 ) -> tuple[Array, Array, Condition]:
     """Return the force (3,) of a spring and a damper in series with a slider, the stretch (3,), and whether it slides.
 
-    `before` (3,) is the stretch at the start of the step, `elapsed` [s] ago, and `rate` (3,) the velocity. `hard` and
-    `drag` are stiffness and damping. The slider slides above the first of the `limits`, with the second as its force.
+    `before` (3,) is the stretch of the spring at the start of the step, `elapsed` [s] ago, and `rate` (3,) the
+    velocity. `hard` is the stiffness and `drag` the damping. The slider slides if the force exceeds the first of the
+    `limits`; its force is then the second one.
     """
     s = before + rate * elapsed
     along = -(s * hard + rate * drag)

@@ -65,9 +65,9 @@ class OtherBlocks:
     def scales(self, v: Array, weights: Array, settled: Number, enough: Number) -> list[Number]:
         """Return the factors that make the residuals of all blocks comparable with the tolerance `enough` [m/s].
 
-        Clutches, brakes and friction torques may violate their complementarity conditions by `settled` times the
-        largest speed that their rows could have with the kinetic energy of the velocities v; `weights` (nv,) are the
-        square roots of the diagonal of the mass matrix.
+        Clutches, brakes and friction torques have a separate tolerance for their complementarity conditions: `settled`
+        times the largest speed that their rows could have with the kinetic energy of the velocities v (nv,). `weights`
+        (nv,) are the square roots of the diagonal of the mass matrix.
         """
         energy = sum((x * x for x in weights * v), 0.0)
         own = [np.sqrt(trace_of(G) * energy) * settled + TINY_SIZE for G in self._G]
@@ -82,9 +82,7 @@ class OtherBlocks:
         return found + np.concatenate([np.zeros(0), *drifts])
 
     def add_wrenches(self, p: Array, wrenches: RowArray) -> RowArray:
-        """Return the row array `wrenches` of all bodies, with the impulses p (n,) written to the rows of virtual
-        bodies.
-        """
+        """Return the row array `wrenches` of all bodies, with the impulses p (n,) in the rows of virtual bodies."""
         for g, rows in enumerate(self._groups):
             row = float(wrenches.count - len(self._groups) + g)
             wrenches = wrenches.put(row, np.concatenate([p[rows], np.zeros(BLOCK - len(rows))]))
@@ -125,8 +123,7 @@ class OtherBlocks:
         return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
     def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
-        """Return the impulses (n,) after a change of the velocities of the bodies, by the linear equations p = c - S
-        du.
+        """Return the impulses p = c - S du (n,) after a change du of the velocities of the bodies.
 
         `constants` are c and `slopes` the matrices S from `linearized`; `change` has the change of the velocity (6,) of
         each body as a row. The impulses may be outside their admissible sets.

@@ -40,10 +40,10 @@ class BodyMotion(NamedTuple):
 
 
 class WorldPatch(NamedTuple):
-    """Contact points of solids A and B, in the world: points (4, 3) [m], distances (4,) [m], normals (4, 3) from B to
-    A.
+    """Contact points of solids A and B, in the world.
 
-    Unused places have the distance FAR.
+    `points` (4, 3) [m] are midway between the surfaces, `distances` (4,) [m] are signed, and `normals` (4, 3) are from
+    B to A. Unused places have the distance FAR.
     """
 
     points: Array

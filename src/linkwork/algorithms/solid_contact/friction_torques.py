@@ -30,40 +30,50 @@ SLOPE = RowLayout((TORQUES, TORQUES), (TORQUES,), (len(PARTS),))  # the numbers 
 
 
 class TorqueSlope(NamedTuple):
-    """Minus the derivatives of the torque impulse (3,) of a pair.
+    """Derivatives of the torque impulse (3,) of a pair.
 
-    `by_turning` (3, 3) is minus the derivative by the angular speeds. `by_normal` (3,) [m] is the derivative by the sum
-    of the normal impulses.
+    `by_turning` (3, 3) is minus its derivative with respect to the angular speeds. `by_normal` (3,) [m] is its
+    derivative with respect to the sum of the normal impulses.
     """
 
     by_turning: Array
     by_normal: Array
 
     def of(self, w: Array, normal: Number) -> Array:
-        """Return the decrease (3,) of the torque if the angular speeds change by w (3,), and the sum of the normal
-        impulses decreases by `normal`.
+        """Return the decrease (3,) of the torque impulse for given changes of speeds and normal impulses.
+
+        The angular speeds change by w (3,), and the sum of the normal impulses decreases by `normal`.
         """
         return self.by_turning @ w + self.by_normal * normal
 
 
 def turning_axes(normals: Array, acts: Array) -> Array:
-    """Return the axes (3, 3) of the torque of a pair, columns with the mean normal of the points that touch first."""
+    """Return the axes of the torque of a pair as columns (3, 3): the mean normal, then two tangents.
+
+    `normals` (4, 3) are the normals of the points, and `acts` (4,) is 1 for points that touch; the mean is over these
+    points.
+    """
     total = sum((normal * on for normal, on in zip(normals, acts, strict=True)), np.zeros(3))
     size = np.sqrt(total @ total)
     return axes(where(size > 0.0, total / maximum(size, TINY_SIZE), normals[0]))
 
 
 def limits(coefficients: Array, normals: Sequence[Number]) -> list[Number]:
-    """Return the largest spinning and rolling torque impulse, from the normal impulses of the points.
+    """Return the largest spinning and the largest rolling torque impulse [N m s] of a pair.
 
-    `coefficients` (2,) [m] are those of spinning and rolling friction.
+    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `normals` the normal impulses of
+    the points.
     """
     total = sum((maximum(normal, 0.0) for normal in normals), 0.0)
     return [coefficient * total for coefficient in coefficients]
 
 
 def within_limits(coefficients: Array, normals: Sequence[Number], torque: Array) -> Array:
-    """Return the torque impulse (3,) of a pair, limited by the normal impulses of its points."""
+    """Return the impulse `torque` (3,) of a pair, with its spinning and its rolling part limited by friction.
+
+    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `normals` the normal impulses of
+    the points.
+    """
     most = limits(coefficients, normals)
     return np.concatenate([into_ball(torque[part], limit) for part, limit in zip(PARTS, most, strict=True)])
 
@@ -94,20 +104,20 @@ def torque_violations(
 
 
 def torque_states(coefficients: Array, normals: Sequence[Number], y: Array) -> list[Number]:
-    """Return two numbers, 1 if the spinning or the rolling friction slides, else 0, for the argument y (3,) of the
-    projection.
+    """Return whether the spinning friction and the rolling friction of a pair slide: for each 1 if it slides, else 0.
 
-    `normals` are the arguments of the projections of the normal impulses.
+    y (3,) is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
+    argument for the points.
     """
     most = limits(coefficients, normals)
     return [where(length(y[part]) < limit, 0.0, 1.0) for part, limit in zip(PARTS, most, strict=True)]
 
 
 def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Number, R: Number) -> TorqueSlope:
-    """Return minus the derivatives of the torque impulse for the argument y (3,) of the projection.
+    """Return the derivatives of the torque impulse of a pair in the state that y (3,) determines.
 
-    `normals` are the arguments of the projections of the normal impulses, r and R the stiffnesses of the decision and
-    of sticking parts, see `newton_iteration`.
+    y is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
+    argument for the points. r is the step of the projection, and R the stiffness of a sticking part.
     """
     turning, normal = np.zeros((TORQUES, TORQUES), dtype=object), np.zeros(TORQUES, dtype=object)
     states, most = torque_states(coefficients, normals, y), limits(coefficients, normals)
@@ -121,9 +131,10 @@ def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Nu
 
 
 def base_torque(coefficients: Array, states: Sequence[Number], total: Number, torque: Array, y: Array) -> Array:
-    """Return the torque impulse (3,) that follows from `torque` (3,) in given states if the speeds are zero.
+    """Return the torque impulse (3,) of a pair in the given `states` if its angular speeds are zero.
 
-    `total` is the sum of the normal impulses, and y (3,) the argument of the projection.
+    A sticking part is taken from `torque` (3,); a sliding part is at its limit. `total` is the sum of the normal
+    impulses. y (3,) is the argument of the projection, which has the direction of sliding parts.
     """
     found = []
     for part, coefficient, slides in zip(PARTS, coefficients, states, strict=True):

@@ -52,10 +52,10 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
 
 
 def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
-    """Return the impulses (12,) of least norm of pair k that have the same effect as the impulses p (12,).
+    """Return the impulses (12,) of least norm of pair k with the same effect on its bodies as the impulses p (12,).
 
-    If such impulses are not admissible, return p. Points that would have to pull are left out. v has the velocities
-    (6,) of the bodies after the impulses as rows.
+    If the result is not admissible, return p. Points whose impulse of least norm would be a pull get no impulse. v has
+    the velocities (6,) of the bodies after the impulses as rows.
     """
     frame, conditions = pairs.frame(k).without_torque, pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)

@@ -71,10 +71,10 @@ class PointState(NamedTuple):
         return PointState(number, y[1:] / maximum(size, TINY_SIZE))
 
     def base(self, friction: Number, p: Array) -> Array:
-        """Return the impulse (3,) of a point in this state at the required speeds: p (3,), with friction at its limit
-        if sliding.
+        """Return the impulse (3,) of a point in this state if its speeds are the required ones.
 
-        If the point is open, the impulse is zero. `friction` is the coefficient of friction.
+        It is p (3,) if the point sticks, the normal part of p with friction at its limit if the point slides, and zero
+        if the point is open. `friction` is the coefficient of friction.
         """
         drag = friction * p[0]
         sliding = np.array([p[0], drag * self.along[0], drag * self.along[1]])
@@ -123,10 +123,9 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 def limited_to_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse p (3,), normal first, with a normal part of at least 0 and the tangential part limited by
-    friction.
+    """Return the impulse p (3,), normal first, limited to the friction cone.
 
-    `friction` is the coefficient of friction.
+    The normal part is at least 0; the tangential part is shortened to `friction` times the normal part.
     """
     normal = maximum(p[0], 0.0)
     along = np.sqrt(p[1] * p[1] + p[2] * p[2])

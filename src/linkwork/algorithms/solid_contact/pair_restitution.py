@@ -50,10 +50,9 @@ def solve_pairs_with_restitution(
     """Return the impulses with the most restitution that adds no energy, and contact conditions without restitution.
 
     The function first computes the impulses with restitution. If these impulses add energy or do not exist, it also
-    computes the impulses without restitution, and returns the mixture of both solutions with the most restitution that
-    adds no energy (as `rigid_contact.solve_with_restitution` does). The contact conditions without restitution are rows
-    like those of `pairs`. `before` (nv,) are the velocities before the impact. The other arguments are those of
-    `solve_pairs`.
+    computes the impulses without restitution. It then returns the mixture of both solutions with the most restitution
+    that adds no energy. The contact conditions without restitution are rows with the layout of `pairs.conditions`.
+    `before` (nv,) are the velocities before the impact. The other arguments are those of `solve_pairs`.
     """
     start, count, rows = pairs.responses.velocity_rows(before), pairs.count, pairs.rows
 

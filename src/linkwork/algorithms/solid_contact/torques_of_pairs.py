@@ -1,4 +1,4 @@
-"""Rolling and spinning friction of a touching pair in the iterations of the solver; see `friction_torques`."""
+"""Rolling and spinning friction of a touching pair in the iterations of the contact solver; see `friction_torques`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LinearizedTorque(NamedTuple):
     states: Sequence[Number]
 
     def row(self) -> list[Number]:
-        """Return the numbers as a row with the layout SLOPE."""
+        """Return the derivatives and states as numbers of a row with the layout SLOPE."""
         return SLOPE.row(*self.slope, self.states)
 
 
@@ -44,10 +44,10 @@ def linearized_torque(
     decision: Number,
     stiffness: Number,
 ) -> LinearizedTorque:
-    """Return the linearized torque impulse of pair k.
+    """Return the derivatives and states of the torque impulse of pair k.
 
-    p and u have the impulses (15,) and the speeds (15,) of each pair as rows. See `newton_iteration` for `decision` and
-    `stiffness`, which are the numbers of a row of SCHEDULE.
+    `points` are the arguments of the projections of its points. p and u have the impulses (15,) and the speeds (15,) of
+    each pair as rows. `decision` and `stiffness` are the numbers r and R of a row of SCHEDULE in `newton_iteration`.
     """
     y, inertia = _argument(pairs, k, p, u, decision)
     coefficients, normals = pairs.turning(k), _normals(points)

@@ -54,7 +54,7 @@ def contact_points(shape: Shape) -> ContactPoints | None:
 def hull_points(vertices: Array) -> ContactPoints | None:
     """Return at most HULL_POINTS vertices of the convex hull of `vertices` (n, 3) [m], or None if the hull is flat.
 
-    Vertices are chosen one after the other: each is the vertex farthest outside the hull of those chosen before.
+    Vertices are chosen one after the other: each is the vertex farthest outside the hull of all previous ones.
     """
     corners = hull_vertices(vertices)
     if corners is None:  # all vertices lie in one plane, or there are too few

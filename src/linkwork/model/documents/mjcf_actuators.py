@@ -31,10 +31,10 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return a boolean array: True for each actuator that is enabled and whose force is an affine function of one
-    control.
+    """Return which actuators are enabled and have a force that is an affine function of one control.
 
-    Actuators with activation dynamics are excluded. `c` is the model that MuJoCo compiled.
+    The result is a boolean array, one entry per actuator. Actuators with activation dynamics are excluded. `c` is the
+    model that MuJoCo compiled.
     """
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)

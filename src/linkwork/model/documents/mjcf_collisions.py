@@ -70,11 +70,11 @@ class Partners(NamedTuple):
 
 
 def collisions(c: Compiled) -> Iterator[Partners]:
-    """Yield for each geom the geoms with higher numbers with which it can collide in MuJoCo, if one of them can move.
+    """Yield the `Partners` of each geom: the geoms with higher numbers with which it can collide in MuJoCo.
 
-    Geoms collide if `contype` of one and `conaffinity` of the other have a common bit, unless their bodies are welded
-    together, excluded, or parent and child; the world is not a parent in this sense. A `<pair>` collides in any case.
-    `c` is the model that MuJoCo compiled.
+    Geoms collide only if one of them can move. Geoms collide if `contype` of one and `conaffinity` of the other have a
+    common bit, unless their bodies are welded together, excluded, or parent and child; the world does not count as a
+    parent. A `<pair>` collides in any case. `c` is the model that MuJoCo compiled.
     """
     if c.disabled("CONTACT") or c.disabled("CONSTRAINT"):
         return

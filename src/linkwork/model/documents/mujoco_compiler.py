@@ -104,7 +104,7 @@ class Compiled:
 
     @property
     def gear(self) -> Array:
-        """The gear vectors (nactuator, 6) of all actuators; if an actuator has several outputs, that of the first."""
+        """The gear vectors (nactuator, 6) of all actuators; the first one if an actuator has several outputs."""
         return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:

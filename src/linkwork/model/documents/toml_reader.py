@@ -193,9 +193,9 @@ class _DocumentReader(Reader):
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
         """Return the values of a TOML table with degrees converted to radians and rotations to matrices (3, 3).
 
-        `given` are the values of the table by key, and `at` is its location in the document. Keys that are given twice,
-        such as in degrees and in radians, are recorded as faults, and so are degrees for a joint of the kind `kind`
-        whose coordinates are not all angles.
+        `given` are the values of the table by key, and `at` is its location in the document. Two faults are recorded:
+        keys that are given twice, such as in degrees and in radians; and degrees for a joint of the kind `kind` whose
+        coordinates are not all angles.
         """
         found: dict[str, Any] = {}
         for key, value in given.items():

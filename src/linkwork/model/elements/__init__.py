@@ -102,8 +102,9 @@ def _derived(make: object) -> set[str]:
 
 
 class ElementMethods:
-    """Mixin of the Builder with one method for each kind of element. `build` checks that the named bodies and joints
-    exist.
+    """Mixin of the Builder with one method for each kind of element.
+
+    `Builder.build` checks that the bodies and joints that elements name exist.
     """
 
     close = builder_method(close, Loop)

@@ -90,7 +90,7 @@ class Brake(VelocityConstraint, section="brakes"):
 def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
     """Return the mechanism with a released brake on each of the named `joints`, so that a run can lock them.
 
-    The brake has the name of its joint. If a joint already has such a brake, the function adds no other brake.
+    The brake has the name of its joint. A joint that already has a brake with its name gets no other brake.
     """
     brakes = list(mechanism.brakes)
     for name in dict.fromkeys(joints):

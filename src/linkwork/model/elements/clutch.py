@@ -51,8 +51,9 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity constraint row of the clutch: slip velocity v_b - ratio v_a = 0. Its multiplier is the force on
-        joint b.
+        """The velocity constraint row of the clutch: the slip velocity v_b - ratio v_a is zero.
+
+        Its multiplier is the force on joint b.
         """
         driven = [(joint, 0, factor) for joint, factor in terms_of(self.b)]
         driving = [(joint, 0, -self.ratio * factor) for joint, factor in terms_of(self.a)]

@@ -163,9 +163,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the contact pair: the name of the contact, with the name of the surface if the contact has
-        several.
-        """
+        """The name of the contact pair: the name of the contact, followed by that of the surface if it has several."""
         one = len(self.contact.against) == 1
         return self.contact.name if one else f"{self.contact.name} on {self.surface.name}"
 

@@ -102,8 +102,8 @@ class Key(NamedTuple):
 
     `kind` is the kind of its value, and `about` its meaning. A `parameter` can be changed after the mechanism is built,
     under the name `element.key`; a `mode` is a parameter that can be switched during a run. A TOML document omits a
-    value that equals the default, the value of the field named `same_as`, or `usual`, the value that the element stores
-    if the field is omitted.
+    value that equals the default, `usual`, or the value of the field named `same_as`. `usual` is the value that the
+    element stores if the user omits the field.
     """
 
     kind: Kind
@@ -134,9 +134,9 @@ def key(
     """Define a field of an element: the kind of its value, its meaning (`about`), and its default if it has one.
 
     A `parameter` can be changed after the mechanism is built, under the name `element.key`; a `mode` is a parameter
-    that can be switched during a run. A TOML document omits a value that equals the default, the value of the field
-    named `same_as`, or `usual`, the value that the element stores if the field is omitted. A `kw_only` field is a
-    keyword-only argument.
+    that can be switched during a run. A TOML document omits a value that equals the default, `usual`, or the value of
+    the field named `same_as`. `usual` is the value that the element stores if the user omits the field. A `kw_only`
+    field is a keyword-only argument.
     """
     found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
     return field(default=default, kw_only=kw_only, metadata={"key": found})

@@ -42,9 +42,9 @@ RADIUS_IN_CELLS = 16  # largest offset of the foot point of a ball, in cells; th
 class _Newton(NamedTuple):
     """Newton's matrix H (2, 2) for the nearest point (foot point) on a surface of height h(x, y), and its inverse.
 
-    Half the squared distance of a point at `above` [m] over the surface has the second derivatives H = I + s s^T -
-    above K (2, 2), where s are slopes and K second derivatives of h. If H is not positive definite, for example above
-    the centre of curvature of a valley, `convex` is false and the inverse is that of I + s s^T. `matrix` and `inverse`
+    H has the second derivatives of half the squared distance of a point at `above` [m] over the surface: H = I + s s^T
+    - above K. s (2,) are the slopes and K (2, 2) the second derivatives of h. If H is not positive definite, as above
+    the centre of curvature of a valley, `convex` is false and the inverse of I + s s^T is used. `matrix` and `inverse`
     (3,) have the entries xx, xy, yy.
     """
 
@@ -292,7 +292,7 @@ class _Patch(NamedTuple):
     def near(self, s: Number, t: Number, x: Number, y: Number, z: Number, above: Number, round_off: float) -> Near:
         """Return distance [m] and normal (3,) of the point x, y, z [m], whose foot point on the cell is s, t.
 
-        If the foot point is on an edge or a corner of the cell, and the line from it to the point is not along the
+        The foot point may be on an edge or a corner of the cell. If the line from it to the point is then not along the
         normal of the cell, the result is the distance to the edge or corner. The point is at `above` [m] over the
         ground; `round_off` [m] is the error of coordinates.
         """

@@ -46,8 +46,8 @@ def emit(program: Program, width: int) -> KernelText:
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
     the states start to stop - 1 in blocks. It returns 0 if all results are finite, else NaN. `last` is the index of the
     last state of the batch: lanes beyond it compute this state again, so that every state is computed by the same
-    instructions. `inputs` and `strides` have one pointer and one stride between states (in doubles, 0 for a shared
-    input) for each array, `counts` the iteration counts of loops, `results` a pointer for each result.
+    instructions. `inputs` has one pointer for each array, and `strides` its stride between states, in doubles (0 for a
+    shared input). `counts` are the iteration counts of loops, and `results` has one pointer for each result.
     """
     return _BatchLoop(program, width).kernel()
 

@@ -242,7 +242,10 @@ def _tan(x: Lanes) -> list[Lanes]:
 
 
 def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
-    """Return the values `near`, by function name, if |x| < LIMIT; else, and for NaN, those of the C library."""
+    """Return the values `near`, by function name, if |x| < LIMIT; otherwise the values of the C library's functions.
+
+    The C library is also used if x is NaN.
+    """
     builder = x.builder
     is_near = abs(x) < LIMIT
     packed = ir.IntType(x.width)
