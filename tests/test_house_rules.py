@@ -139,7 +139,7 @@ NO_TOLERANCES = {
     "model/parameter_value_checks.py": "default of a parameter",
     "papers/": "data of papers, and their comparison with print",
     "simulation/method_choice.py": "steps",
-    "simulation/results/drawing.py": "proportions of drawings",
+    "simulation/results/mechanism_drawing.py": "proportions of drawings",
     "spatial/": "coefficients, and tolerances of one algorithm each",
 }
 

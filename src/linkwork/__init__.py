@@ -68,13 +68,13 @@ if TYPE_CHECKING:
     from linkwork.model.documents.toml_writer import save
     from linkwork.model.state_conversion import convert
     from linkwork.simulation import Run, Simulator, host, one_shot, open_run, sampled, simulate
-    from linkwork.simulation.results.drawing import draw
+    from linkwork.simulation.results.mechanism_drawing import draw
 
 # Names that are imported at their first use, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.state_conversion",
     "discrete": "linkwork.lagrangian.discrete_system",
-    "draw": "linkwork.simulation.results.drawing",
+    "draw": "linkwork.simulation.results.mechanism_drawing",
     "formulations": "linkwork.evaluation.formulation_registry",
     "load": "linkwork.model.documents.loading",
     "save": "linkwork.model.documents.toml_writer",

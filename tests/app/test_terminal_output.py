@@ -120,7 +120,7 @@ def test_keyboard_interrupt_during_a_simulation_ends_demo_and_gallery(
         time.sleep(5)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("linkwork.simulation.runners.fixed_step.FixedSteps.go", stopped)
+    monkeypatch.setattr("linkwork.simulation.runners.fixed_step_runner.FixedSteps.go", stopped)
     with pytest.raises(SystemExit) as ended, exiting_after_interrupt():
         main()  # type: ignore[operator]
     assert ended.value.code == INTERRUPTED

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.documents.contact_points import HULL_POINTS, hull_points
+from linkwork.model.documents.contact_points_of_shapes import HULL_POINTS, hull_points
 from linkwork.model.documents.loading import find_faults
 from linkwork.model.documents.mjcf_collisions import collisions, contact_parameters
 from linkwork.model.documents.mujoco_compiler import Compiled

@@ -9,7 +9,7 @@ import linkwork as lw
 from call_counting import count_calls
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.examples import four_bar_ladder
-from linkwork.simulation.runners import adaptive
+from linkwork.simulation.runners import adaptive_runner
 from linkwork.spatial.scalar import Array
 
 ADAPTIVE = ["dop853", "radau", "lsoda"]
@@ -57,7 +57,9 @@ def test_each_recorded_sample_costs_few_python_function_calls() -> None:
 
 def test_adaptive_solver_restarts_only_if_the_state_drifts_from_the_constraints() -> None:
     m = lw.example("four_bar")
-    with mock.patch.object(adaptive.Member, "_solver", autospec=True, side_effect=adaptive.Member._solver) as started:
+    with mock.patch.object(
+        adaptive_runner.Member, "_solver", autospec=True, side_effect=adaptive_runner.Member._solver
+    ) as started:
         lw.simulate(m, duration=2.0, dt=0.01, method="dop853")
     assert started.call_count < 10
 

@@ -9,7 +9,13 @@ from scipy.integrate import solve_ivp
 import lagrangian_systems as lg
 import linkwork as lw
 from linkwork.errors import LinkworkError
-from linkwork.simulation.methods.composition import COMPOSITIONS, Composition, composition, part_of_iteration, substeps
+from linkwork.simulation.methods.step_composition import (
+    COMPOSITIONS,
+    Composition,
+    composition,
+    part_of_iteration,
+    substeps,
+)
 from linkwork.spatial.scalar import Array
 
 

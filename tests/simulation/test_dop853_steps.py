@@ -13,7 +13,7 @@ import linkwork as lw
 from call_counting import count_calls
 from linkwork.examples import four_bar_ladder
 from linkwork.simulation.methods.dop853 import STAGES, Dop853, stages
-from linkwork.simulation.runners import adaptive
+from linkwork.simulation.runners import adaptive_runner
 from linkwork.simulation.runners.adaptive_solvers import Solver, Start, Tolerances, solvers_of
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.user_functions import Values
@@ -57,7 +57,7 @@ def intervals(m: lw.Mechanism, **options: Any) -> list[Interval]:
 
         return solvers
 
-    with mock.patch.object(adaptive, "solvers_of", spied):
+    with mock.patch.object(adaptive_runner, "solvers_of", spied):
         lw.simulate(m, method="dop853", **options)
     return found
 
@@ -226,13 +226,13 @@ def test_a_step_of_dop853_costs_few_python_function_calls() -> None:
 def step_times(m: lw.Mechanism, options: dict[str, Any]) -> list[float]:
     """The times [s] of all steps of a run."""
     times: list[float] = []
-    original = adaptive.Member._record_step
+    original = adaptive_runner.Member._record_step
 
-    def record(member: adaptive.Member, solver: Solver) -> tuple[float, bool]:
+    def record(member: adaptive_runner.Member, solver: Solver) -> tuple[float, bool]:
         times.append(solver.t)
         return original(member, solver)
 
-    with mock.patch.object(adaptive.Member, "_record_step", record):
+    with mock.patch.object(adaptive_runner.Member, "_record_step", record):
         lw.simulate(m, [1.0, 0.5], **options)
     return times
 

@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.examples import four_bar
-from linkwork.simulation.results.drawing import FAINT, LOOP, outline, skeleton, view_of
+from linkwork.simulation.results.mechanism_drawing import FAINT, LOOP, outline, skeleton, view_of
 from linkwork.spatial.scalar import Array
 
 pytest.importorskip("matplotlib")

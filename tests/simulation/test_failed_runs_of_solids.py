@@ -9,7 +9,7 @@ import pytest
 import linkwork as lw
 from linkwork.simulation.runners import failure_diagnosis
 from linkwork.simulation.runners.compiled_run import MemberProgram
-from linkwork.simulation.runners.fixed_step import FixedSteps
+from linkwork.simulation.runners.fixed_step_runner import FixedSteps
 from linkwork.simulation.state import NON_FINITE, MemberState
 from linkwork.spatial.row_arrays import row_array, selected_rows
 from linkwork.spatial.traceable_loops import OutOfTime, iterate, repeat, time_limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.compiler.kernel import Kernel
-from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
+from linkwork.simulation.methods.newton_method import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.scalar import Array, where
 
 NONE, EXACT = np.zeros(0), Floor(0.0, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, NotConverged
-from linkwork.evaluation.constraint_multipliers import independent_velocities
+from linkwork.evaluation.constrained_formulations import independent_velocities
 from linkwork.evaluation.dynamics import compile
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.evaluation.formulation_registry import Formulation, formulations

@@ -15,7 +15,7 @@ from linkwork.algorithms.formulations.mass_matrix_factorization import factoriza
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.rotor_inertia import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
-from linkwork.evaluation import constraint_multipliers
+from linkwork.evaluation import constrained_formulations
 from linkwork.evaluation.floating_point_failures import watched
 from linkwork.model.batch_broadcasting import Input, over_batch
 from linkwork.model.mechanism import Mechanism
@@ -46,7 +46,7 @@ class Formulation:
     inverse: Callable[..., Array]
     mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
-    response: constraint_multipliers.Response | None = None
+    response: constrained_formulations.Response | None = None
     closes_loops: bool = False
     why_not: Callable[[Mechanism], str] = _everything
 
@@ -64,10 +64,10 @@ class Formulation:
         response = self.added_accelerations
         return replace(
             self,
-            forward=constraint_multipliers.forward(self.forward, response),
-            inverse=constraint_multipliers.inverse(self.inverse),
-            mass=constraint_multipliers.mass(self.mass),
-            reactions=constraint_multipliers.reactions(self.reactions, self.forward, response, self.inverse),
+            forward=constrained_formulations.forward(self.forward, response),
+            inverse=constrained_formulations.inverse(self.inverse),
+            mass=constrained_formulations.mass(self.mass),
+            reactions=constrained_formulations.reactions(self.reactions, self.forward, response, self.inverse),
         )
 
     def added_accelerations(self, tree: Mechanism, q: Array, forces: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, Integrator, State, Step
-from linkwork.simulation.methods.composition import composition, part_of_iteration, substeps
+from linkwork.simulation.methods.step_composition import composition, part_of_iteration, substeps
 from linkwork.simulation.state import Leaves
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 from linkwork.spatial.traceable_loops import repeat

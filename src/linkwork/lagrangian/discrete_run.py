@@ -13,7 +13,7 @@ from linkwork.errors import NotConverged
 from linkwork.lagrangian.deprecated_arguments import warn_renamed
 from linkwork.lagrangian.lagrangian_tolerances import DEPENDENT_ROWS
 from linkwork.lagrangian.one_step_integrator import Integrator, State
-from linkwork.simulation.methods.newton import Floor, newton
+from linkwork.simulation.methods.newton_method import Floor, newton
 from linkwork.spatial.scalar import Array
 
 SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample

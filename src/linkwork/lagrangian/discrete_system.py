@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, OverConstrained, ShapeError, unknown_name
 from linkwork.lagrangian.deprecated_arguments import renamed, warn_renamed
-from linkwork.lagrangian.discrete_programs import ENERGY_MOMENTUM, ONE_SIDED, RULES, Programs
 from linkwork.lagrangian.discrete_run import SERIES, DiscreteRun, failure, repeated_row
+from linkwork.lagrangian.discrete_system_programs import ENERGY_MOMENTUM, ONE_SIDED, RULES, Programs
 from linkwork.lagrangian.lagrangian_tolerances import (
     CLOSED,
     CLOSING_ITERATIONS,
@@ -23,7 +23,7 @@ from linkwork.lagrangian.lagrangian_tolerances import (
 from linkwork.lagrangian.one_step_integrator import State
 from linkwork.lagrangian.user_defined_lagrangian import ArrayFunction, Functions, ScalarFunction, read_functions
 from linkwork.model.batch_broadcasting import Input, Shape, as_numbers, checked, refuse_non_finite
-from linkwork.simulation.methods.composition import composition
+from linkwork.simulation.methods.step_composition import composition
 from linkwork.simulation.problem_setup import positive
 from linkwork.simulation.results.outcomes import FINISHED, NOT_CONVERGED, Outcome
 from linkwork.spatial.scalar import Array

@@ -17,7 +17,7 @@ from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.lagrangian.lagrangian_tolerances import DIFFERENCE_ROUND_OFF, NO_STEP
 from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
-from linkwork.simulation.methods.newton import Root
+from linkwork.simulation.methods.newton_method import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
 
 # Weights and nodes on [0, 1] of the three-point Gauss rule, exact for functions of degree 6 (derivatives of degree 5)

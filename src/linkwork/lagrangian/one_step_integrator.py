@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.lagrangian.lagrangian_tolerances import SOLVED_AT_REST, SOLVED_STEP
-from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
+from linkwork.simulation.methods.newton_method import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 

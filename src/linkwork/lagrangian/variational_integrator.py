@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.lagrangian.lagrangian_tolerances import SOLVED_STEP
 from linkwork.lagrangian.one_step_integrator import ImplicitIntegrator, State, Step
-from linkwork.simulation.methods.newton import Floor, Root, newton
+from linkwork.simulation.methods.newton_method import Floor, Root, newton
 from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 

@@ -10,8 +10,8 @@ import numpy as np
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
 from linkwork.examples import walker_mechanism
-from linkwork.simulation.results.drawing import outline
 from linkwork.simulation.results.drawing_shapes import solids_of
+from linkwork.simulation.results.mechanism_drawing import outline
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

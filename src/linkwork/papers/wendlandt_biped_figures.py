@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.examples import biped, biped_hit
 from linkwork.papers.wendlandt_biped import Biped, BipedRun, Map, experiment, survived
 from linkwork.papers.wendlandt_integrator_figures import Drawn, as_drawn
-from linkwork.simulation.results.drawing import draw
+from linkwork.simulation.results.mechanism_drawing import draw
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from linkwork.simulation.simulate import simulate
 from linkwork.simulation.user_functions import host, sampled
 
 if TYPE_CHECKING:
-    from linkwork.simulation.runners.interactive import Simulator
+    from linkwork.simulation.runners.interactive_simulator import Simulator
 
 __all__ = ["Run", "Simulator", "host", "one_shot", "open_run", "sampled", "simulate"]
 
@@ -16,6 +16,6 @@ __all__ = ["Run", "Simulator", "host", "one_shot", "open_run", "sampled", "simul
 def __getattr__(name: str) -> Any:
     if name != "Simulator":  # imported on demand: `simulate` does not need it
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from linkwork.simulation.runners.interactive import Simulator
+    from linkwork.simulation.runners.interactive_simulator import Simulator
 
     return Simulator

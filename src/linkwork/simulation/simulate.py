@@ -26,7 +26,7 @@ from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.results.run_data import Settings
 from linkwork.simulation.runners.failure_diagnosis import outcomes
-from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
+from linkwork.simulation.runners.fixed_step_runner import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
 from linkwork.simulation.runners.runner_interface import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
@@ -312,7 +312,7 @@ def _adaptive(
     problem: Problem, choice: Choice, storage: Storage, derivative: StateDerivative, how: Integration
 ) -> Runner:
     """Return a runner with an adaptive method."""
-    from linkwork.simulation.runners.adaptive import Adaptive  # imported only here, because few runs need SciPy
+    from linkwork.simulation.runners.adaptive_runner import Adaptive  # imported only here, because few runs need SciPy
 
     return Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
 

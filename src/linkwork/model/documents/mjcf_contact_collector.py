@@ -8,11 +8,11 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.documents.base_reader import LARGEST
-from linkwork.model.documents.contact_compliance import compliance
 from linkwork.model.documents.mjcf_collisions import Collision, ContactParameters, contact_parameters, static_geoms
 from linkwork.model.documents.mjcf_geoms import geom_pose, kind_of_geom, primitive
 from linkwork.model.documents.mjcf_unsupported import FEW
 from linkwork.model.documents.mujoco_compiler import Compiled
+from linkwork.model.documents.mujoco_contact_compliance import compliance
 from linkwork.model.elements.uneven_ground import HeightField, SurfaceShape
 from linkwork.model.geometry import Shape, Sphere
 from linkwork.spatial.scalar import Array

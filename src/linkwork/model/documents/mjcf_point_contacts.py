@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.documents.contact_points import (
+from linkwork.model.documents.contact_points_of_shapes import (
     APPROXIMATED,
     MOST_PAIRS,
     TOO_MANY,

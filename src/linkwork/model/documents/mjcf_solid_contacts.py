@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from linkwork.errors import ModelError
-from linkwork.model.documents.contact_points import APPROXIMATED
+from linkwork.model.documents.contact_points_of_shapes import APPROXIMATED
 from linkwork.model.documents.mjcf_collisions import Collision
 from linkwork.model.documents.mjcf_contact_collector import (
     ContactCollector,

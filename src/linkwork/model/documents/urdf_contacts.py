@@ -10,8 +10,7 @@ import numpy as np
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
 from linkwork.model.documents.base_reader import GROUND
-from linkwork.model.documents.contact_compliance import FRICTION, SOLIMP, SOLREF, compliance
-from linkwork.model.documents.contact_points import (
+from linkwork.model.documents.contact_points_of_shapes import (
     APPROXIMATED,
     MOST_PAIRS,
     TOO_MANY,
@@ -21,6 +20,7 @@ from linkwork.model.documents.contact_points import (
 )
 from linkwork.model.documents.mesh_vertices import mesh_vertices
 from linkwork.model.documents.mujoco_compiler import unused
+from linkwork.model.documents.mujoco_contact_compliance import FRICTION, SOLIMP, SOLREF, compliance
 from linkwork.model.geometry import Mesh, Plane, Shape
 from linkwork.spatial import Transform
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
-from linkwork.model.documents.contact_compliance import FRICTION, SOLIMP, SOLREF, compliance
-from linkwork.model.documents.contact_points import APPROXIMATED
+from linkwork.model.documents.contact_points_of_shapes import APPROXIMATED
 from linkwork.model.documents.mesh_vertices import mesh_vertices
 from linkwork.model.documents.mujoco_compiler import unused
+from linkwork.model.documents.mujoco_contact_compliance import FRICTION, SOLIMP, SOLREF, compliance
 from linkwork.model.documents.urdf_contacts import CollisionShape
 from linkwork.model.elements.collision import MOST_PAIRS, Collision
 from linkwork.model.geometry import Hull, Mesh, Shape

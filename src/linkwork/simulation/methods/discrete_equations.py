@@ -51,7 +51,7 @@ from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.joint_friction_rows import friction_forces
 from linkwork.simulation.load_dependent_friction import depends_on_load
-from linkwork.simulation.methods.force_derivatives import force_jacobian
+from linkwork.simulation.methods.controller_force_derivatives import force_jacobian
 from linkwork.simulation.simulated_system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.simulation.state import StepState
 from linkwork.spatial import Force, Transform

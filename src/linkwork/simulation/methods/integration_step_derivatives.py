@@ -17,10 +17,10 @@ from linkwork.algorithms.tangent_space import qdot, tangent
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.batch_broadcasting import Shape
+from linkwork.simulation.methods.constraint_projection import projected
 from linkwork.simulation.methods.integration_step import Step, changing
 from linkwork.simulation.methods.method_registry import METHODS, Method
 from linkwork.simulation.methods.method_tolerances import STEP_RANK
-from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.simulation_problem import Problem

@@ -11,9 +11,9 @@ from typing import Any, TypedDict, Unpack
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.step_with_events import with_events
-from linkwork.simulation.methods.composition import composed, composition
+from linkwork.simulation.methods.constraint_projection import projected
 from linkwork.simulation.methods.integration_step import Equations, Step, changing, solving
-from linkwork.simulation.methods.projection import projected
+from linkwork.simulation.methods.step_composition import composed, composition
 
 
 @dataclass(frozen=True, eq=False)

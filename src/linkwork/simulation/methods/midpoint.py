@@ -29,8 +29,8 @@ from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.controller_force_derivatives import force_jacobian
 from linkwork.simulation.methods.discrete_equations import force_rows
-from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.integration_step import IterationHistory, Solution
 from linkwork.simulation.methods.method_tolerances import (
     CLOSURE_RATE,

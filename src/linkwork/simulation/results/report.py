@@ -29,7 +29,7 @@ from linkwork.simulation.results.report_solids import solids
 from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
-from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
+from linkwork.simulation.results.symplectic_defect import STEPS, run_defect, without_form
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 

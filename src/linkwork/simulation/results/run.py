@@ -218,7 +218,7 @@ class Run(RunData):
         'double_pendulum at 0, 0.5, 1 s'
 
         """
-        from linkwork.simulation.results.drawing import draw_run
+        from linkwork.simulation.results.mechanism_drawing import draw_run
 
         return draw_run(self, at, path)
 

@@ -26,7 +26,7 @@ from linkwork.simulation.state import CONTACT_COLUMNS, StepState
 from linkwork.spatial.scalar import Array, where
 
 if TYPE_CHECKING:
-    from linkwork.simulation.runners.interactive import Simulator
+    from linkwork.simulation.runners.interactive_simulator import Simulator
 
 
 def flat_state(now: StepState) -> Array:

@@ -20,7 +20,7 @@ from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.method_registry import METHODS
 from linkwork.simulation.results.run_data import RunData
-from linkwork.simulation.runners.interactive import Simulator
+from linkwork.simulation.runners.interactive_simulator import Simulator
 from linkwork.spatial.scalar import Array
 
 BEND = 1e-2  # [rad, m] step of a difference quotient; any size is exact, because the odd part in x is linear
