@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwork.algorithms.joint_friction.friction_limits import norm
 from linkwork.algorithms.joint_friction.joint_friction_tolerances import WITHIN_LIMIT
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.model.mechanism import Mechanism
@@ -26,6 +27,7 @@ from linkwork.simulation.loop_friction import (
     loop_slip_rows,
     with_held_loops,
 )
+from linkwork.simulation.slip_groups import continues, directions_of_groups, holds_at, slip_groups
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
@@ -186,9 +188,10 @@ def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
     the joint sticks. Slip directions of loops may follow; they are not used.
     """
     flags, found = friction_flags(mechanism), [0.0] * mechanism.nv
+    held = holds_at(slip_groups(mechanism), directions)
     # `directions` may be longer: the slip directions of loops follow
-    for k, s in zip(mechanism.friction_velocities, directions, strict=False):
-        found[k] = where(s == 0.0, flags[k], 0.0)
+    for k, hold in zip(mechanism.friction_velocities, held, strict=False):
+        found[k] = where(hold == 1.0, flags[k], 0.0)
     return found
 
 
@@ -206,13 +209,19 @@ def friction_row_flags(mechanism: Mechanism) -> list[Number]:
     return [*(flags[k] for k in mechanism.friction_velocities), *[1.0] * loop_friction_count(mechanism)]
 
 
-def directions_after(speeds: Sequence[Number], before: Array) -> Array:
+def directions_after(mechanism: Mechanism, speeds: Sequence[Number], before: Array) -> Array:
     """Return the slip directions (nf,) after a change of the slip speeds: the signs of `speeds` (nf,).
 
-    Where a speed is zero, the direction remains that in `before` (nf,).
+    Groups with one limit have the directions of their slip velocities. Where a speed is zero, the direction remains
+    that in `before` (nf,).
     """
-    signs = zip(speeds, before, strict=True)
-    return np.array([where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in signs])
+    found = [
+        where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in zip(speeds, before, strict=True)
+    ]
+    groups = slip_groups(mechanism)
+    for k in (k for one in groups for k in one.rows):
+        found[k] = before[k]
+    return directions_of_groups(groups, speeds, np.array(found))
 
 
 def directions_at_start(mechanism: Mechanism, q: Array, v: Array) -> Array:
@@ -224,7 +233,11 @@ def directions_at_start(mechanism: Mechanism, q: Array, v: Array) -> Array:
     if loop_friction_count(mechanism):
         in_loops = [loop_slip_rows(mechanism, q[index]) @ v[index] for index in np.ndindex(v.shape[:-1])]
         speeds = np.concatenate([speeds, np.reshape(in_loops, (*v.shape[:-1], -1))], axis=-1)
-    return np.where(speeds > STICKING_SPEED, 1.0, np.where(speeds < -STICKING_SPEED, -1.0, 0.0))
+    found = np.where(speeds > STICKING_SPEED, 1.0, np.where(speeds < -STICKING_SPEED, -1.0, 0.0))
+    groups = slip_groups(mechanism)
+    for index in np.ndindex(v.shape[:-1] if groups else (0,)):
+        found[index] = directions_after(mechanism, list(speeds[index]), np.zeros(found.shape[-1]))
+    return found
 
 
 def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
@@ -235,7 +248,8 @@ def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
     """
     if not friction_count(mechanism):
         return mechanism
-    extra = np.array(holds(mechanism, friction_part(mechanism, slip))) * LOCKED
+    directions = friction_part(mechanism, slip)
+    extra = np.array(holds(mechanism, directions)) * LOCKED
     joints = [
         replace(j, armature=j.armature + extra[j.v])
         if j.mimic is None and set(range(j.v.start, j.v.stop)) & set(mechanism.friction_velocities)
@@ -244,7 +258,10 @@ def locked(mechanism: Mechanism, slip: Array) -> Mechanism:
     ]
     found = replace(mechanism, joints=mechanism.joints.replaced(joints))
     count = loop_friction_count(mechanism)
-    return with_held_loops(found, slip[len(slip) - count :]) if count else found
+    if not count:
+        return found
+    held = holds_at(slip_groups(mechanism), directions)
+    return with_held_loops(found, held[len(held) - count :])
 
 
 def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
@@ -302,11 +319,18 @@ def friction_functions(
 ) -> list[Number]:
     """Return one event function per velocity with friction (nf,): negative where it begins to slip, or stops.
 
-    `directions` (nf,) are the slip directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the forces [N m or N]
-    that would stop the velocities, and `limits` (nf,) the largest friction forces.
+    The first velocity of a group with one limit has the event function of the group. `directions` (nf,) are the slip
+    directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the forces [N m or N] that would stop the velocities, and
+    `limits` (nf,) the largest friction forces.
     """
-    found = []
-    for flag, w, s, force, limit in zip(friction_row_flags(mechanism), speeds, directions, needed, limits, strict=True):
+    found, flags = [], friction_row_flags(mechanism)
+    for flag, w, s, force, limit in zip(flags, speeds, directions, needed, limits, strict=True):
         left = limit + slack(limit) - abs(force)
         found.append(where(flag > 0.0, where(s == 0.0, left, s * w + STICKING_SPEED), 1.0))
+    for one in slip_groups(mechanism):
+        first, held = one.rows[0], sum(s * s for s in one.of(directions)) == 0.0
+        left = limits[first] + slack(limits[first]) - norm(np.array(one.force(needed)))
+        for k in one.rows:
+            found[k] = 1.0
+        found[first] = where(flags[first] > 0.0, where(held, left, continues(one, speeds, directions)), 1.0)
     return found

@@ -16,6 +16,7 @@ from linkwork.algorithms.joint_friction.friction_sites import Site, sites
 from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution
 from linkwork.algorithms.joint_friction.strong_coupling import solve_for_directions
 from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.slip_groups import holds_at, shared_limits, slip_groups, velocity_of
 from linkwork.spatial.scalar import Array, Number, where
 
 
@@ -47,12 +48,12 @@ def solved_friction(
     `directions` (nf,) are the slip directions of the velocities in `Mechanism.friction_velocities`, then those of
     loops. All results are nan if the iteration finds no solution of the equations, for example if a joint jams.
     """
-    tree = [site for site in sites(mechanism) if site.joint is not None]
-    own = [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
-    by_velocity = dict(zip(mechanism.friction_velocities, directions, strict=False))
-    of_loops = list(directions[len(mechanism.friction_velocities) :])
-    signed = np.array([*(by_velocity[k] * np.sign(factor) for _, _, k, factor in own), *of_loops])
-    found = solve_for_directions(mechanism, q, v, tau, wrenches, signed)
+    own = _tree_velocities(mechanism)
+    count = len(mechanism.friction_velocities)
+    held = holds_at(slip_groups(mechanism), directions)
+    by_hold = dict(zip(mechanism.friction_velocities, held, strict=False))
+    of_loops = list(directions[count:])
+    found = solve_for_directions(mechanism, q, v, tau, wrenches, directions_of_forces(mechanism, directions))
     limits = _limits(mechanism, q, found)
     slipping: list[Number] = [0.0] * mechanism.tree.nv
     holding, largest = (
@@ -60,13 +61,13 @@ def solved_friction(
         dict.fromkeys(mechanism.friction_velocities, 0.0),
     )
     for n, number, k, factor in own:
-        slips = by_velocity[k] != 0.0
+        slips = by_hold[k] == 0.0
         slipping[number] = where(slips, found.friction[n], 0.0)
         holding[k] = holding[k] + where(slips, 0.0, found.friction[n] * factor)
         largest[k] = largest[k] + limits[n] * abs(factor)
     first = len(own)  # the friction forces of loops follow those of joints
-    slips_of_loops = [where(s != 0.0, f, 0.0) for s, f in zip(of_loops, found.friction[first:], strict=True)]
-    held_loops = [where(s != 0.0, 0.0, f) for s, f in zip(of_loops, found.friction[first:], strict=True)]
+    slips_of_loops = [where(h == 1.0, 0.0, f) for h, f in zip(held[count:], found.friction[first:], strict=True)]
+    held_loops = [where(h == 1.0, f, 0.0) for h, f in zip(held[count:], found.friction[first:], strict=True)]
     limits_of_loops = [limits[n] for n in range(first, first + len(of_loops))]
     solved = where(found.converged == 1.0, 1.0, np.nan)
     return JointFrictionState(
@@ -76,6 +77,23 @@ def solved_friction(
         np.array([*(largest[k] for k in mechanism.friction_velocities), *limits_of_loops]),
         found.multipliers,
     )
+
+
+def directions_of_forces(mechanism: Mechanism, directions: Array) -> Array:
+    """Return the slip directions of all friction forces of the mechanism, from those of independent velocities.
+
+    `directions` (nf,) are the slip directions of the velocities in `Mechanism.friction_velocities`, then those of
+    loops.
+    """
+    by_velocity = dict(zip(mechanism.friction_velocities, directions, strict=False))
+    of_loops = directions[len(mechanism.friction_velocities) :]
+    return np.array([*(by_velocity[k] * np.sign(factor) for *_, k, factor in _tree_velocities(mechanism)), *of_loops])
+
+
+def _tree_velocities(mechanism: Mechanism) -> list[tuple[int, int, int, float]]:
+    """Return, for each friction force of the tree, its number, and the result of `velocity_of` for its velocity."""
+    tree = [site for site in sites(mechanism) if site.joint is not None]
+    return [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
 
 
 def law_coefficients(mechanism: Mechanism) -> list[Number]:
@@ -107,11 +125,22 @@ def unsupported(mechanism: Mechanism, rigid: bool) -> str:
         if rigid and (site.joint is None or mechanism.solid_pairs or mechanism.frame_constraints):
             reason = "beside rigid contacts, friction laws act in trees with contact points only"
             return f"{site.friction.label}: {reason}; use a number, friction=f"
-        limits = site.limits(site.subspace(mechanism.tree.neutral()))
-        if any(len(limit.velocities) > 1 for limit in limits):
-            reason = "friction with one limit for several velocities acts in `Dynamics`, not in runs"
+        if not list(shared_limits([site], mechanism)):
+            continue
+        if rigid:
+            reason = "friction with one limit for several velocities cannot act beside rigid contacts"
             return f"{site.friction.label}: {reason}"
+        if site.joint is not None and _is_copied(mechanism, site.joint):
+            reason = "friction with one limit for several velocities needs a joint without mimic joints"
+            return f"{site.friction.label}: {reason} in runs"
     return ""
+
+
+def _is_copied(mechanism: Mechanism, joint: Joint) -> bool:
+    """Return whether a joint mimics another joint, or another joint mimics it."""
+    moved = mechanism.spread != 0.0
+    with_it = moved[:, moved[joint.v].any(axis=0)]  # the velocities of the tree that move with this joint
+    return int(with_it.sum()) != joint.kind.nv
 
 
 def _numbered(site: Site) -> list[tuple[int, int]]:
@@ -121,19 +150,6 @@ def _numbered(site: Site) -> list[tuple[int, int]]:
     A site is a joint or a loop with friction.
     """
     return [(site.start + d, d) for d in range(site.size)]
-
-
-def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple[int, int, float]:
-    """Return, for one velocity of a joint: its number in the tree, the number k of its independent velocity, and a
-    factor.
-
-    The velocity is this factor times the independent velocity v[k]. `number` is the number of the velocity within the
-    joint.
-    """
-    assert joint
-    row = mechanism.spread[joint.v.start + number]
-    k = int(np.argmax(np.abs(row)))
-    return joint.v.start + number, k, float(row[k])
 
 
 def _limits(mechanism: Mechanism, q: Array, found: FrictionSolution) -> dict[int, Number]:

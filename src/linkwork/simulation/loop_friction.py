@@ -6,6 +6,7 @@ a large inertia: while it sticks, its loop has a further constraint row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force
-from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.scalar import Array, Number
 
 
 def loop_sites(mechanism: Mechanism) -> list[Site]:
@@ -61,23 +62,23 @@ def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) 
     return loop_slip_rows(mechanism, q) @ a + constrained_dynamics.bias(tree, motion, states)
 
 
-def with_held_loops(mechanism: Mechanism, directions: Array) -> Mechanism:
+def with_held_loops(mechanism: Mechanism, held: Sequence[Number]) -> Mechanism:
     """Return the mechanism with a further constraint row for each friction force in loops that sticks.
 
-    `directions` (n,) are the slip directions -1, 0 or 1 of these forces; 0 means sticking.
+    `held` (n,) is 1 for these forces, else 0.
     """
-    own, held, start = loop_sites(mechanism), {}, 0
+    own, rows, start = loop_sites(mechanism), {}, 0
     for site in own:
         T = friction_directions(site)
-        holds = [where(s == 0.0, 1.0, 0.0) for s in directions[start : start + site.size]]
+        holds = held[start : start + site.size]
         start += site.size
-        held[site.name] = tuple(
+        rows[site.name] = tuple(
             HeldFreedom(Force(T.linear[:, d] * hold, T.angular[:, d] * hold)) for d, hold in enumerate(holds)
         )
 
     def changed(one: FrameConstraint) -> FrameConstraint:
         kind = getattr(one, "kind", None)
-        return replace(one, kind=HeldKind(kind, held[one.name])) if one.name in held else one  # type: ignore[call-arg]
+        return replace(one, kind=HeldKind(kind, rows[one.name])) if one.name in rows else one  # type: ignore[call-arg]
 
     for section in {site.loop.section for site in own if site.loop is not None}:
         items = [changed(one) for one in mechanism.elements[section]]

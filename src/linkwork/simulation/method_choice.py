@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
-from linkwork.simulation.joint_friction_rows import friction_count
+from linkwork.simulation.joint_friction_rows import directions_after, friction_count
 from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.method_registry import method_of_order
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.simulation_problem import Problem
+from linkwork.simulation.slip_groups import slip_groups
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
@@ -165,7 +166,10 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
     # Joints with constant friction count as slipping: friction that does not stop a motion does not change its rates
-    slip_directions = np.ones(friction_count(m))
+    if slip_groups(m):
+        derivative = StateDerivative(problem, derivative.target, turning=False)
+    still = np.zeros(friction_count(m))
+    slip_directions = directions_after(m, [1.0] * len(still), still)
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         q = m.integrate(now.q, N @ x[:k])

@@ -47,13 +47,15 @@ from linkwork.simulation.joint_friction_rows import (
     joint_powers,
     ledger_places,
     locked,
+    slip_speeds,
     still,
 )
 from linkwork.simulation.load_dependent_friction import JointFrictionState, depends_on_load, solved_friction
+from linkwork.simulation.slip_groups import slip_groups, within_substep
 from linkwork.simulation.state import StepState
 from linkwork.simulation.work_ledger import ground_force
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
+from linkwork.spatial.scalar import Array, Condition, Number, ldlt, may_be_nonzero, where
 
 ForceLaw = Callable[[Number, Array, Array], Array]  # forces as a function of time [s], q (nq,) and v (nv,)
 PASSIVE = "passive"  # the joint forces of the tree are mapped to independent joints as those of `passive`
@@ -130,6 +132,7 @@ class System:
     slip_directions: Array | None = (
         None  # slip directions -1, 0, 1 of velocities in `Mechanism.friction_velocities`; None: no joint friction
     )
+    turning: Condition = True  # whether slip directions of several velocities with one limit follow these velocities
     unlocked: Mechanism | None = None  # the mechanism in which no joints are locked; see `with_slip_directions`
 
     def in_modes(self, modes: Array) -> System:
@@ -169,7 +172,11 @@ class System:
             forces = friction_forces(m, self.slip_directions)
             return loads._replace(control=loads.control + m.spread.T @ forces, friction=forces), None
         tau = self.joint_forces(q, v, loads)
-        found = solved_friction(m, q, v, tau, loads.outside, self.slip_directions)
+        directions, groups = self.slip_directions, slip_groups(m)
+        if groups and self.turning is not False:
+            following = within_substep(groups, slip_speeds(m, q, v), directions)
+            directions = where(self.turning, following, directions)
+        found = solved_friction(m, q, v, tau, loads.outside, directions)
         a = still(m, self.slip_directions, found.a)
         control = loads.control + friction_joint_forces(m, q, found.slipping)
         return loads._replace(control=control, friction=found.slipping, a=a), found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.loop_friction import loop_sites
 from linkwork.simulation.series_definition import Axis, Family, RunFacts, Sample, Series
+from linkwork.simulation.slip_groups import slip_groups
 from linkwork.spatial.scalar import Array
 
 WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
@@ -36,12 +37,18 @@ def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
 def friction_names(mechanism: Mechanism) -> list[str]:
     """Return the name of each velocity with friction: the name of its joint, with a suffix such as ".wx" if it has
     several.
+
+    Velocities with one friction limit have the name of their joint.
     """
     names = velocity_names(mechanism)
     of_loops = [
         site.name if site.size == 1 else f"{site.name}.{d}" for site in loop_sites(mechanism) for d in range(site.size)
     ]
-    return [*(names[k] for k in mechanism.friction_velocities), *of_loops]
+    found = [*(names[k] for k in mechanism.friction_velocities), *of_loops]
+    for one in slip_groups(mechanism):
+        for k in one.rows:
+            found[k] = one.name
+    return found
 
 
 def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:

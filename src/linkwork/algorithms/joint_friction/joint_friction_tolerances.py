@@ -5,6 +5,9 @@ CONVERGED = 1e-12  # change of a friction force, relative to its limit, at which
 CONVERGED_ROUND_OFF = 1e-14  # as CONVERGED, relative to the largest limit of all joints: round-off of the loads
 AGREES_IN_SLIP = 1e-11  # difference of friction force and limit, relative to the limit, at which Newton's method ends
 
+DIRECTION_AGREES = 1e-13  # change of a unit vector of slip at which Newton's method for slip directions ends
+SLIP_ENDS = 1e-7  # slip velocity, relative to that without friction, below which slip ends within a step
+
 # --- joints at rest ---
 AGREES_AT_REST = 1e-10  # as AGREES_IN_SLIP, for mechanisms with joints at rest
 AGREES_ROUND_OFF = 1e-13  # as both, relative to the largest limit of all joints

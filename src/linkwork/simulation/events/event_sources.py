@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.joint_friction.friction_limits import norm
 from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.double_zero_crossings import dips_of
@@ -21,8 +22,15 @@ from linkwork.simulation.events.guards import armed_again, disarmed, guard_funct
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.resting_joints import with_resting_joints
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
-from linkwork.simulation.joint_friction_rows import friction_count, friction_functions, friction_part, slip_speeds
+from linkwork.simulation.joint_friction_rows import (
+    friction_count,
+    friction_functions,
+    friction_part,
+    friction_row_flags,
+    slip_speeds,
+)
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.slip_groups import changed_slip, holds_at, slip_groups
 from linkwork.simulation.state import MemberState, StepState
 from linkwork.simulation.state_series import friction_names
 from linkwork.simulation.work_ledger import CLUTCHES
@@ -153,7 +161,8 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     slip_directions = list(which[2 * bounded : 2 * bounded + joint_rows])
     if joint_rows and not system.rigid:
         after = with_resting_joints(here, t, after, held, slip_directions)
-        slip_directions = [new != old for new, old in zip(after.slip[bounded:], end.slip[bounded:], strict=True)]
+        changed, flags = changed_slip(m, after.slip[bounded:], end.slip[bounded:]), friction_row_flags(here.mechanism)
+        slip_directions = [one & (flag > 0.0) for one, flag in zip(changed, flags, strict=True)]
     after = watch(system, t, after, held, where(found.possible, 1.0, 0.0))
     return _logged(system, t, end, after, found, [*slips, *slip_directions, *others]) if len(end.log.lines) else after
 
@@ -174,6 +183,7 @@ def _logged(
     # event functions of joint friction, which belong to no constraint
     rows = slice(2 * bounded, 2 * bounded + joint_rows)
     lines, of_joints = [], range(len(known))[rows]
+    by_row = {one.rows[0]: one for one in slip_groups(m)}
     left = [k for k in range(len(known)) if k not in of_joints]
     each = iter(
         shares(
@@ -184,7 +194,11 @@ def _logged(
         if number in of_joints:
             k = number - rows.start
             force = end.watched[count + len(m.constraints) + k]
-            lines.append(Line(float(number), after.slip[bounded + k], t, 0.0, 0.0, force, 0.0))
+            result = after.slip[bounded + k]
+            if k in by_row:
+                moves = 1.0 - holds_at([by_row[k]], after.slip[bounded:])[k]
+                result, force = moves, norm(end.watched[[count + len(m.constraints) + n for n in by_row[k].rows]])
+            lines.append(Line(float(number), result, t, 0.0, 0.0, force, 0.0))
             continue
         share = next(each)
         result = after.slip[number // 2] if number < 2 * bounded else 0.0

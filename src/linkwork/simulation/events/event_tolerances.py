@@ -9,6 +9,9 @@ EXACT_DELAY, EXACT_TRIALS = 4e-16, 200  # of `first_event`: largest delay, and l
 REARMED = 1e-9  # a guard that fired is armed again if its value is below -REARMED
 SLOPE_TIME = 1e-7  # [s] step of the difference quotient for the time derivative of a guard
 
+# --- slip ---
+STOPPED = 1e-7  # slip speed [rad/s or m/s] at an event below which several velocities with one limit come to rest
+
 # --- impulses ---
 PULLING_IMPULSE = 1e-9  # pulling impulse of a ratchet that counts as zero, relative to the largest impulse
 

@@ -135,7 +135,7 @@ def impact(
         energies[k] = energies[k] + bridged * one.engaged * first
         first = first * (1.0 - one.engaged)
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
-    slip = np.concatenate([slip, directions_after(slip_speeds_of_joints(m, q, push.v), slip_directions)])
+    slip = np.concatenate([slip, directions_after(m, slip_speeds_of_joints(m, q, push.v), slip_directions)])
     return Impact(q, push.v, slip, energy, possible, push.impulses, np.array(energies), gaps)
 
 

@@ -15,9 +15,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwork.algorithms.joint_friction.friction_limits import norm
 from linkwork.algorithms.mimic_reduction import reduced, to_tree, velocities
+from linkwork.simulation.events.event_tolerances import STOPPED
 from linkwork.simulation.events.impulses import constrained_motion
 from linkwork.simulation.events.slip import holding
+from linkwork.simulation.events.turning_slip import directions_from_rest
 from linkwork.simulation.joint_friction_rows import (
     friction_count,
     friction_part,
@@ -29,6 +32,13 @@ from linkwork.simulation.joint_friction_rows import (
 )
 from linkwork.simulation.methods.discrete_equations import momenta_of_joints
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.slip_groups import (
+    SlipGroup,
+    against,
+    directions_of_groups,
+    holds_at,
+    slip_groups,
+)
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import iterate
@@ -49,17 +59,20 @@ def with_resting_joints(
     """
     m = system.mechanism
     slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - friction_count(m)]
+    speeds, groups = slip_speeds(m, now.q, now.v), slip_groups(m)
     rests = [
-        where(event, 1.0, where(abs(w) <= STICKING_SPEED, 1.0, 0.0))
-        for w, event in zip(slip_speeds(m, now.q, now.v), fired, strict=True)
+        where(event, 1.0, where(abs(w) <= STICKING_SPEED, 1.0, 0.0)) for w, event in zip(speeds, fired, strict=True)
     ]
     # First guess: a slipping joint whose speed has just changed sign reverses, for example where a linkage turns it
     # back
-    speeds = slip_speeds(m, now.q, now.v)
     rows = zip(fired, rests, slips, speeds, strict=True)
     ahead = [where(event, where(s == 0.0, 0.0, where(w > 0.0, 1.0, -1.0)), 0.0) for event, _, s, w in rows]
+    fired = list(fired)
+    for one in groups:
+        _begin_group(one, speeds, slips, fired, rests, ahead)
+    slips = directions_of_groups(groups, speeds, slips)
     begin = np.array([where(rest == 1.0, guess, s) for rest, guess, s in zip(rests, ahead, slips, strict=True)])
-    flags = friction_row_flags(m)
+    flags, by_row = friction_row_flags(m), {k: one for one in groups for k in one.rows}
 
     def improve(directions: Array, count: Number) -> tuple[Leaves, Condition]:
         there = now._replace(slip=np.concatenate([others, directions]))
@@ -67,22 +80,55 @@ def with_resting_joints(
         found, allowed, changed = [], 1.0, 0.0
         rates = slip_accelerations(m, now.q, now.v, motion.a)
         rows = zip(flags, rates, rests, fired, directions, motion.friction, motion.limits, strict=True)
-        for has_friction, rate, rest, event, s, force, limit in rows:
+        for number, (has_friction, rate, rest, event, s, force, limit) in enumerate(rows):
+            group = by_row.get(number)
+            if group is None:
+                holds, needed, back = s == 0.0, abs(force), rate * s < 0.0
+                starts = where(force > 0.0, -1.0, 1.0)
+            else:
+                holds = sum(x * x for x in group.of(directions)) == 0.0
+                load, pairs = group.force(motion.friction), zip(group.slip(rates), group.of(directions), strict=True)
+                needed, back = norm(np.array(load)), sum(x * e for x, e in pairs) < 0.0
+                starts = against(load)[group.rows.index(number)]
             # At its event, a force has just exceeded limit + slack; here its threshold is lower, because the force is
             # computed again, with other round-off
-            exceeds = (s == 0.0) & (abs(force) > limit + slack(limit) * where(event, 0.5, 1.0))
-            returns = (s != 0.0) & (rate * s < 0.0)
+            exceeds = holds & (needed > limit + slack(limit) * where(event, 0.5, 1.0))
+            returns = ~holds & back
             changes = where(exceeds | returns, rest, 0.0) * has_friction * allowed
-            new = where(s == 0.0, where(force > 0.0, -1.0, 1.0), 0.0)
+            new = where(holds, starts, 0.0)
             found.append(where(changes == 1.0, new, s))
-            allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)
+            last_of_group = group is None or number == group.rows[-1]
+            if last_of_group:
+                allowed = where(count >= float(TOGETHER), allowed * (1.0 - changes), allowed)
             changed = where(changes == 1.0, 1.0, changed)
         return (np.array(found), count + 1.0), changed == 0.0
 
     (directions, _), _, _ = iterate(MOST, improve, begin, 0.0)
+    directions = directions_from_rest(system, t, now, held, directions, rests)
     slip = np.concatenate([others, directions])
-    stops = [where(s == 0.0, rest, 0.0) for s, rest in zip(directions, rests, strict=True)]
+    stops = [hold * rest for hold, rest in zip(holds_at(groups, directions), rests, strict=True)]
     return now._replace(slip=slip, v=_stopped(system, now, slip, stops))
+
+
+def _begin_group(
+    one: SlipGroup,
+    speeds: Sequence[Number],
+    slips: Array,
+    fired: list[Condition],
+    rests: list[Number],
+    ahead: list[Number],
+) -> None:
+    """Write to `rests` (nf,) whether a group of velocities is at rest, and to `ahead` (nf,) its direction at first.
+
+    `speeds` (nf,) are the velocities with friction and `slips` (nf,) the slip directions before. All velocities of the
+    group get the event of its first one in `fired` (nf,). A group whose slip has turned is not at rest.
+    """
+    speed, before, event = norm(np.array(one.slip(speeds))), one.of(slips), fired[one.rows[0]]
+    held = where(sum(s * s for s in before) == 0.0, 1.0, 0.0)
+    rest = where((speed <= STICKING_SPEED) | (event & (speed <= STOPPED)), 1.0, 0.0)
+    for k, e in zip(one.rows, before, strict=True):
+        rests[k], fired[k] = rest, event
+        ahead[k] = where(event & (held < 0.5), -e, 0.0)
 
 
 def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number]) -> Array:

@@ -11,10 +11,12 @@ from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, 
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
+from linkwork.simulation.events.turning_slip import slip_at_start, with_slip_in_step
 from linkwork.simulation.joint_friction_rows import at_rest, friction_count, still
 from linkwork.simulation.methods.compliant_contact_steps import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.integration_step import Step
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.slip_groups import slip_groups
 from linkwork.simulation.state import StepState, select
 from linkwork.simulation.work_ledger import CLUTCHES
 from linkwork.spatial.scalar import Array, Condition, Number
@@ -37,7 +39,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
             return through(system.in_modes(now.modes), t, now, h, held)
         touching = ContactSwitching(system.mechanism, t) if located else NoSwitching()
         alone = not (touches and (located or implicit)) and not count_of(system)
-        events = _Events(system, held, through, touching, alone)
+        events = _Events(system, held, through, touching, alone, implicit)
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
         return events.end(t + h, moved)._replace(watched=now.watched), events.possible(moved, solved)
 
@@ -47,11 +49,21 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 class _Events:
     """The events of one step: slip, latches and guards, and contact events if these are located.
 
-    If `alone` is true, only slip can end a substep early, because there are no contacts, latches or guards.
+    If `alone` is true, only slip can end a substep early, because there are no contacts, latches or guards. The
+    equations of an `implicit` step hold at its middle.
     """
 
-    def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
+    def __init__(
+        self,
+        system: System,
+        held: Array,
+        step: Step,
+        touching: ContactSwitching | NoSwitching,
+        alone: bool,
+        implicit: bool,
+    ):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
+        self.implicit = implicit
         # number of event functions without those of contacts
         self.count = len(sources(system)) if has_events(system) else 0
         # evaluate event functions at the start only in steps with events
@@ -99,9 +111,15 @@ class _Events:
         solved.
         """
         here, forces = self.system.in_modes(begin.modes), self.held
+        groups = slip_groups(here.mechanism)
+        if groups:
+            begin = begin._replace(slip=slip_at_start(here.mechanism, groups, begin))
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip)).with_slip_directions(begin.slip)
+        if groups and here.slip_directions is not None:
+            present = self.system.in_modes(begin.modes)
+            here = with_slip_in_step(present, here, t, begin, h, self.held, self.implicit)
         moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
         if here.slip_directions is not None:
             m = self.system.mechanism

@@ -23,8 +23,8 @@ from linkwork.algorithms.rigid_contact import forces_of, has_torques
 from linkwork.algorithms.tangent_space import free_acceleration
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.joint_friction_rows import friction_part
-from linkwork.simulation.load_dependent_friction import velocity_of
 from linkwork.simulation.methods.moreau_mid_step import Middle
+from linkwork.simulation.slip_groups import velocity_of
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.spatial.traceable_loops import iterate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -20,10 +21,13 @@ _calls = count(1)
 
 
 class StateDerivative:
-    """The compiled time derivative of the state x (nq + nv + 1,), which consists of q, v and the work [J]."""
+    """The compiled time derivative of the state x (nq + nv + 1,), which consists of q, v and the work [J].
 
-    def __init__(self, problem: Problem, target: str):
-        self.problem, self.target = problem, target
+    If `turning` is false, friction keeps the given slip directions, also that of several velocities with one limit.
+    """
+
+    def __init__(self, problem: Problem, target: str, turning: bool = True):
+        self.problem, self.target, self.turning = problem, target, turning
         m = problem.mechanism
         self.nq, self.size = m.nq, m.nq + m.nv + 1
         self._rates: Callable[..., Array] | None = None
@@ -46,6 +50,7 @@ class StateDerivative:
         `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
         system, nq = self.problem.system(values).with_slip_directions(slip_directions), self.nq
+        system = replace(system, turning=self.turning)
 
         def derivative(t: Number, x: Array) -> Array:
             q, v = x[:nq], x[nq:-1]
@@ -88,7 +93,7 @@ class StateDerivative:
         """Return the function `one` as machine code for arrays of the given shapes; `quick` makes a fast entry
         point.
         """
-        name = ("rates", repr(list(self.problem.parameters)))
+        name = ("rates" if self.turning else "rates for fixed slip", repr(list(self.problem.parameters)))
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
         def rates(*inputs: Array) -> Array:

@@ -1,0 +1,239 @@
+"""Slip directions of several velocities with one friction limit, from the velocities that the friction leads to.
+
+Friction -limit e turns the slip velocity u towards the slow directions of the mechanism, the faster the smaller u is:
+at the rate limit / (inertia |u|), which grows without bound where slip begins or ends. Directions from the velocities
+at the start of a step would therefore need very short steps. Instead, Newton's method finds the direction e along the
+velocity u + theta h a that the friction itself leads to within a step h, for theta between 1/2 (second order) and 1
+(damped). At the instant at which slip begins, e is the direction of the acceleration a. If the slip ends within the
+step, e is its direction some time before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
+from linkwork.algorithms.joint_friction.friction_sites import slip_rows, slip_velocities
+from linkwork.algorithms.joint_friction.friction_solver import slipping
+from linkwork.algorithms.joint_friction.joint_friction_tolerances import DIRECTION_AGREES, SLIP_ENDS
+from linkwork.algorithms.joint_friction.linearized_response import LinearStep, linear_step
+from linkwork.algorithms.joint_friction.load_response import Answer
+from linkwork.algorithms.mimic_reduction import mass_solver
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
+from linkwork.tolerances import STICKING_SPEED, TINY
+
+MOST = 120  # iterations
+NEAR = 0.99  # cosine of the change of a direction above which Newton's method follows
+CUT = 0.03  # factor of the slip velocity after a Newton step that reverses it
+EARLIER = 0.25  # factor of the time at which the direction is sought if slip ends or reverses before this time
+
+
+class Turn(NamedTuple):
+    """Slip directions (nf,) in a step, and its largest `stiffness`: the angle by which friction could turn the slip."""
+
+    directions: Array
+    stiffness: Number
+
+
+class _Group(NamedTuple):
+    """A friction limit of several velocities that slip: its mobility is the trace of the inverse inertia."""
+
+    limit: ActiveLimit
+    follows: Number
+    mobility: Number
+    speeds: list[Number]
+
+
+def implicit_directions(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array | None,
+    directions: Array,
+    follows: Array,
+    h: Number | None = None,
+) -> Turn:
+    """Return the slip directions in a step of h [s], or, if h is None, when the velocities begin to move.
+
+    `directions` (nf,) are the slip directions at the start, zeros for held velocities. The result differs from them for
+    slipping velocities that share a limit and have follows[n] = 1 (nf,). tau (nv,) are joint forces, and `wrenches`
+    (nbodies, 6) act on the bodies.
+    """
+    count, moves = len(directions), slipping(mechanism, q, v, directions)
+    speeds = slip_velocities(mechanism, q, v)
+    limits = active_limits(mechanism, q, speeds, 1.0 - moves)
+    mobility = [0.0] * count if h is None else _mobilities(mechanism, q)
+    groups = [_group(one, moves, follows, mobility, [0.0] * count if h is None else speeds) for one in limits]
+    take_step = linear_step(mechanism, q, v, tau, wrenches)
+    first = take_step(*_linear(limits, directions, None), np.zeros((count, count)), moves)
+    least = largest(first.answer.slip) * SLIP_ENDS + TINY
+    scale = 1.0 if h is None else h
+
+    def improve(
+        directions: Array, sizes: Array, newton: Array, times: Array, _: Number, *state: Array
+    ) -> tuple[tuple[Any, ...], Any]:
+        old = LinearStep(Answer(*state[2:]), state[0], state[1])
+        K, b = _linear(limits, directions, old)
+        W, offset = np.zeros((count, count), dtype=object), list(b)
+        K = list(K)
+        for number, group in enumerate(groups):
+            if group is not None:
+                _turn(group, number, directions, sizes, newton, times * scale, old, K, W, offset)
+        new = take_step(np.array(K).reshape(count, 6), np.array(offset), np.array(W.tolist()), moves)
+        found, size, near, later, done, stiff = list(directions), list(sizes), list(newton), list(times), 0.0, 0.0
+        for number, group in enumerate(groups):
+            if group is None:
+                continue
+            result = _turned(group, new, directions, sizes[number], newton[number], times[number] * scale, least)
+            late: Condition = False
+            if h is not None:
+                result, late = _not_past_the_end(group, result, new, first, times[number] * scale, begins)
+            for n, x in zip(group.limit.numbers, result.direction, strict=True):
+                found[n] = x
+            size[number], near[number] = result.size, result.newton
+            value = group.limit.value(new.answer.loads[group.limit.site], new.friction)
+            stiffness = value * group.mobility / maximum(result.size, least)
+            stiff = maximum(stiff, where(group.follows > 0.5, stiffness, 0.0))
+            part = 1.0 if h is None else maximum(0.5, 1.0 - 1.0 / maximum(stiffness, 1.0))
+            later[number] = where(late, times[number] * EARLIER, minimum(times[number], part))
+            done = done + where((group.follows < 0.5) | result.agrees, 0.0, 1.0)
+        parts = (np.array(found), np.array(size), np.array(near), np.array(later), stiff, new.friction, new.pivots)
+        return (*parts, *new.answer), done < 0.5
+
+    begins, ones = directions, np.ones(len(limits))
+    sizes = np.array([_size_at_first(group, first, scale) for group in groups])
+    begin = (directions, sizes, ones * 0.0, ones, 0.0, 0.0 * first.friction, first.pivots, *first.answer)
+    (found, _, _, _, stiff, *_), _, _ = iterate(MOST, improve, *begin)
+    return Turn(found, stiff)
+
+
+def _mobilities(mechanism: Mechanism, q: Array) -> list[Number]:
+    """Return the diagonal (nf,) of the inverse inertia that the slip velocities meet, without constraints."""
+    rows = slip_rows(mechanism, q)
+    return list(np.array([row @ x for row, x in zip(rows, mass_solver(mechanism, q)(rows.T).T, strict=True)]))
+
+
+def _group(
+    one: ActiveLimit, moves: Array, follows: Array, mobility: list[Number], speeds: Sequence[Number] | Array
+) -> _Group | None:
+    """Return the group of velocities of a limit, or None for a limit of one velocity."""
+    if len(one.numbers) == 1:
+        return None
+    pairs = list(zip(one.numbers, one.scales, strict=True))
+    own = sum((mobility[n] * scale * scale for n, scale in pairs), 0.0)
+    first = one.numbers[0]
+    return _Group(one, moves[first] * follows[first], own, [speeds[n] * scale for n, scale in pairs])
+
+
+def _motion(group: _Group, step: LinearStep, h: Number) -> list[Number]:
+    """Return the slip velocity divided by h [s] that the acceleration of a step leads to after h from the start."""
+    pairs = zip(group.limit.numbers, group.limit.scales, group.speeds, strict=True)
+    return [step.answer.slip[n] * scale + speed / h for n, scale, speed in pairs]
+
+
+def _size_at_first(group: _Group | None, first: LinearStep, h: Number) -> Number:
+    return 0.0 if group is None else norm(np.array(_motion(group, first, h)))
+
+
+def _linear(limits: Sequence[ActiveLimit], directions: Array, old: LinearStep | None) -> tuple[Array, Array]:
+    """Return K (nf, 6) and b (nf,) of friction in fixed directions (nf,) that is linear near the step `old`.
+
+    Without a step, the friction is zero.
+    """
+    count = len(directions)
+    K, b = np.zeros((count, 6), dtype=object), [0.0] * count
+    if old is None:
+        return np.zeros((count, 6)), np.zeros(count)
+    for one in limits:
+        row, own, constant = one.linear(old.answer.loads[one.site], old.friction[one.numbers[0]])
+        for n, scale in zip(one.numbers, one.scales, strict=True):
+            along = directions[n] * scale
+            over = 1.0 / (1.0 + along * own)
+            K[n] = row * (-along * over)
+            b[n] = -along * constant * over
+    return K, np.array(b)
+
+
+def _turn(
+    group: _Group,
+    number: int,
+    directions: Array,
+    sizes: Array,
+    newton: Array,
+    h: Array,
+    old: LinearStep,
+    K: list[Array],
+    W: Array,
+    b: list[Number],
+) -> None:
+    """Write to K, W and b the friction of a group that is linear in its slip velocity near `directions` and `sizes`.
+
+    Far from the solution, the friction is -limit x / size for the slip velocity x divided by h; near the solution, its
+    linearization is that of Newton's method.
+    """
+    one = group.limit
+    row, _, constant = one.linear(old.answer.loads[one.site], old.friction[one.numbers[0]])
+    value = row @ old.answer.loads[one.site] + constant
+    turns = group.follows > 0.5
+    fixed = where(turns & (newton[number] < 0.5), 0.0, 1.0)
+    slope = where(turns, value / maximum(sizes[number], TINY), 0.0)
+    pairs = list(zip(one.numbers, one.scales, group.speeds, strict=True))
+    for n, scale, _ in pairs:
+        K[n], b[n] = K[n] * fixed, b[n] * fixed
+        for k, other, speed in pairs:
+            part = ((1.0 if n == k else 0.0) - directions[n] * directions[k] * fixed) * slope * scale
+            W[n, k] = part * other
+            b[n] = b[n] - part * speed / h[number]
+
+
+def _not_past_the_end(
+    group: _Group, result: _Turned, new: LinearStep, first: LinearStep, h: Number, begins: Array
+) -> tuple[_Turned, Condition]:
+    """Return the result of an iteration, which begins anew for an earlier time if slip has ended at the time h [s].
+
+    The second result is whether it has. `begins` (nf,) are the slip directions at the start of the step.
+    """
+    before = [begins[n] for n in group.limit.numbers]
+    motion = _motion(group, new, h)
+    ahead = sum(x * e for x, e in zip(motion, before, strict=True))
+    moves = (norm(np.array(group.speeds)) > STICKING_SPEED) & (group.follows > 0.5)
+    late = moves & (result.stops | (where(result.reverses, 1.0, ahead) <= 0.0))
+    direction = [where(late, e, x) for e, x in zip(before, result.direction, strict=True)]
+    size = where(late, norm(np.array(_motion(group, first, h * EARLIER))), result.size)
+    agrees = result.agrees & ~late
+    return _Turned(direction, size, where(late, 0.0, result.newton), agrees, result.stops, result.reverses), late
+
+
+class _Turned(NamedTuple):
+    """Direction and size of the slip velocity of a group after an iteration, and whether Newton's method follows."""
+
+    direction: list[Number]
+    size: Number
+    newton: Number
+    agrees: Condition
+    stops: Condition
+    reverses: Condition
+
+
+def _turned(
+    group: _Group, new: LinearStep, directions: Array, size: Number, newton: Number, h: Number, least: Number
+) -> _Turned:
+    """Return the direction of a group after the step `new`, the size of its slip velocity, and whether they agree."""
+    before = [directions[n] for n in group.limit.numbers]
+    motion = _motion(group, new, h)
+    found = norm(np.array(motion))
+    along = sum(x * e for x, e in zip(motion, before, strict=True))
+    reverses = (newton > 0.5) & (along <= 0.0)
+    keeps = reverses | (found <= TINY) | (group.follows < 0.5)
+    direction = [where(keeps, e, x / maximum(found, TINY)) for x, e in zip(motion, before, strict=True)]
+    change = largest(np.array([x - e for x, e in zip(direction, before, strict=True)]))
+    follows = where(~keeps & (along > NEAR * found), 1.0, 0.0)
+    stops = where(reverses, size * CUT, found) < least
+    agrees = (change <= DIRECTION_AGREES) & ~reverses | stops
+    return _Turned(direction, where(reverses, size * CUT, found), follows, agrees, stops, reverses)
