@@ -191,6 +191,10 @@ def test_architecture_page_names_only_existing_files() -> None:
     assert named <= {path.name for path in SOURCES + TESTS}
 
 
+def test_architecture_page_has_at_most_200_lines() -> None:
+    assert len((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
 def test_every_source_file_has_a_docstring() -> None:
     for path in SOURCES:
         assert ast.get_docstring(parsed(path)), name_of(path)
