@@ -26,7 +26,7 @@ from linkwork.spatial.scalar import where
 class TracedTable(NamedTuple):
     """A table argument of a traced function, to be passed to `record(..., each=...)`, which reads it row by row.
 
-    `argument` is its index among the function's arguments.
+    `argument` is its index among the function's arguments, and `rows` its shape.
     """
 
     argument: int
@@ -36,7 +36,7 @@ class TracedTable(NamedTuple):
 class Series(NamedTuple):
     """A series of values that a compiled loop records, one row per iteration; the traced function must return it.
 
-    `number` is its index among all recorded series.
+    `number` is its index among all recorded series, and `rows` its shape.
     """
 
     number: int

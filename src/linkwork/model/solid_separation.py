@@ -44,7 +44,10 @@ EXTENTS: dict[str, Callable[[Any], Extent]] = {
 
 
 class Overlap(NamedTuple):
-    """Two solids that overlap by the depth `depth` [m]; `size` [m] is the smallest width of the thinner solid."""
+    """A solid pair whose solids overlap.
+
+    `depth` [m] is the depth of the overlap, and `size` [m] the smallest width of the thinner solid.
+    """
 
     pair: SolidPair
     depth: float

@@ -40,7 +40,7 @@ class Solid(NamedTuple):
 
 
 class SolidPair(NamedTuple):
-    """Two solids that can touch, and the collision element that defines the force law between them.
+    """The two solids `first` and `second`, which can touch, and the collision element with their force law.
 
     The solids are sorted by ORDER, so that the pair of a ball and a box is "ball on box" in any model.
     """

@@ -40,7 +40,7 @@ class Reflection(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """Factors of a matrix A (m, n) for damped least squares (see the module's docstring).
+    """Factors of a matrix A (m, n) for damped least squares (see the module's docstring); `shape` is (m, n).
 
     `row_scales` and `column_scales` scale A to unit size. `reflections` has one Householder reflection for each nonzero
     column of A, and `R` the entries of each row of the triangular factor beyond the diagonal, by column.

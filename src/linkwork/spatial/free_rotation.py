@@ -27,7 +27,7 @@ LEAST = 0.1  # smallest cosine of half the rotation angle of a step; for larger 
 
 
 class FreeRotation(NamedTuple):
-    """Inertia (3, 3) [kg m^2] of a body that rotates without torque, and its inverse."""
+    """Data of a body that rotates without torque: its `inertia` (3, 3) [kg m^2] and the `inverse` of the inertia."""
 
     inertia: Array
     inverse: Array

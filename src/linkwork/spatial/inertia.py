@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RigidInertia:
-    """Rigid-body inertia: mass [kg], first moment m c (3,) [kg m], inertia (3, 3) about the frame's origin [kg m^2]."""
+    """Inertia of a rigid body about the origin of a frame, in the axes of this frame.
+
+    `mass` is in [kg], `moment` (3,) [kg m] is the first moment (mass times centre of mass), and `rotational` (3, 3) [kg
+    m^2] the inertia about the origin.
+    """
 
     mass: Number
     moment: Array

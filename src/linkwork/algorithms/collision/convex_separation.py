@@ -34,9 +34,10 @@ STEEP = 0.6  # `tangents` projects the x axis, or the z axis if the normal has a
 
 
 class Faces(NamedTuple):
-    """The faces of a convex hull: their number, the largest number of faces of any hull, and a function for normals.
+    """The faces of a convex hull.
 
-    `normal(k)` returns the outward unit normal (3,) of face number k.
+    `count` is the number of faces, and `most` the largest number of faces of any hull of the mechanism. `normal(k)`
+    returns the outward unit normal (3,) of face number k.
     """
 
     count: Number
@@ -84,7 +85,11 @@ class Solid(Protocol):
 
 
 class Separation(NamedTuple):
-    """Separation `value` [m] of two solids along `normal` (3,) from B to A, and their nearest points (3,) [m]."""
+    """Separation of two solids A and B, and their nearest points.
+
+    `value` [m] is the separation along the unit vector `normal` (3,) from B to A, negative if the solids penetrate.
+    `on_a` and `on_b` (3,) [m] are the nearest points of A and B.
+    """
 
     value: Number
     normal: Array

@@ -27,7 +27,7 @@ TILT = 0.03  # angle [rad] by which a hull tilts the normal to find vertices of 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point, the core of a ball of the given radius [m]."""
+    """A point, the core of a ball with the given `radius` [m]; X is its pose in the frame of the contact patch."""
 
     X: Transform
     radius: Number
@@ -74,7 +74,11 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The line segment along z that is the core of a capsule."""
+    """The line segment along the z axis of its frame that is the core of a capsule.
+
+    X is the pose of the frame in the frame of the contact patch, `radius` [m] the radius of the capsule, and `half` [m]
+    half the length of the segment.
+    """
 
     X: Transform
     radius: Number
@@ -123,7 +127,10 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class SolidBox:
-    """A box with half extents (3,) [m]."""
+    """A box with the half extents `half` (3,) [m]; X is its pose in the frame of the contact patch.
+
+    Its rounding `radius` is zero.
+    """
 
     X: Transform
     half: Array
@@ -173,7 +180,10 @@ class SolidBox:
 
 @dataclass(frozen=True, eq=False)
 class SolidCylinder:
-    """A cylinder along z with the given radius and half length [m]."""
+    """A cylinder along the z axis of its frame, which has the pose X in the frame of the contact patch.
+
+    `round` [m] is the radius of the cylinder and `half` [m] half its length. Its rounding `radius` is zero.
+    """
 
     X: Transform
     round: Number
@@ -275,9 +285,10 @@ class HullRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SolidHull:
-    """A convex hull of `vertices` [m], with the outward `normals` of its faces.
+    """A convex hull with `vertices` [m] and outward face `normals`, in a frame with the pose X in the patch's frame.
 
-    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point.
+    `inside` (3,) [m] is a point inside the hull, and `size` [m] the largest distance of a vertex from this point. Its
+    rounding `radius` is zero.
     """
 
     X: Transform

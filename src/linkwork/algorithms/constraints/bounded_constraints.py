@@ -143,7 +143,8 @@ class Ball:
 
     The length of the impulse is at most `coefficient` times the contact's normal impulse. K (d, nv) are the rows, and W
     (nv, d) the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row of
-    that block is the normal. The speeds of the rows are K v + `drift` (d,).
+    that block is the normal. The speeds of the rows are K v + `drift` (d,). `acts` is the condition that the contact is
+    active.
     """
 
     acts: Any

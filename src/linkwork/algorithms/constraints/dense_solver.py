@@ -21,8 +21,9 @@ from linkwork.spatial.scalar import Array
 class DenseConstraints:
     """Constraint rows J (k, nv) and their `response` (nv, k): velocity changes due to unit impulses along the rows.
 
-    `symmetric` is whether the matrix product of J and `response` is symmetric. It is not symmetric if friction or
-    controllers are part of the mass matrix, or if the impulses act along the rows of another position.
+    `solve` is the function that maps impulses (nv, k) to velocity changes. `symmetric` is whether the matrix product of
+    J and `response` is symmetric. It is not symmetric if friction or controllers are part of the mass matrix, or if the
+    impulses act along the rows of another position.
     """
 
     J: Array

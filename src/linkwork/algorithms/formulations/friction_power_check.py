@@ -17,9 +17,10 @@ from linkwork.spatial.scalar import Array
 
 
 class FrictionPower(NamedTuple):
-    """Power [W] of the friction in one joint or loop, and the scale [W] of its round-off.
+    """Power of the friction in one joint or loop.
 
-    The scale is the product of the largest load, coupling and speed. `place` is "joint" or "loop" with the name.
+    `place` is "joint" or "loop" with the name, `power` [W] the power, and `scale` [W] the scale of its round-off: the
+    product of the largest load, coupling and speed.
     """
 
     place: str

@@ -50,10 +50,12 @@ from linkwork.spatial.scalar import Array
 class Propagation:
     """Primary and secondary equations of a mechanism in one state.
 
-    Rows of the equations multiply the values (n,) of the unknowns in `columns`; their product, a sum of forces or
-    torques [N, N m], is zero. All joints of the tree are independent, with the velocities v (tree.nv,). `rows` are the
-    constraint rows of mimic joints, loops, clutches, brakes and other velocity constraints; `constants` (tree.nv,) the
-    constant friction forces of all joints.
+    Each row of the equations has one coefficient per unknown; `columns` has the numbers of the unknowns. The product of
+    a row and the values (n,) of the unknowns is a sum of forces or torques [N, N m], which is zero. All joints of the
+    tree are independent, with the velocities v (tree.nv,). `joints` has the matrices of each joint, `chains` the chains
+    of each tree, `sources` all force/torque sources, and `loops` the cut loops. `rows` are the constraint rows of mimic
+    joints, loops, clutches, brakes and other velocity constraints. `constants` (tree.nv,) are the constant friction
+    forces of all joints, and `friction` is the friction that depends on the load.
     """
 
     mechanism: Mechanism

@@ -40,7 +40,10 @@ class LinearFriction(NamedTuple):
 
 
 class RubbingMotion(NamedTuple):
-    """Motion of a tree with friction, and the inverse pivot of each velocity (nv,): positive unless the joint jams."""
+    """Motion of a tree with friction, and `pivots` (nv,): the inverse pivot of each velocity.
+
+    The pivots of a joint are positive unless the joint jams. `motion` has the accelerations and the wrenches.
+    """
 
     motion: TreeMotion
     pivots: Array

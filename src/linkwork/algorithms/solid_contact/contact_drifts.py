@@ -39,9 +39,10 @@ VALUES = 6 * POINTS  # number of coordinates of all points and normals of a pair
 
 
 class BodyRates(NamedTuple):
-    """Velocity [m/s] and acceleration [m/s^2] of a body's origin, angular velocity [rad/s] and acceleration [rad/s^2].
+    """Velocities and accelerations of a body, each (3,) in world axes.
 
-    All are (3,) in world axes.
+    `linear` [m/s] and `acceleration` [m/s^2] belong to the body's origin; `angular` [rad/s] is the angular velocity and
+    `angular_acceleration` [rad/s^2] its derivative.
     """
 
     linear: Array

@@ -102,7 +102,10 @@ class ContactProblem(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """Violation of contact conditions: the sum of the squared violations [m^2/s^2], and the largest violation [m/s]."""
+    """Violation of contact conditions.
+
+    `squares` [m^2/s^2] is the sum of the squared violations, and `largest` [m/s] the largest violation.
+    """
 
     squares: Number
     largest: Number

@@ -23,9 +23,10 @@ PATCH = RowLayout((POINTS, 3), (POINTS,), (POINTS, 3))  # contact points, distan
 
 
 class BodyMotion(NamedTuple):
-    """Pose of a body in the world, and the velocities of its origin.
+    """Pose and velocities of a body in the world.
 
-    `linear` (3,) [m/s] is the velocity of the origin and `angular` (3,) [rad/s] the angular velocity, in world axes.
+    `pose` is the pose of the body's frame. `linear` (3,) [m/s] is the velocity of its origin, and `angular` (3,)
+    [rad/s] the angular velocity, both in world axes.
     """
 
     pose: Transform

@@ -42,11 +42,11 @@ class Program(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Arguments of one kernel launch: the input and result arrays of a batch of states, and the loop counts.
+    """Arguments of one kernel launch for a batch of `nstates` states.
 
-    The arrays are C-ordered float64, one state after another. `strides` are the distances between successive states of
-    each input in doubles, 0 for an input that all states share. `counts` are the iteration counts of the program's
-    loops.
+    The arrays in `inputs` and `results` are C-ordered float64, one state after another. `strides` are the distances
+    between successive states of each input in doubles, 0 for an input that all states share. `counts` are the iteration
+    counts of the program's loops.
     """
 
     nstates: int
@@ -57,10 +57,11 @@ class Batch(NamedTuple):
 
 
 class OneStateCall(NamedTuple):
-    """Description of a Python function of one state: name, docstring, and shapes of its arguments and its result.
+    """Description of a Python function of one state.
 
-    `general` is the Python function that computes the same for all other calls: batches, lists, keywords, wrong shapes,
-    non-finite results. `counts` are the iteration counts of the program's loops, equal in all calls.
+    `name` and `doc` are its name and docstring, and `shapes` and `result` the shapes of its arguments and its result.
+    `general` is the Python function for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
+    `counts` are the iteration counts of the program's loops, equal in all calls.
     """
 
     name: str

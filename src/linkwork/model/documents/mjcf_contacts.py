@@ -22,11 +22,11 @@ EXACT_ON_PLANES = (Sphere, Capsule, Box)  # shapes whose point nearest to a plan
 
 
 class ContactsRead(NamedTuple):
-    """Contacts of an MJCF model as arguments of the Builder, and texts that say what was left out.
+    """Contacts of an MJCF model as arguments of the Builder.
 
     `shapes` maps geom numbers to the names and shapes of collision shapes; None if the contacts do not use collision
     shapes. `surfaces` has the arguments of `Builder.surface` by name. `touches` and `collisions` are the names and
-    arguments of `Builder.touch` and `Builder.collide`.
+    arguments of `Builder.touch` and `Builder.collide`. `left_out` are texts that say what was left out.
     """
 
     shapes: dict[int, tuple[str, Shape]] | None

@@ -15,7 +15,7 @@ FRICTION = 1.0  # MuJoCo's default sliding friction coefficient
 
 
 class Compliance(NamedTuple):
-    """Stiffness [N/m] and damping [N s/m] of a contact point along the surface normal."""
+    """The spring and damper of a contact point along the surface normal: `stiffness` [N/m], `damping` [N s/m]."""
 
     stiffness: float
     damping: float

@@ -86,7 +86,7 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a TOML document, and its parsed content."""
+    """A TOML document: its `text`, and its parsed content `tree`."""
 
     text: str
     tree: dict[str, Any]
@@ -104,7 +104,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Key:
-    """The location of a key in a TOML document: its path from the top level, such as joints.elbow.axis."""
+    """The location of a key in the TOML document `source`: its path from the top level, such as joints.elbow.axis."""
 
     path: KeyPath
     source: Source

@@ -34,7 +34,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Table(NamedTuple):
-    """A table of a document: its path, its keys and values, and comments after some keys."""
+    """A table of a TOML document: its `path`, its `keys` with values, and `notes`, the comments after some keys."""
 
     path: tuple[str, ...]
     keys: dict[str, Any]

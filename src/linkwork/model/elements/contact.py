@@ -156,7 +156,7 @@ class Contact(Element, section="contacts"):
 
 
 class Pair(NamedTuple):
-    """A contact pair: a contact, and one of the surfaces that it can touch."""
+    """A contact pair: a `contact`, and a `surface` that it can touch."""
 
     contact: Contact
     surface: Surface

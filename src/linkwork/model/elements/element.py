@@ -33,7 +33,11 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Rotor(NamedTuple):
-    """The rotor of a motor that turns with joints; its kinetic energy is inertia (row v)^2 / 2 [J], `row` is (nv,)."""
+    """The rotor of the motor `drive`, which turns with the `joints` of the drive.
+
+    The rotor's speed is the product of `row` (nv,) and the velocities v (nv,), and its kinetic energy is inertia (row
+    v)^2 / 2 [J].
+    """
 
     drive: str
     joints: tuple[str, ...]

@@ -439,7 +439,8 @@ def point(of: str, where: str = "at", points: bool = False) -> Kind:
 class ClassKind(Kind):
     """Kind of field whose value is an object of one of several classes, such as a joint kind or a shape.
 
-    `check` accepts objects of these classes; TOML documents can name the classes in `choices`.
+    `check` accepts objects of these classes. TOML documents can name the classes in `choices`; for other classes,
+    saving raises an error with the reason `unwritable`.
     """
 
     check: Callable[[object, str], Any]

@@ -34,7 +34,10 @@ FORCE, TORQUE = slice(0, 3), slice(3, 6)  # entries of a wrench
 
 
 class Coefficient(NamedTuple):
-    """A coefficient of a friction limit: its value during slip, and its value at rest, which is not smaller."""
+    """A coefficient of a friction limit: its value `dynamic` during slip, and its value `static` at rest.
+
+    The static value is at least the dynamic value.
+    """
 
     dynamic: Number
     static: Number
@@ -46,8 +49,8 @@ class Coefficient(NamedTuple):
 class LoadTerm(NamedTuple):
     """A term c |L F + own f| of a friction limit: c times the norm of a linear function of the load F (6,).
 
-    L is (k, 6). `own` is the factor of the friction force f; it is nonzero only for friction laws with k = 1 whose
-    friction changes the load.
+    `coefficient` is c, and L is (k, 6). `own` is the factor of the friction force f; it is nonzero only for friction
+    laws with k = 1 whose friction changes the load.
     """
 
     coefficient: Coefficient

@@ -19,7 +19,11 @@ CODE_GENERATION_LEVEL = 1
 
 
 class Processor(NamedTuple):
-    """A processor: its name and features as LLVM reports them, and `width`, the number of doubles per vector."""
+    """A processor: `name` and `features` as LLVM reports them.
+
+    `width` is the number of doubles per vector, and `has_fma` whether the processor has fused multiply-add
+    instructions.
+    """
 
     name: str
     features: str

@@ -34,7 +34,7 @@ ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, 
 
 
 class KernelText(NamedTuple):
-    """The LLVM IR of a kernel's function `run`, and the size of its workspace in doubles."""
+    """The LLVM IR `text` of a kernel's function `run`, and the size of its `workspace` in doubles."""
 
     text: str
     workspace: int
