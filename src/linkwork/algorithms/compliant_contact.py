@@ -190,9 +190,9 @@ def contact_force(
 
     `at` has the contact's position and velocity relative to the surface, and `anchor` (3,) [m] is its anchor on the
     surface. A damper that sets in within a step is a discontinuity, and the equations of the step may then have no
-    solution. Therefore, if `foreseen` is false (the contact was not expected to close), only the spring acts during the
-    step; None: spring and damper act if the contact penetrates. A given `mode` fixes the branches of the force law,
-    which is then smooth.
+    solution. Therefore only the spring acts during the step if `foreseen` is false, which means that the contact was
+    not expected to close. If `foreseen` is None, spring and damper act while the contact penetrates. A given `mode`
+    fixes the branches of the force law, which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0

@@ -1,4 +1,4 @@
-"""Actuator forces: motors that act on joints through constant ratios."""
+"""Forces of actuators: joint forces, motor forces and motor speeds of all motors of a mechanism."""
 
 from __future__ import annotations
 

@@ -183,9 +183,10 @@ class _Judge(NamedTuple):
         return found, np.array(applied), changed
 
     def _wanted(self, number: int, slip: Slip, new: LinearStep, static: Number, floor: Number) -> _Wanted:
-        """Return the change of limit `number` that the step `new` requires.
+        """Return how the state of limit number `number` must change after the step `new`.
 
-        `static` is the value of its static limit, and friction forces below `floor` count as zero.
+        `slip` has the states of all limits in this step, and `static` is the value of this limit at rest. Excesses of
+        friction forces below `floor` [N m or N] do not count.
         """
         one = self.dynamic[number]
         pairs = list(zip(one.numbers, one.scales, strict=True))

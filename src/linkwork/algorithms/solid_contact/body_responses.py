@@ -228,10 +228,11 @@ def _components(
 def _coupled_compliances(
     responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
 ) -> RowArray:
-    """Return the compliances with those of all active bodies of one component written to their rows.
+    """Return the compliances of all bodies, after those of one component's active bodies are computed and written.
 
-    `bodies` are the numbers of the bodies of the component, and `members` the indices of its velocities among all `nv`
-    velocities. `active` has one row for each body: 1 if the body moves and touches something.
+    `responses.compliances` is the array before. `bodies` are the numbers of the bodies of the component, and `members`
+    the indices of its velocities among all `nv` velocities. `active` has one row for each body: 1 if the body moves and
+    touches something.
     """
     count, among = responses.bodies, np.zeros((responses.bodies, 1))
     among[list(bodies)] = 1.0

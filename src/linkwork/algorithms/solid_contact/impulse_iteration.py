@@ -99,10 +99,11 @@ class _Speeds(NamedTuple):
 
 
 def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, Violation, _Speeds]:
-    """Return the wrenches of guessed impulses; and, for zero impulses, the violation and the largest speeds.
+    """Return the wrenches of the guessed impulses, and the violation and the largest speeds for zero impulses.
 
     `guess` has the guessed impulses (12,) of each pair as a row. The wrenches are a row array with the impulse and
-    angular impulse (6,) on each body.
+    angular impulse (6,) on each body. Violation and speeds determine tolerances, and whether the guess is better than
+    zero impulses.
     """
     pairs = problem.pairs
 
