@@ -1,7 +1,7 @@
 """The report on a run: checks of energy balance, momenta, constraints and joint limits, each with its limit.
 
-`energy_balance` defines the energy balance, `report_momenta` checks momenta, `symplectic_defect` computes the symplectic
-defect, and `report_tolerances` has all limits.
+`energy_balance` defines the energy balance, `report_momenta` checks momenta, `symplectic_defect` computes the
+symplectic defect, and `report_tolerances` has all limits.
 """
 
 from __future__ import annotations
