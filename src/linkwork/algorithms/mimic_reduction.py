@@ -9,7 +9,7 @@ couple branches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from linkwork.algorithms.dynamics_derivatives import inverse_dynamics_derivative
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.model.elements.velocity_constraint import may_be_engaged
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 
 Algorithm = Callable[..., Array]
-Result = TypeVar("Result")
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
@@ -89,7 +89,8 @@ def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
     `quantity` names the result, such as "mass_matrix". `found` is the result for the tree in which mimic joints are
     independent.
     """
-    return _by_mimic_joints(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
+    reduce = REDUCTIONS.get(quantity, _unchanged)
+    return SolverChoice.by_joints(lambda: found, lambda: reduce(mechanism.spread, found)).of(mechanism)()
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
@@ -104,15 +105,17 @@ def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) 
     arguments, such as "q" and "v".
     """
 
-    def run(mechanism: Mechanism, *state: Array) -> Array:
-        if mechanism.constrained and quantity in CONSTRAINED:
-            return CONSTRAINED[quantity](mechanism, *state)
-        return _by_mimic_joints(algorithm, WITH_MIMIC_JOINTS.get(quantity, by_tree))(mechanism, *state)
-
     def by_tree(mechanism: Mechanism, *state: Array) -> Array:
         return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
 
-    return run
+    with_mimic_joints = WITH_MIMIC_JOINTS.get(quantity, by_tree)
+    solvers = SolverChoice(
+        tree=algorithm,
+        articulated=CONSTRAINED.get(quantity, algorithm),
+        mimic=with_mimic_joints,
+        dense=CONSTRAINED.get(quantity, with_mimic_joints),
+    )
+    return lambda mechanism, *state: solvers.of(mechanism)(mechanism, *state)
 
 
 # --- mimic joints: quantities that need a solution with the mass matrix ---
@@ -180,8 +183,8 @@ def constrained_forward_dynamics(
     With a rate `baumgarte` [1/s], closure errors decay like critically damped springs. q (nq,) and v (nv,) are the
     coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
     """
-    solve = _by_mimic_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
-    return solve(mechanism, q, v, tau, wrenches, baumgarte)
+    solvers = SolverChoice.by_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
+    return solvers.of(mechanism)(mechanism, q, v, tau, wrenches, baumgarte)
 
 
 def _reduced_constrained_dynamics(
@@ -194,14 +197,6 @@ def _reduced_constrained_dynamics(
     """
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
-
-
-def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
-    """Return a function that calls `reduced` for a mechanism with mimic joints, else `of_tree`, with all its arguments.
-
-    The first argument of the function is the mechanism.
-    """
-    return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
 
 def constrained_accelerations(
@@ -266,7 +261,8 @@ def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Return the velocities (nv,) at q for given momenta p (nv,) [N s, N m s], projected onto the constraints."""
-    return _by_mimic_joints(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
+    solvers = SolverChoice.by_joints(constrained_dynamics.velocities, _reduced_velocities)
+    return solvers.of(mechanism)(mechanism, q, p)
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
@@ -282,9 +278,9 @@ def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.A
 
     The mechanism may have mimic joints.
     """
-    if not mechanism.constrained:
-        return constrained_dynamics.no_constraints(mechanism)
-    return _by_mimic_joints(constrained_dynamics.active_constraints, _reduced_constraints)(mechanism, q)
+    none, of_tree = constrained_dynamics.no_constraints, constrained_dynamics.active_constraints
+    solvers = SolverChoice(tree=none, articulated=of_tree, mimic=none, dense=_reduced_constraints)
+    return solvers.of(mechanism)(mechanism, q)
 
 
 def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:

@@ -16,6 +16,7 @@ from linkwork.algorithms.constraint_ranks import row_terms, smallest_multipliers
 from linkwork.algorithms.constraints.constrained_dynamics import reaction_wrenches, rows_and_bias
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
@@ -113,9 +114,7 @@ def reactions(
     if function is None:
         return None
 
-    def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.constrained):
-            return function(m, q, v, tau, wrenches)
+    def by_multipliers(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
         a, multipliers = _constrained(solve, response, m, q, v, tau, wrenches)
         state = to_tree(m, ("q", "v"), (q, v))
         loops = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) : len(m.mimics) + m.nc])
@@ -123,4 +122,5 @@ def reactions(
         through = function(m.tree, *state, forces(m.tree, *state, a, outside), outside)
         return np.concatenate([through, loops.through_loops])
 
-    return run
+    solvers = SolverChoice(function, by_multipliers, by_multipliers, by_multipliers)
+    return lambda m, *state: solvers.of(m)(m, *state)

@@ -279,7 +279,7 @@ def active_constraints(mechanism: Mechanism, q: Array) -> ActiveConstraints:
     return ActiveConstraints(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
 
-def no_constraints(mechanism: Mechanism) -> ActiveConstraints:
+def no_constraints(mechanism: Mechanism, _: Array) -> ActiveConstraints:
     """Return the `ActiveConstraints` of a mechanism without loops, clutches and brakes: all its arrays are empty."""
     none = Constrained(np.zeros(mechanism.nv), np.zeros(0))
     return ActiveConstraints(np.zeros(0), lambda _: np.zeros(0), lambda _: none)

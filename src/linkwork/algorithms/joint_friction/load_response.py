@@ -36,6 +36,7 @@ from linkwork.algorithms.joint_friction.friction_sites import (
 from linkwork.algorithms.joint_friction.locked_tree import TreeMotion, factored_tree, held_forces
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, kinematics
 from linkwork.algorithms.mimic_reduction import forward_dynamics, mass_solver, reduced_rows
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.joint_friction import HeldFreedom, HeldKind, HeldVelocity, JointFriction
 from linkwork.model.mechanism import Joint, Mechanism
@@ -153,8 +154,8 @@ def _of_constrained_mechanism(
     tree, position, speed = held.tree, held.tree_position(q), held.tree_velocity(v)
     motion = kinematics(tree, position, speed)
     loops = loop_states(tree, motion.X)
-    solve = _dense_solver if mechanism.mimics else _tree_solver
-    solution, further = solve(held, motion, loops, q, v, tau, wrenches)
+    solve = SolverChoice.by_joints(_tree_solver, _dense_solver)
+    solution, further = solve.of(mechanism)(held, motion, loops, q, v, tau, wrenches)
     slip = tree_slip_rows(mechanism, motion)
     bias = slip_bias(mechanism, motion)
     frictions = {site.name: friction_wrenches(site, one) for site, one in _loops_of(own, loops)}

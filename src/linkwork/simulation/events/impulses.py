@@ -20,6 +20,7 @@ from linkwork.algorithms.mimic_reduction import (
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
@@ -215,10 +216,8 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
         a = still(m, acting.slip_directions, friction.a)
         return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
-    if stuck.constrained:
-        found = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside)
-    else:
-        found = Constrained(free_acceleration(stuck, now.q, now.v, tau, outside), np.zeros(0))
+    solvers = SolverChoice.by_constraints(_without_multipliers, constrained_forward_dynamics)
+    found = solvers.of(stuck)(stuck, now.q, now.v, tau, outside)
     forces = by_constraint(stuck, found.multipliers, size_of)
     if acting.slip_directions is None:
         return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0), np.zeros(m.tree.nv))
@@ -226,6 +225,14 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     held, a = holding_forces(m, acting.slip_directions, found.a), still(m, acting.slip_directions, found.a)
     assert loads.friction is not None
     return ConstrainedMotion(a, forces, held, limits, loads.friction)
+
+
+def _without_multipliers(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Constrained:
+    """Return the accelerations (nv,) of a mechanism without constraints, which has no multipliers.
+
+    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    """
+    return Constrained(free_acceleration(m, q, v, tau, wrenches), np.zeros(0))
 
 
 def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -> Array:

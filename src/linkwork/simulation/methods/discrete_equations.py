@@ -37,6 +37,7 @@ from linkwork.algorithms.pose_increments import (
     split_inertias,
 )
 from linkwork.algorithms.rotor_inertia import rotor_momenta
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.algorithms.variational_step_solver import (
@@ -294,12 +295,22 @@ class Interval:
         (nv,) and of the multipliers (nh,). `guess` is the evaluation at dv, and `constraints` has the rows at the start
         and at the end of the step.
         """
-        m, tree, touching = self.mechanism, self.tree, guess.loads.touching
-        by_motion = self._force_jacobian(dv)
-        if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
-            dense = DenseConstraints.of_two(*constraints, self._coupled_solver(touching, dv, by_motion))
-            return dense.solve_constrained
-        contacts = self._contacts(guess)
+        between_bodies = any(pair.surface.place.body for pair in self.mechanism.contact_pairs)
+        recursive = self._dense if guess.loads.touching is not None and between_bodies else self._recursive
+        return SolverChoice.by_joints(recursive, self._dense).of(self.mechanism)(guess, dv, constraints)
+
+    def _dense(
+        self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
+    ) -> Callable[[Array, Array], Constrained]:
+        """Return the dense solver of Newton's linear equations; see `solver`."""
+        solve = self._coupled_solver(guess.loads.touching, dv, self._force_jacobian(dv))
+        return DenseConstraints.of_two(*constraints, solve).solve_constrained
+
+    def _recursive(
+        self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
+    ) -> Callable[[Array, Array], Constrained]:
+        """Return the linear-time solver of Newton's linear equations, by recursion over the tree; see `solver`."""
+        tree, by_motion, contacts = self.tree, self._force_jacobian(dv), self._contacts(guess)
 
         def B(k: int) -> Array:
             return momentum_derivative(self.rotation, self.inertias[k], guess.bodies[k], self.h) + contacts[k]

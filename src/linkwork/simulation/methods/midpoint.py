@@ -26,6 +26,7 @@ from linkwork.algorithms.mass_matrix import matrix_factors
 from linkwork.algorithms.mimic_reduction import errors_and_rows
 from linkwork.algorithms.passive_joint_forces import dampers
 from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
@@ -210,10 +211,12 @@ class Midpoint:
         The argument of this function is a matrix (nv, nv) that is added to Newton's matrix, such as the derivatives of
         controller forces.
         """
-        m = self.mechanism
-        if m.constrained and not m.mimics:
-            return self._recursive()
-        M = self._matrix()
+        solvers = SolverChoice(self._dense, self._recursive, self._dense, self._dense)
+        return solvers.of(self.mechanism)()
+
+    def _dense(self) -> Callable[[Array], ConstrainedSolver]:
+        """Return a function that makes dense solvers of Newton's equations; see `_solvers`."""
+        m, M = self.mechanism, self._matrix()
 
         def solver(added: Array) -> ConstrainedSolver:
             coupled = any(map(may_be_nonzero, (added - np.diag(np.diag(added))).ravel()))
@@ -253,7 +256,7 @@ class Midpoint:
     def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
         """Return a function that makes linear-time solvers of Newton's equations, by recursion over the tree.
 
-        This function replaces `_solvers` where possible. The solver makes one recursion for each set of constraint
+        See `_solvers`. The solver makes one recursion for each set of constraint
         rows.
         """
         m, now = self.mechanism, self.now

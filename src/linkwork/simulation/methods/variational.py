@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.algorithms.constraints.articulated_body_solver import Constrained
 from linkwork.algorithms.mimic_reduction import velocities
 from linkwork.algorithms.pose_increments import EXPONENTIAL, RotationRule
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.algorithms.tangent_space import integrate, tangent_rate
 from linkwork.algorithms.variational_step_solver import ConstraintRows
 from linkwork.model.mechanism import Mechanism
@@ -216,9 +217,19 @@ class Variational:
         step. It treats joint springs and dampers implicitly, as Newton's matrix does, because otherwise stiff springs
         would make it useless.
         """
+        of_tree = self._straight_motion if self.has_contacts else self._curved_motion
+        straight = self._straight_motion
+        return SolverChoice(of_tree, straight, straight, straight).of(self.mechanism)()
+
+    def _straight_motion(self) -> Array:
+        """Return the joint motion (nv,) in the step with the velocities at its start."""
+        return self.now.v * self.h
+
+    def _curved_motion(self) -> Array:
+        """Return the joint motion (nv,) of a tree in the step with the accelerations at its start."""
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
-        straight = now.v * h
-        if self.has_contacts or m.constrained or m.line_forces or m.mimics:
+        straight = self._straight_motion()
+        if m.line_forces:  # the armature of joints cannot represent them
             return straight
         system = replace(interval.system, mechanism=with_armature(m, interval.joint_stiffness(straight) * h))
         loads = system.loads(interval.t, now.q, now.v, interval.held)

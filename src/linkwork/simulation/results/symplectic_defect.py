@@ -71,8 +71,10 @@ def without_form(run: RunData) -> str:
         return "controllers, wrenches or Baumgarte forces act, which are not symplectic"
     if any(name in run.recorded for name in run.parameters):
         return "loops or clutches are switched"
+    for one in m.frictions:
+        return f"{one.label} acts, which is not symplectic"
     for joint in m.joints:
-        if joint.damping.any() or joint.friction.any() or m.has_friction(joint):
+        if joint.damping.any() or joint.friction.any():
             return f"joint {joint.name!r} has a damper or friction, which are not symplectic"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
             return f"the armature on joint {joint.name!r} has no Lagrangian: velocities are not rates of coordinates"

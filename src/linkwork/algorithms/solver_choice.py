@@ -1,0 +1,42 @@
+"""The choice of a solver by the kind of mechanism: tree recursion, articulated bodies with constraint rows, or dense.
+
+The solver depends on two facts. Mimic joints couple joints of different branches, which no recursion over the tree can
+represent. Constraints (loops, and clutches and similar elements that may be engaged) add rows and multipliers.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+from linkwork.model.mechanism import Mechanism
+
+Function = TypeVar("Function")
+
+
+class SolverChoice(NamedTuple, Generic[Function]):
+    """The functions that compute one quantity, one for each kind of mechanism.
+
+    `tree` is for trees without constraints and `articulated` for trees with constraints. `mimic` is for mechanisms with
+    mimic joints and without constraints, and `dense` for those with both.
+    """
+
+    tree: Function
+    articulated: Function
+    mimic: Function
+    dense: Function
+
+    @staticmethod
+    def by_joints(tree: Function, mimic: Function) -> SolverChoice[Function]:
+        """Return the choice between a function for trees and one for mimic joints, with or without constraints."""
+        return SolverChoice(tree, tree, mimic, mimic)
+
+    @staticmethod
+    def by_constraints(free: Function, constrained: Function) -> SolverChoice[Function]:
+        """Return the choice between a function without and one with constraints, with or without mimic joints."""
+        return SolverChoice(free, constrained, free, constrained)
+
+    def of(self, mechanism: Mechanism) -> Function:
+        """Return the function for a mechanism."""
+        if mechanism.constrained:
+            return self.dense if mechanism.mimics else self.articulated
+        return self.mimic if mechanism.mimics else self.tree
