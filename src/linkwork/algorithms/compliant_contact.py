@@ -240,7 +240,7 @@ def contact_force(
     )
 
 
-class Measures(NamedTuple):
+class BranchQuantities(NamedTuple):
     """The normal force, slip velocity and anchor force of a contact, which select the branches of its force law.
 
     `normal` [N] is the normal force, `slip` (3,) [m/s] the slip velocity, `hold` (3,) [N] the anchor force, and `limit`
@@ -256,8 +256,8 @@ class Measures(NamedTuple):
     loading: Number
 
 
-def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
-    """Return the quantities that select the branches of a contact's force law (see `Measures`).
+def _branch_quantities(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> BranchQuantities:
+    """Return the quantities that select the branches of a contact's force law (see `BranchQuantities`).
 
     `anchor` (3,) [m] is the anchor of the contact, and `at` its kinematics.
     """
@@ -268,7 +268,7 @@ def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Meas
     length = np.sqrt(dot(stretch, stretch) + TINY)
     full = contact.tangential_stiffness * length >= limit * (1.0 - AT_FRICTION_LIMIT)
     loading = where(full, dot(slip, stretch) / length * (limit / contact.rest_speed), -limit)
-    return Measures(normal, slip, hold, limit * (1.0 + AT_FRICTION_LIMIT), loading)
+    return BranchQuantities(normal, slip, hold, limit * (1.0 + AT_FRICTION_LIMIT), loading)
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
@@ -276,7 +276,7 @@ def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
 
     `anchor` (3,) [m] is the anchor of the contact, and `at` its kinematics.
     """
-    normal, slip, hold, limit, loading = _measures(contact, anchor, at)
+    normal, slip, hold, limit, loading = _branch_quantities(contact, anchor, at)
     slips = maximum(np.sqrt(dot(hold, hold)) - limit, loading) > 0.0
     return Mode(at.distance < 0.0, normal >= 0.0, _speed(slip) > contact.rest_speed, slips, slip, hold)
 
@@ -285,7 +285,7 @@ def _speed(slip: Array) -> Number:
     return np.sqrt(dot(slip, slip))
 
 
-def _ahead(along: Array, vector: Array) -> Number:
+def _component_along(along: Array, vector: Array) -> Number:
     """Return the component of a vector (3,) along the direction of `along` (3,)."""
     return dot(vector, along) / np.sqrt(dot(along, along) + TINY)
 
@@ -298,17 +298,17 @@ def _mirror(along: Array, vector: Array, acts: Any) -> Array:
     mirrored friction force is continuous at the reversal, so that the equations of the trial step have a solution; the
     step is then rejected because of an event.
     """
-    back = where(_ahead(along, vector) < 0.0, where(acts, 2.0, 0.0), 0.0)
+    back = where(_component_along(along, vector) < 0.0, where(acts, 2.0, 0.0), 0.0)
     return np.eye(3) - np.outer(along, along) * (back / (dot(along, along) + TINY))
 
 
-def _forward(along: Array, vector: Array) -> Number:
+def _signed_length(along: Array, vector: Array) -> Number:
     """Return a signed length of a vector (3,), which is continuous and decreases as the vector turns away from `along`.
 
     If the angle between `vector` and `along` (3,) is below 90 degrees, the result is the length of the vector.
     Otherwise it is the length of its part perpendicular to `along` minus the length of its part opposite to `along`.
     """
-    ahead = _ahead(along, vector)
+    ahead = _component_along(along, vector)
     across = dot(vector, vector) - ahead * ahead
     return np.sqrt(maximum(across, 0.0) + maximum(ahead, 0.0) ** 2) + minimum(ahead, 0.0)
 
@@ -323,10 +323,10 @@ def mode_event_functions(
     that turns by 90 degrees is an event too: the branches are then determined anew. An event function that does not
     apply is 1. `number` and `anchor` (3,) [m] are the contact's state and anchor, and `at` its kinematics.
     """
-    normal, slip, hold, limit, loading = _measures(contact, anchor, at)
-    slides = minimum(_forward(mode.along, slip) - contact.rest_speed, _ahead(mode.along, slip))
+    normal, slip, hold, limit, loading = _branch_quantities(contact, anchor, at)
+    slides = minimum(_signed_length(mode.along, slip) - contact.rest_speed, _component_along(mode.along, slip))
     slow = contact.rest_speed - _speed(slip)
-    yields = minimum(maximum(_forward(mode.hold, hold) - limit, loading), _ahead(mode.hold, hold))
+    yields = minimum(maximum(_signed_length(mode.hold, hold) - limit, loading), _component_along(mode.hold, hold))
     beyond = where(mode.slips, where(mode.fast, yields, minimum(yields, slow)), limit - np.sqrt(dot(hold, hold)))
     along = where(number == STICKING, beyond, where(mode.fast, slides, slow))
     return [

@@ -40,10 +40,10 @@ def row_scales(mechanism: Mechanism, q: Array) -> Array:
     The scale of a row is the root of the sum of squares of the terms of its entries; a row without terms has the scale
     1.
     """
-    return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
+    return _zeros_replaced_by_ones(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
 
 
-def _or_one(sizes: Array) -> Array:
+def _zeros_replaced_by_ones(sizes: Array) -> Array:
     """Return the array `sizes` with its zeros replaced by ones, for use as divisors."""
     return np.where(sizes > 0.0, sizes, 1.0)
 
@@ -78,7 +78,7 @@ def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array
     `inverse_masses` (nv,) is the diagonal of M^-1. Together they give the scale of N, independent of the units of its
     rows; singular values below `rank` times the scale count as zero.
     """
-    scales = _or_one(np.sqrt(terms @ inverse_masses))
+    scales = _zeros_replaced_by_ones(np.sqrt(terms @ inverse_masses))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
     count = int((sizes > rank).sum())
     x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales

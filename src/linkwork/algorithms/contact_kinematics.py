@@ -55,7 +55,7 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
     centre = pose.R.T @ (poses[on].point(contact.at.pose.p) - pose.p)
     distance, normal, bend = surface.near(centre, contact.radius)
     # Twist of the contact's body relative to the surface, in its axes and about its origin
-    V = _in_frame(pose, poses[on], twists[on]) - _in_frame(pose, poses[under], twists[under])
+    V = _twist_in_frame(pose, poses[on], twists[on]) - _twist_in_frame(pose, poses[under], twists[under])
     point = centre - normal * contact.radius
     velocity = V.linear + cross(V.angular, point)
     drift = V.linear + cross(V.angular, centre)  # velocity of the sphere's centre
@@ -94,10 +94,14 @@ def _pair_rates(
     `poses` are the world poses, `twists` the twists and `acc` the accelerations of all bodies.
     """
     at, on, under = _pair_kinematics(pair, poses, twists), pair.contact.at.body, pair.surface.place.body
-    base, u, w = _in_frame(at.pose, poses[under], twists[under]), at.velocity, at.turning
-    V = _in_frame(at.pose, poses[on], twists[on]) - base
+    base, u, w = _twist_in_frame(at.pose, poses[under], twists[under]), at.velocity, at.turning
+    V = _twist_in_frame(at.pose, poses[on], twists[on]) - base
     # V is in axes that move with the surface, hence the last term
-    A = _in_frame(at.pose, poses[on], acc[on]) - _in_frame(at.pose, poses[under], acc[under]) - base.cross(V)
+    A = (
+        _twist_in_frame(at.pose, poses[on], acc[on])
+        - _twist_in_frame(at.pose, poses[under], acc[under])
+        - base.cross(V)
+    )
     u_rate = A.linear + cross(A.angular, at.point) + cross(w, u + at.rolling)
     n_rate = at.curvature @ (u + cross(w, at.normal) * pair.contact.radius)
     turned = np.array([dot(n_rate, axis) for axis in axes.T[1:]])  # rate at which the normal turns to each tangent
@@ -111,7 +115,7 @@ def _pair_rates(
     )
 
 
-def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
+def _twist_in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
     """Return the twist of a body for a second frame that is fixed to the body, in the axes of the second frame.
 
     `twist` is the twist in the body's own frame. `body` and `pose` are the world poses of the body and of the second
@@ -139,6 +143,6 @@ def contact_rows(
     on, under = to_common_ancestor(mechanism, pair.contact.at.body, pair.surface.place.body)
     for joints, sign, point in ((on, 1.0, at.point), (under, -1.0, at.point if foot is None else foot)):
         for j in joints:
-            V = _in_frame(at.pose, X[j.o], S[j.o]) * sign
+            V = _twist_in_frame(at.pose, X[j.o], S[j.o]) * sign
             columns[j.v] = list(Motion(V.linear + cross(V.angular, point), V.angular).array.T)
     return np.array(columns).T

@@ -73,9 +73,10 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
     for j in inward(mechanism):
         S, whole = motion.S[j.o], body[j.o]
         change_q, change_v = whole.change(by_q[j.o]), whole.change(by_v[j.o])
-        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # nonzero if S depends on q_j
-        _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
-        _put(dv, j.v, j.v, S.pair(change_v))
+        # Nonzero if S depends on q_j
+        own = [_subspace_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]
+        _write_block(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
+        _write_block(dv, j.v, j.v, S.pair(change_v))
         # Joints i inboard of j: effect of j on the force of i (by the changed wrench), and of i on the force of j
         change_q = change_q + S.cross(force[j.o])
         z = whole.inertia @ S
@@ -84,10 +85,10 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
         for i in list(to_root(mechanism, j.o))[1:]:
             X = motion.X[outer.o]
             change_q, change_v, z, z_turn = X.up(change_q), X.up(change_v), X.up(z), X.R @ z_turn
-            _put(dq, i.v, j.v, motion.S[i.o].pair(change_q))
-            _put(dv, i.v, j.v, motion.S[i.o].pair(change_v))
+            _write_block(dq, i.v, j.v, motion.S[i.o].pair(change_q))
+            _write_block(dv, i.v, j.v, motion.S[i.o].pair(change_v))
             for table, moved in ((dq, by_q[i.o]), (dv, by_v[i.o])):
-                _put(table, j.v, i.v, (moved.w.pair(z) + moved.u.angular.T @ z_turn).T)
+                _write_block(table, j.v, i.v, (moved.w.pair(z) + moved.u.angular.T @ z_turn).T)
             outer = i
     return np.array([dq, dv, mass_matrix(mechanism, q)]).reshape(3, mechanism.nv, mechanism.nv)
 
@@ -139,14 +140,14 @@ def body_changes(
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
     Sv = S @ v
     by_q, by_v = j.kind.bias_partials(q, v)
-    rates = [_rate(j, q, unit) for unit in np.eye(j.kind.nv)]
+    rates = [_subspace_rate(j, q, unit) for unit in np.eye(j.kind.nv)]
     turned_v, turned_a = _columns([rate @ v for rate in rates]), _columns([rate @ a for rate in rates])
     u = V_i.cross(S) + turned_v
     w = A_i.cross(S) + turned_a + u.cross(Sv) + V.cross(turned_v) + by_q + V.cross(u)
     return BodyChange(u, w), BodyChange(S, V.cross(S) + V.cross(S) + S.cross(Sv) + by_v)
 
 
-def _rate(j: Joint, q: Array, unit: Array) -> Motion:
+def _subspace_rate(j: Joint, q: Array, unit: Array) -> Motion:
     """Return the time derivative (6, d) of the motion subspace of joint j, in the child's frame.
 
     q are the coordinates and `unit` (d,) the velocities of this joint only.
@@ -164,7 +165,7 @@ def _zeros(n: int) -> list[list[Number]]:
     return [[0.0] * n for _ in range(n)]
 
 
-def _put(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
+def _write_block(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
     """Write a matrix block into the given rows and columns of a table (list of lists)."""
     for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
         table[r][columns] = list(numbers)

@@ -42,14 +42,14 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     for j in inward(mechanism):
         force = composite[j.o] @ S[j.o]  # force on the subtree for unit accelerations of joint j
         for k in to_root(mechanism, j.o):
-            _place(M, k.v, j.v, S[k.o].pair(force))
+            _write_symmetric_block(M, k.v, j.v, S[k.o].pair(force))
             force = X[k.o].up(force)
     for d, rotor in enumerate(mechanism.armature):
         M[d][d] = M[d][d] + rotor
     return np.array(M).reshape(mechanism.nv, mechanism.nv) + coupling_matrix(mechanism)
 
 
-def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
+def _write_symmetric_block(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
     """Write a block into the given rows and columns of the symmetric matrix M, and its transpose at the mirrored place.
 
     Of a diagonal block, the lower half is copied to the upper half.
@@ -141,7 +141,7 @@ def dof_parents(mechanism: Mechanism) -> list[int]:
     return parent
 
 
-def _to_world(parent: list[int], i: int) -> Iterator[int]:
+def _velocities_to_world(parent: list[int], i: int) -> Iterator[int]:
     """Yield velocity i, then all velocities inboard of it; `parent` is the result of `dof_parents`."""
     while i >= 0:
         yield i
@@ -155,7 +155,7 @@ def matrix_factors(mechanism: Mechanism, M: Array) -> LTL | LDLT:
     couple branches.
     """
     parent, n = dof_parents(mechanism.tree), len(M)
-    inboard = [list(_to_world(parent, i)) for i in range(len(parent))]
+    inboard = [list(_velocities_to_world(parent, i)) for i in range(len(parent))]
     if len(parent) == n and not any(may_be_nonzero(M[i, j]) for i in range(n) for j in set(range(i)) - {*inboard[i]}):
         return factor(mechanism, M)
     return ldlt(M)
@@ -167,7 +167,7 @@ def factor(mechanism: Mechanism, M: Array) -> LTL:
     Entries that are zero by the structure of the tree are skipped.
     """
     parent = dof_parents(mechanism)
-    rows: list[dict[int, Number]] = [{j: M[i, j] for j in _to_world(parent, i)} for i in range(mechanism.nv)]
+    rows: list[dict[int, Number]] = [{j: M[i, j] for j in _velocities_to_world(parent, i)} for i in range(mechanism.nv)]
     pivots: list[Number] = [0.0] * mechanism.nv
     for k in reversed(range(mechanism.nv)):
         row = rows[k]

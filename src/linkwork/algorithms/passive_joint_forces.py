@@ -92,14 +92,14 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
         for d in np.flatnonzero(np.isfinite(j.lower) | np.isfinite(j.upper)):
             x, speed, stiffness, damping = q[j.q][d], v[j.v][d], stops.stiffness[j.v][d], stops.damping[j.v][d]
             if np.isfinite(j.lower[d]):
-                pushes[d] = pushes[d] + _push(j.lower[d] - x, -speed, stiffness, damping)
+                pushes[d] = pushes[d] + _stop_force(j.lower[d] - x, -speed, stiffness, damping)
             if np.isfinite(j.upper[d]):
-                pushes[d] = pushes[d] - _push(x - j.upper[d], speed, stiffness, damping)
+                pushes[d] = pushes[d] - _stop_force(x - j.upper[d], speed, stiffness, damping)
         forces.append(np.array(pushes))
     return np.concatenate(forces)
 
 
-def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
+def _stop_force(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
     """Return the force [N m or N] of a joint stop, penetrated by `beyond` [rad or m] at the rate `speed`.
 
     `speed` is in [rad/s or m/s]; `stiffness` and `damping` belong to the stop.

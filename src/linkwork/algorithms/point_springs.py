@@ -42,8 +42,8 @@ def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringL
     """
     near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
-    start = _in_frame(near, X, spring.at.pose.p)
-    line = _in_frame(far, X, spring.to.pose.p) - start
+    start = _point_in_ancestor(near, X, spring.at.pose.p)
+    line = _point_in_ancestor(far, X, spring.to.pose.p) - start
     squared = dot(line, line)
     apart = squared > COINCIDENT**2
     distance = np.sqrt(where(apart, squared, 1.0))
@@ -58,7 +58,7 @@ def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringL
     return SpringLength(where(apart, distance, 0.0), np.array(row))
 
 
-def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
+def _point_in_ancestor(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
     """Return a point (3,) [m], given in the outboard body of the first joint, in the inboard body of the last joint.
 
     `joints` are in inward order; X has the pose of each joint's outboard body in its inboard body.

@@ -271,12 +271,12 @@ def _div(g: Graph, a: int, b: int) -> int | None:
     return None
 
 
-def _odd(operation: str) -> Callable[[Graph, int], int | None]:
+def _rule_for_odd_function(operation: str) -> Callable[[Graph, int], int | None]:
     """Return the simplification rule f(-x) = -f(x) for an odd function f, the given `operation`."""
     return lambda g, a: g.apply("neg", g.apply(operation, g.nodes[a][1])) if g.nodes[a][0] == "neg" else None
 
 
-def _even(operation: str) -> Callable[[Graph, int], int | None]:
+def _rule_for_even_function(operation: str) -> Callable[[Graph, int], int | None]:
     """Return the simplification rule f(-x) = f(x) for an even function f, the given `operation`."""
     return lambda g, a: g.apply(operation, g.nodes[a][1]) if g.nodes[a][0] == "neg" else None
 
@@ -288,7 +288,7 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
     return None if known is None else yes if known else no
 
 
-def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
+def _rule_for_equal_operands(value: bool | None) -> Callable[[Graph, int, int], int | None]:
     """Return the simplification rule of an operation for two equal operands.
 
     The rule replaces the operation by the constant `value`, or by the operand if `value` is None.
@@ -302,15 +302,15 @@ RULES: dict[str, Callable[..., int | None]] = {
     "neg": _neg,
     "mul": _mul,
     "div": _div,
-    "sin": _odd("sin"),
-    "tan": _odd("tan"),
-    "asin": _odd("asin"),
-    "cos": _even("cos"),
-    "abs": _even("abs"),
+    "sin": _rule_for_odd_function("sin"),
+    "tan": _rule_for_odd_function("tan"),
+    "asin": _rule_for_odd_function("asin"),
+    "cos": _rule_for_even_function("cos"),
+    "abs": _rule_for_even_function("abs"),
     "select": _select,
-    "lt": _same(False),
-    "min": _same(None),
-    "max": _same(None),
+    "lt": _rule_for_equal_operands(False),
+    "min": _rule_for_equal_operands(None),
+    "max": _rule_for_equal_operands(None),
 }
 
 

@@ -80,7 +80,7 @@ class LoopTracer:
         k, *now = loop.now
         self.scope.uniform.add(k.number)
         new, row = body(k, *now, *loop.rows)
-        (_, *last), series = loop.close((k + 1.0, *_like(state, new)), row)
+        (_, *last), series = loop.close((k + 1.0, *_checked_state(state, new)), row)
         return tuple(last), series
 
     def iterate(
@@ -99,7 +99,7 @@ class LoopTracer:
         self.mask = still
         new, done = body(*now)
         self.mask = outer
-        frozen = self.frozen(still, _like(now, new), now)
+        frozen = self.frozen(still, _checked_state(now, new), now)
         (going, iterations, *last), _ = loop.close((where(done, 0.0, going), iterations + going, *frozen), ())
         return tuple(last), iterations, going == 0.0
 
@@ -114,7 +114,7 @@ class LoopTracer:
         loop = _OpenLoop(self, most, (where(start, 1.0, 0.0), *state), (), watch=0)
         _, *now = loop.now
         new, going = body(*now)
-        (_, *last), _ = loop.close((where(going, 1.0, 0.0), *_like(state, tuple(new))), ())
+        (_, *last), _ = loop.close((where(going, 1.0, 0.0), *_checked_state(state, tuple(new))), ())
         return tuple(last)
 
     @staticmethod
@@ -189,7 +189,7 @@ class _OpenLoop:
         return table
 
 
-def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
+def _checked_state(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
     """Return `new` as the next state of a loop; raise NotTraceable if its shapes differ from those of `state`."""
     if not isinstance(new, tuple) or [*map(shape_in_state, new)] != [*map(shape_in_state, state)]:
         before, after = ([*map(shape_in_state, each)] for each in (state, new if isinstance(new, tuple) else (new,)))

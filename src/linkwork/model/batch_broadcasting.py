@@ -89,12 +89,12 @@ def over_batch(
     """
     arrays, batch = checked(inputs, finite)
     if not batch:
-        return _like(np.asarray(function(*arrays)).reshape(result), inputs)
+        return _in_class_of_inputs(np.asarray(function(*arrays)).reshape(result), inputs)
     found = [function(*member) for member in members(arrays, inputs, batch)]
-    return _like(np.array(found).reshape(batch + result), inputs) if found else np.empty(batch + result)
+    return _in_class_of_inputs(np.array(found).reshape(batch + result), inputs) if found else np.empty(batch + result)
 
 
-def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
+def _in_class_of_inputs(found: Array, inputs: Mapping[str, Input]) -> Array:
     """Return the result array `found` as an array of the class of the traced inputs, if it has traced numbers.
 
     Other results are returned unchanged. `inputs` are the arguments of the function that computed the result.

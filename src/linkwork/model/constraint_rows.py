@@ -114,19 +114,19 @@ class Turn(Row):
     u: Array
 
     def error(self, X: Transform) -> Number:
-        return dot(self.u, _turned(X)[1])
+        return dot(self.u, _half_angle(X)[1])
 
     def wrench(self, X: Transform) -> Force:
-        cosine, e = _turned(X)
+        cosine, e = _half_angle(X)
         return Force(NONE, self.u * cosine + cross(self.u, e) * 0.5)
 
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        cosine, e = _turned(X)
+        cosine, e = _half_angle(X)
         rate = V.angular * cosine + cross(e, V.angular) * 0.5
         return Force(NONE, self.u * (dot(e, V.angular) * -0.25) + cross(self.u, rate) * 0.5)
 
 
-def _turned(X: Transform) -> tuple[Number, Array]:
+def _half_angle(X: Transform) -> tuple[Number, Array]:
     """Return cos(angle / 2), and the vector 2 sin(angle / 2) axis (3,), for the rotation of the pose X."""
     q = quaternion_from_matrix(X.R)
     return q[0], q[1:] * 2.0
@@ -188,7 +188,7 @@ class Angle:
 
         Its dot product with the angular velocity of B relative to A is the rate of the angle. X is the pose of B in A.
         """
-        return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
+        return cross(self.across, _over_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
         """Return the time derivative (3,) of the components of `torque` in the axes of frame B.
@@ -197,7 +197,7 @@ class Angle:
         """
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
-        return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
+        return cross(self.across, _over_square_rate(h, rate, NO_ANGLE))
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
@@ -205,7 +205,7 @@ def _angle(n: Array, across: Array, direction: Array) -> Number:
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
-def _per_square(h: Array, least: float = 0.0) -> Array:
+def _over_square(h: Array, least: float = 0.0) -> Array:
     """Return h / max(h . h, least) for a vector h (3,).
 
     For h = n x r, with a unit vector n, this is the gradient with respect to r of the angle of r about n. `least`
@@ -214,10 +214,10 @@ def _per_square(h: Array, least: float = 0.0) -> Array:
     return h * (1.0 / maximum(dot(h, h), least))
 
 
-def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
+def _over_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
     """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,).
 
-    `least` bounds h . h from below, as in `_per_square`.
+    `least` bounds h . h from below, as in `_over_square`.
     """
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
@@ -292,16 +292,16 @@ class Teeth(Row):
     def wrench(self, X: Transform) -> Force:
         p = X.R.T @ X.p
         # The line of centres rotates about A's origin if B's origin moves, and about B's origin if A's origin moves
-        about_a, about_b = _per_square(cross(X.R.T @ self.n, p)), _per_square(cross(self.n, p))
+        about_a, about_b = _over_square(cross(X.R.T @ self.n, p)), _over_square(cross(self.n, p))
         return Force(-(about_b + about_a * self.ratio), cross(p, about_b))
 
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
         n, p = X.R.T @ self.n, X.R.T @ X.p
         rate = V.linear + cross(p, V.angular)
         seen, own = cross(n, p), cross(self.n, p)
-        about_a = _per_square_rate(seen, cross(cross(n, V.angular), p) + cross(n, rate))
-        about_b = _per_square_rate(own, cross(self.n, rate))
-        return Force(-(about_b + about_a * self.ratio), cross(rate, _per_square(own)) + cross(p, about_b))
+        about_a = _over_square_rate(seen, cross(cross(n, V.angular), p) + cross(n, rate))
+        about_b = _over_square_rate(own, cross(self.n, rate))
+        return Force(-(about_b + about_a * self.ratio), cross(rate, _over_square(own)) + cross(p, about_b))
 
 
 # --- groups of rows ---

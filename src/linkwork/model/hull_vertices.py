@@ -47,7 +47,7 @@ def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
 
     if len(corners) <= most:
         return corners, 0.0
-    chosen = _spread_out(corners)
+    chosen = _large_tetrahedron(corners)
     while True:
         planes = ConvexHull(corners[chosen]).equations  # outward normals and offsets of the facets
         outside = (corners @ planes[:, :3].T + planes[:, 3]).max(axis=1)
@@ -56,7 +56,7 @@ def spread_vertices(corners: Array, most: int) -> tuple[Array, float]:
         chosen.append(int(outside.argmax()))
 
 
-def _spread_out(corners: Array) -> list[int]:
+def _large_tetrahedron(corners: Array) -> list[int]:
     """Return the numbers of four of the `corners` (n, 3) [m] that span a large tetrahedron."""
     first = int(np.argmax(corners @ np.array([1.0, 0.0, 0.0])))
     away = corners - corners[first]

@@ -41,7 +41,11 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
     if impossible:
         return
     doubtful = [fault for part in body.parts for fault in _inertia_faults(part)]
-    low = _moments(body.inertia.rotational - _of_point(body))[0] if doubtful and body.index > 0 else 0.0
+    low = (
+        _principal_moments(body.inertia.rotational - _point_mass_inertia(body))[0]
+        if doubtful and body.index > 0
+        else 0.0
+    )
     if low < -INERTIA_ROUND_OFF * float(np.trace(body.inertia.rotational)):
         for fault in doubtful:
             merged = (
@@ -111,7 +115,7 @@ def mass_faults(part: Part) -> Iterator[Fault]:
 
 
 def _inertia_faults(part: Part) -> Iterator[Fault]:
-    element, (low, middle, high) = f"body {part.name!r}", _moments(inertia_matrix(part.inertia))
+    element, (low, middle, high) = f"body {part.name!r}", _principal_moments(inertia_matrix(part.inertia))
     tolerance = INERTIA_ROUND_OFF * (max(-low, high) + part.mass * float(part.com @ part.com))
     shown = f"principal moments of inertia about the centre of mass are {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
     if low < -tolerance:
@@ -126,13 +130,13 @@ def _inertia_faults(part: Part) -> Iterator[Fault]:
         yield Fault(f"mass is 0 kg but {shown}; a body without mass must have zero inertia", element)
 
 
-def _moments(inertia: Array) -> tuple[float, float, float]:
+def _principal_moments(inertia: Array) -> tuple[float, float, float]:
     """Return the principal moments of a symmetric inertia (3, 3) [kg m^2], in ascending order."""
     low, middle, high = np.linalg.eigvalsh(inertia).tolist()
     return low, middle, high
 
 
-def _of_point(body: Body) -> Array:
+def _point_mass_inertia(body: Body) -> Array:
     """Return the inertia (3, 3) [kg m^2] about the body's origin of a point mass at the body's centre of mass.
 
     The point mass is the mass of the whole body.

@@ -135,15 +135,15 @@ def separation(a: _Placed, b: _Placed) -> float:
     own = np.concatenate([a.X.R.T, -a.X.R.T, b.X.R.T, -b.X.R.T])  # faces of boxes
     length = float(np.linalg.norm(apart))
     candidates = own if length == 0.0 else np.concatenate([own, apart[None] / length])
-    best, n = _better(a, b, apart, candidates, best, n)
+    best, n = _largest_gap(a, b, apart, candidates, best, n)
     angle = CONE
     for _ in range(LEVELS):
-        best, n = _better(a, b, apart, _cone(n, angle), best, n)
+        best, n = _largest_gap(a, b, apart, _cone(n, angle), best, n)
         angle *= SHRINKS
     return best
 
 
-def _better(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
+def _largest_gap(a: _Placed, b: _Placed, apart: Array, n: Array, best: float, former: Array) -> tuple[float, Array]:
     """Return the largest gap [m] of solids a and b along directions n (k, 3), and its direction (3,), if it improves.
 
     If the gap `best` [m] along the direction `former` (3,) is larger, return `best` and `former`. `apart` (3,) [m] is

@@ -38,11 +38,11 @@ class JointLayout(NamedTuple):
     read: Callable[[Array, Array], State]
 
 
-def _same(nq: int) -> JointLayout:
+def _unchanged_layout(nq: int) -> JointLayout:
     return JointLayout(nq, lambda q, v: (q, v), lambda q, v: (q, v))
 
 
-def _ordered(order: Sequence[int]) -> JointLayout:
+def _reordered_layout(order: Sequence[int]) -> JointLayout:
     """Return the layout of a joint whose coordinates another tool stores in another order than linkwork.
 
     The velocities are the same in both tools.
@@ -51,12 +51,12 @@ def _ordered(order: Sequence[int]) -> JointLayout:
     return JointLayout(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
 
 
-def _turned(R: Array, v: Array) -> Array:
+def _rotated(R: Array, v: Array) -> Array:
     """Return R v, the batch of vectors v (3, n) rotated by the matrices R (3, 3, n)."""
     return np.einsum("ij...,j...->i...", R, v)
 
 
-def _back(R: Array, v: Array) -> Array:
+def _rotated_back(R: Array, v: Array) -> Array:
     """Return R^T v, the batch of vectors v (3, n) rotated by the inverses of the matrices R (3, 3, n)."""
     return np.einsum("ji...,j...->i...", R, v)
 
@@ -65,21 +65,21 @@ def _back(R: Array, v: Array) -> Array:
 
 
 def _free_to_mujoco(q: Array, v: Array) -> State:
-    return q, np.concatenate([_turned(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
+    return q, np.concatenate([_rotated(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
 
 
 def _free_from_mujoco(q: Array, v: Array) -> State:
-    return q, np.concatenate([_back(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
+    return q, np.concatenate([_rotated_back(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
 
 
 def _free_to_drake(q: Array, v: Array) -> State:
     R = matrix_from_quaternion(q[3:])
-    return np.concatenate([q[3:], q[:3]]), np.concatenate([_turned(R, v[3:]), _turned(R, v[:3])])
+    return np.concatenate([q[3:], q[:3]]), np.concatenate([_rotated(R, v[3:]), _rotated(R, v[:3])])
 
 
 def _free_from_drake(q: Array, v: Array) -> State:
     R = matrix_from_quaternion(q[:4])
-    return np.concatenate([q[4:], q[:4]]), np.concatenate([_back(R, v[3:]), _back(R, v[:3])])
+    return np.concatenate([q[4:], q[:4]]), np.concatenate([_rotated_back(R, v[3:]), _rotated_back(R, v[:3])])
 
 
 # --- ball joint of Drake: roll, pitch, yaw, and the angular velocity in the parent's axes ---
@@ -87,14 +87,14 @@ def _free_from_drake(q: Array, v: Array) -> State:
 
 def _ball_to_drake(q: Array, v: Array) -> State:
     R = matrix_from_quaternion(q)
-    return rpy_from_matrix(R), _turned(R, v)
+    return rpy_from_matrix(R), _rotated(R, v)
 
 
 def _ball_from_drake(rpy: Array, v: Array) -> State:
     c, s, none = np.cos(rpy / 2.0), np.sin(rpy / 2.0), np.zeros(rpy.shape[1:])
     x, y, z = np.array([c[0], s[0], none, none]), np.array([c[1], none, s[1], none]), np.array([c[2], none, none, s[2]])
     q = product(z, product(y, x))
-    return q, _back(matrix_from_quaternion(q), v)
+    return q, _rotated_back(matrix_from_quaternion(q), v)
 
 
 # --- continuous and planar joints of Pinocchio: cosine and sine of the angle; planar velocities in the child's axes ---
@@ -108,7 +108,7 @@ def _angle(q: Array, v: Array) -> State:
     return np.arctan2(q[1:], q[:1]), v
 
 
-def _plane(angle: Array) -> Array:
+def _plane_axes(angle: Array) -> Array:
     """Return the two axes of a planar joint's child, in the plane, as columns (2, 2, n) for the angles (n,) [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
@@ -116,31 +116,31 @@ def _plane(angle: Array) -> Array:
 
 def _planar_to_pinocchio(q: Array, v: Array) -> State:
     there = np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
-    return there, np.concatenate([_back(_plane(q[2]), v[:2]), v[2:]])
+    return there, np.concatenate([_rotated_back(_plane_axes(q[2]), v[:2]), v[2:]])
 
 
 def _planar_from_pinocchio(q: Array, v: Array) -> State:
     angle = np.arctan2(q[3], q[2])
-    return np.array([q[0], q[1], angle]), np.concatenate([_turned(_plane(angle), v[:2]), v[2:]])
+    return np.array([q[0], q[1], angle]), np.concatenate([_rotated(_plane_axes(angle), v[:2]), v[2:]])
 
 
 CONTINUOUS = JointLayout(2, _cosine_and_sine, _angle)
-ONE = {Revolute: _same(1), Prismatic: _same(1)}
+ONE = {Revolute: _unchanged_layout(1), Prismatic: _unchanged_layout(1)}
 JOINT_LAYOUTS: dict[str, dict[type[JointKind], JointLayout]] = {
     "pinocchio": ONE
     | {
-        Screw: _same(1),
-        Universal: _same(2),
+        Screw: _unchanged_layout(1),
+        Universal: _unchanged_layout(2),
         Planar: JointLayout(4, _planar_to_pinocchio, _planar_from_pinocchio),
-        Ball: _ordered((1, 2, 3, 0)),
-        Free: _ordered((0, 1, 2, 4, 5, 6, 3)),
+        Ball: _reordered_layout((1, 2, 3, 0)),
+        Free: _reordered_layout((0, 1, 2, 4, 5, 6, 3)),
     },
-    "mujoco": ONE | {Ball: _same(4), Free: JointLayout(7, _free_to_mujoco, _free_from_mujoco)},
+    "mujoco": ONE | {Ball: _unchanged_layout(4), Free: JointLayout(7, _free_to_mujoco, _free_from_mujoco)},
     "drake": ONE
     | {
-        Screw: _same(1),
-        Universal: _same(2),
-        Planar: _same(3),
+        Screw: _unchanged_layout(1),
+        Universal: _unchanged_layout(2),
+        Planar: _unchanged_layout(3),
         Ball: JointLayout(3, _ball_to_drake, _ball_from_drake),
         Free: JointLayout(7, _free_to_drake, _free_from_drake),
     },
@@ -229,7 +229,7 @@ def convert(
     reads = target == OURS
     tool = source if reads else target
     tree = mechanism.tree  # in the other tool's layout, mimic joints have coordinates too
-    joints = _in_order(tree, tool, names)
+    joints = _joints_in_order_of(tree, tool, names)
     layouts = _joint_layouts(joints, tool, continuous)
     theirs = sum(layout.nq for layout in layouts)
     inputs = {"q": Input(q, (theirs if reads else mechanism.nq,))}
@@ -259,7 +259,7 @@ def convert(
     return found[0] if v is None else (found[0], found[1])
 
 
-def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
+def _joints_in_order_of(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
     """Return the mechanism's joints in the order in which the tool `tool` stores them.
 
     `names` are the joint names in this order; None means the order of the mechanism.

@@ -19,13 +19,13 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
         return lu(K).solve(r), np.zeros(0)
     size = sum(abs(K[i, i]) for i in range(len(r)))
     # Scale each constraint so that its term B c C is as large as K
-    c = np.array([2.0 * size / (_square(B[:, j]) + _square(C[j])) for j in range(len(s))])
+    c = np.array([2.0 * size / (_sum_of_squares(B[:, j]) + _sum_of_squares(C[j])) for j in range(len(s))])
     factors = lu(K + (B * c) @ C)
     u, U = factors.solve(r + B @ (c * s)), factors.solve(B)
     w = lu(C @ U).solve(C @ u - s)
     return u - U @ w, w
 
 
-def _square(a: Array) -> Number:
+def _sum_of_squares(a: Array) -> Number:
     """Return the sum of the squared entries of an array a."""
     return sum(x * x for x in a)

@@ -57,7 +57,7 @@ class LeastSquares(NamedTuple):
         rest = {i: b[i] * scale for i, scale in self.row_scales.items()}
         top = {}
         for j, (below, over_length, over_square) in self.reflections.items():
-            along = _product(below, rest)
+            along = _scalar_product(below, rest)
             top[j] = along * over_length
             for i, entry in below.items():
                 rest[i] = rest[i] - entry * (along * over_square)
@@ -77,9 +77,9 @@ def least_squares_factors(A: Array) -> LeastSquares:
     for column in columns:
         for i, x in column.items():
             by_row.setdefault(i, []).append(x)
-    row_scales = {i: _over_size(by_row[i]) for i in sorted(by_row)}
+    row_scales = {i: _reciprocal_size(by_row[i]) for i in sorted(by_row)}
     columns = [{i: x * row_scales[i] for i, x in column.items()} for column in columns]
-    column_scales = {j: _over_size(column.values()) for j, column in enumerate(columns) if column}
+    column_scales = {j: _reciprocal_size(column.values()) for j, column in enumerate(columns) if column}
     rest = {j: {i: x * scale for i, x in columns[j].items()} for j, scale in column_scales.items()}
     reflections: dict[int, Reflection] = {}
     R: dict[int, Entries] = {}
@@ -93,19 +93,19 @@ def least_squares_factors(A: Array) -> LeastSquares:
         for k, column in rest.items():
             if column.keys().isdisjoint(below):
                 continue
-            along = _product(below, column)
+            along = _scalar_product(below, column)
             R[j][k] = along * over_length
             for i, entry in below.items():
                 column[i] = column.get(i, 0.0) - entry * (along * over_square)
     return LeastSquares((A.shape[0], A.shape[1]), row_scales, column_scales, reflections, R)
 
 
-def _product(a: Entries, b: Entries) -> Number:
+def _scalar_product(a: Entries, b: Entries) -> Number:
     """Return the scalar product of two sparse columns a and b, which map row numbers to entries."""
     return sum(x * b[i] for i, x in a.items() if i in b)
 
 
-def _over_size(entries: Iterable[Number]) -> Number:
+def _reciprocal_size(entries: Iterable[Number]) -> Number:
     """Return the reciprocal of the sum of the magnitudes of `entries`; 0 if all entries are zero."""
     size = sum(abs(x) for x in entries)
     return where(size > 0.0, 1.0 / (size + TINY), 0.0)

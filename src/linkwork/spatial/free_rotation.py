@@ -38,7 +38,7 @@ class FreeRotation(NamedTuple):
 
         If the inertia is singular, the inertia of a sphere with the same trace is used instead.
         """
-        inertia = _regular(inertia)
+        inertia = _regular_inertia(inertia)
         return FreeRotation(inertia, ldlt(inertia).solve(np.eye(3)))
 
     def acceleration(self, w: Array) -> Array:
@@ -91,7 +91,7 @@ def _middle_eigenvalue(A: Array) -> Number:
     return where(beside > 0.0, middle, maximum(minimum(a, b), minimum(maximum(a, b), c)))
 
 
-def _regular(inertia: Array) -> Array:
+def _regular_inertia(inertia: Array) -> Array:
     """Return the `inertia` (3, 3) if it is regular, else the inertia of a sphere with the same trace.
 
     The sphere has the trace 3 if the trace of `inertia` is not positive.

@@ -176,7 +176,7 @@ class LDLT(NamedTuple):
     def solve(self, b: Array) -> Array:
         """Return A^-1 b for the factored matrix A = L D L^T (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse_D)
-        x = [y * inverse for y, inverse in zip(_substituted(self.L, b), self.inverse_D, strict=True)]
+        x = [y * inverse for y, inverse in zip(_forward_substituted(self.L, b), self.inverse_D, strict=True)]
         for i in reversed(range(d - 1)):
             x[i] = x[i] - sum(self.L[j][i] * x[j] for j in range(i + 1, d))
         return np.array(x)
@@ -226,7 +226,7 @@ class LU(NamedTuple):
     def solve(self, b: Array) -> Array:
         """Return A^-1 b for the factored matrix A = L U (d, d), with b of shape (d,) or (d, k)."""
         d = len(self.inverse)
-        x = _substituted(self.L, b)
+        x = _forward_substituted(self.L, b)
         for i in reversed(range(d)):
             rest = sum(self.U[i][j] * x[j] for j in range(i + 1, d)) if i + 1 < d else 0.0
             x[i] = (x[i] - rest) * self.inverse[i]
@@ -263,7 +263,7 @@ def lu(A: Array) -> LU:
     return LU(tuple(map(tuple, L)), tuple(map(tuple, U)), tuple(inverse))
 
 
-def _substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
+def _forward_substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
     """Return L^-1 b, by forward substitution with the rows of the unit lower triangular L."""
     y: list[Any] = []
     for i in range(len(L)):

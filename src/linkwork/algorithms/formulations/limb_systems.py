@@ -88,7 +88,7 @@ def limb_system(
     for name in (*driven, *locked, *(measured_from or {})):
         if isinstance(mechanism.joints[name].kind, Free):
             raise LinkworkError(f"joint {name!r} is free; only revolute joints can be coupled, locked or measured")
-    limbs = [_path(mechanism, body) for body in _outermost(mechanism)]
+    limbs = [_limb_path(mechanism, body) for body in _outermost_bodies(mechanism)]
     bases = {joint.o: joint for joint in outward(mechanism) if isinstance(joint.kind, Free)}
     paths = tuple((base, *(j.o for j in joints)) for base, joints in limbs)
     inboard = {name: mechanism.bodies[body].index for name, body in (measured_from or {}).items()}
@@ -109,13 +109,13 @@ def limb_system(
     )
 
 
-def _outermost(mechanism: Mechanism) -> Iterator[int]:
+def _outermost_bodies(mechanism: Mechanism) -> Iterator[int]:
     """Return the numbers of the bodies without outboard bodies."""
     inboard = {j.i for j in outward(mechanism)}
     return (j.o for j in outward(mechanism) if j.o not in inboard)
 
 
-def _path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
+def _limb_path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
     """Return the base body of the limb that ends with the body `tip`, and the revolute joints between base and tip."""
     joints = list(to_root(mechanism, tip))[::-1]
     return (joints[0].o, joints[1:]) if isinstance(joints[0].kind, Free) else (WORLD, joints)

@@ -64,14 +64,14 @@ def forward_dynamics(
     on_tree = np.zeros(nv)
     on_tree[independent_velocities(mechanism)] = tau
     known = B[:, columns.tau] @ on_tree + B[:, columns.one]
-    found = _solved(equations, columns.a, np.column_stack([known, row_forces(equations), B[:, columns.tau]]))
+    found = _solved_balances(equations, columns.a, np.column_stack([known, row_forces(equations), B[:, columns.tau]]))
     free, by_rows, by_forces = np.split(found, [1, 1 + len(rows.J)], axis=1)
     multipliers = np.zeros(len(rows.J))
     if len(rows.J):
         multipliers = -smallest_multipliers(
             rows.J @ by_rows[:nv],
             rows.J @ free[:nv, 0] + rows.bias,
-            _terms(mechanism, equations, q),
+            _squared_terms(mechanism, equations, q),
             np.abs(by_forces[:nv].diagonal()),
             RANK_OF_UNIT_ROWS,
         )
@@ -99,7 +99,7 @@ def inverse_dynamics(
     equations = propagation(mechanism, q, v, wrenches, friction, main)
     B, columns, nv = equations.balances, equations.columns, equations.mechanism.nv
     (on_tree,) = to_tree(mechanism, ("a",), (a,))
-    x = _solved(equations, columns.tau, B[:, columns.a] @ on_tree + B[:, columns.one])
+    x = _solved_balances(equations, columns.tau, B[:, columns.a] @ on_tree + B[:, columns.one])
     return _solution(mechanism, equations, on_tree, x[:nv], x[nv:], np.zeros(len(equations.rows.J)))
 
 
@@ -129,7 +129,7 @@ def actuator_forces(
     driven = independent_velocities(mechanism)[chosen]
     by_rows, mimics = row_forces(equations), len(mechanism.mimics)
     always = np.column_stack([B[:, columns.ground], by_rows[:, :mimics]])  # columns of linearly independent unknowns
-    others = _without(always)
+    others = _orthogonal_complement(always)
     constraints = others.T @ by_rows[:, mimics:]
     scale = float(np.abs(constraints).max(initial=0.0))
     left, sizes, _ = np.linalg.svd(constraints)
@@ -152,7 +152,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
     """
     equations, G = propagation(mechanism, q, np.zeros(mechanism.nv)), mechanism.spread
     by_a = equations.balances[:, equations.columns.a] @ G
-    return G.T @ _solved(equations, equations.columns.tau, by_a)[: len(G)]
+    return G.T @ _solved_balances(equations, equations.columns.tau, by_a)[: len(G)]
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
@@ -162,7 +162,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> Array:
     """
     equations = propagation(mechanism, q, np.zeros(mechanism.nv))
     by_forces = equations.balances[:, equations.columns.tau] @ forces
-    return _solved(equations, equations.columns.a, by_forces)[: mechanism.nv]
+    return _solved_balances(equations, equations.columns.a, by_forces)[: mechanism.nv]
 
 
 def independent_velocities(mechanism: Mechanism) -> Array:
@@ -182,7 +182,7 @@ def row_forces(equations: Propagation) -> Array:
     return as_joint_forces
 
 
-def _solved(equations: Propagation, unknown: slice, known: Array) -> Array:
+def _solved_balances(equations: Propagation, unknown: slice, known: Array) -> Array:
     """Return the solution of the balance equations: the unknowns with the columns `unknown`, then the ground forces.
 
     `known` (k,) or (k, n) is the sum of all other terms of the k equations.
@@ -223,12 +223,12 @@ def _require_closed(rows: ConstraintRows, by_rows: Array, free: Array, multiplie
         raise _no_unique_solution()
 
 
-def _without(columns: Array) -> Array:
+def _orthogonal_complement(columns: Array) -> Array:
     """Return an orthonormal basis (k, k - n) of the vectors orthogonal to the independent columns (k, n)."""
     return np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
 
 
-def _terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
+def _squared_terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
     """Return the sums of squares (n, tree.nv) of the terms in the entries of all n constraint rows.
 
     `constraint_ranks` uses these sums to decide ranks. q (nq,) are the coordinates of the mechanism.

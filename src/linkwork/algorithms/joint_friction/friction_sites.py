@@ -27,8 +27,8 @@ class Site(NamedTuple):
     """A joint of the tree, or a loop, that has dry friction along `size` velocities.
 
     The friction forces of the site have the numbers from `start` to `start + size - 1` among the nf friction forces of
-    the mechanism. `joint` is the joint of the tree with all joints, or None; `loop` is the loop, or None. `friction` is
-    the element with the friction law; it is None for joints whose friction is given as a number.
+    the mechanism. `joint` is the joint, of the tree in which mimic joints are independent, or None; `loop` is the loop,
+    or None. `friction` is the element with the friction law; it is None for joints whose friction is given as a number.
     """
 
     name: str

@@ -148,7 +148,7 @@ class RigidSolids(SolidForces):
         super().__init__(m, stored, q, v, HUGE)
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each point; both are zero if it is apart."""
+        """Return the contact points of pair k, and the state and force of each point; zeros for points apart."""
         patch, memory = WorldPatch.read(self.patches, k), self.remembered(k)
         found, points = [], []
         for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):

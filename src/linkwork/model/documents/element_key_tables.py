@@ -38,7 +38,7 @@ def document_keys(class_: type[Element]) -> list[str]:
 
 def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
     for key, one, first, value, about in _entries(class_):
-        default = "required" if one.required else _shown(one.default, one.same_as) if first else "none"
+        default = "required" if one.required else _default_text(one.default, one.same_as) if first else "none"
         varies = ("mode" if one.mode else "parameter") if one.parameter and first else ""
         yield f"`{key}`", value, default, varies, about
 
@@ -62,7 +62,7 @@ def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]
                 yield key, one, not number, value, found.about
 
 
-def _shown(default: Any, same_as: str) -> str:
+def _default_text(default: Any, same_as: str) -> str:
     """Return the default value of a key as the Markdown table shows it.
 
     `same_as` is the key whose value is used if this key is omitted.

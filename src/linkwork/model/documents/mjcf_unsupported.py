@@ -46,10 +46,10 @@ def gap_faults(c: Compiled, text: MjcfText, options: Options, unseen: Iterable[s
 
 
 # Reason, remedy; XML tags and attributes that identify the element
-Gap = tuple[str, str, tuple[str, ...], dict[str, str]]
+UnsupportedFeature = tuple[str, str, tuple[str, ...], dict[str, str]]
 
 
-def _forces(c: Compiled) -> Iterator[Gap]:
+def _forces(c: Compiled) -> Iterator[UnsupportedFeature]:
     """Yield each unsupported force on bodies or joints of an MJCF model as (reason, remedy, XML tags, XML attributes).
 
     Tags and attributes identify the XML element with the force. `c` is the model that MuJoCo compiled.
@@ -87,11 +87,11 @@ def _forces(c: Compiled) -> Iterator[Gap]:
     ):
         if which.any():
             names = c.names(kind)
-            reason = f"{kind} {_few(names, which)}: {reason} is not supported"
+            reason = f"{kind} {_first_names(names, which)}: {reason} is not supported"
             yield reason, remedy, tags, {"name": names[int(np.argmax(which))]}
 
 
-def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
+def _constraints(c: Compiled, mimic: bool) -> Iterator[UnsupportedFeature]:
     """Yield each unsupported equality constraint as (reason, remedy, XML tags, XML attributes).
 
     Linear joint couplings and loop closures are supported. `c` is the model that MuJoCo compiled; `mimic` is the option
@@ -158,11 +158,11 @@ def _left_out(c: Compiled, options: Options) -> Iterator[str]:
         (equalities, coupled & active & (not mimic), "because of mimic=False, couplings"),
     ):
         if which.any():
-            yield f"{words} {_few(names, which)}"
+            yield f"{words} {_first_names(names, which)}"
     if c.nkey and (c.key_act.any() or c.key_ctrl.any()):
         yield "activations and controls of keyframes"
 
 
-def _few(names: list[str], which: Array) -> str:
+def _first_names(names: list[str], which: Array) -> str:
     """Return the first few of the `names` that the boolean array `which` selects, as text for a message."""
     return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

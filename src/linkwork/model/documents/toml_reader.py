@@ -88,10 +88,12 @@ class _DocumentReader(Reader):
             reason = f"not a linkwork document; the first line must be: linkwork = {VERSION}"
             raise ModelError(reason, file=self.file)
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            reason = f"must be the version of the document, {VERSION}; got {_brief(version)}"
+            reason = f"must be the version of the document, {VERSION}; got {_short_text(version)}"
             raise ModelError(reason, str(at), self.file, at.line)
         if version > VERSION:
-            reason = f"the document has version {_brief(version)}, which needs a newer linkwork; this one reads up to "
+            reason = (
+                f"the document has version {_short_text(version)}, which needs a newer linkwork; this one reads up to "
+            )
             raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
     def fill_builder(self) -> None:
@@ -117,7 +119,7 @@ class _DocumentReader(Reader):
 
     def is_table(self, at: Key, value: Any) -> bool:
         if not isinstance(value, dict):
-            self.error(at, f"must be a table; got {_brief(value)}", f"write [{at}] and its keys below it")
+            self.error(at, f"must be a table; got {_short_text(value)}", f"write [{at}] and its keys below it")
         return isinstance(value, dict)
 
     def named(self, section: str) -> Iterator[tuple[str, Key, dict[str, Any]]]:
@@ -168,12 +170,12 @@ class _DocumentReader(Reader):
         try:
             found = msgspec.convert(value, type_)
         except msgspec.ValidationError:
-            return self.error(at, f"must be {tables.wanted(type_)}; got {_brief(value)}")
+            return self.error(at, f"must be {tables.wanted(type_)}; got {_short_text(value)}")
         endless = (math.inf, -math.inf) if tables.allows_infinity(type_) else ()
-        wrong = [x for x in _flat(found) if not (abs(x) < LARGEST or x in endless)]
+        wrong = [x for x in _all_floats(found) if not (abs(x) < LARGEST or x in endless)]
         if wrong:
             hint = f"magnitudes must be below {LARGEST:g}" if math.isfinite(wrong[0]) else ""
-            return self.error(at, f"must be {tables.wanted(type_)}, finite; got {_brief(value)}", hint)
+            return self.error(at, f"must be {tables.wanted(type_)}, finite; got {_short_text(value)}", hint)
         return found
 
     def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
@@ -185,7 +187,7 @@ class _DocumentReader(Reader):
         if value is None:
             return self.error(at, f"{key} is missing", f"give {key}, one of {listed(choices)}")
         if not isinstance(value, str):
-            return self.error(at[key], f"must be one of {listed(choices)}; got {_brief(value)}")
+            return self.error(at[key], f"must be one of {listed(choices)}; got {_short_text(value)}")
         if value not in choices:
             return self.error(at[key], unknown_name(key, shown(value), choices).reason)
         return choices[value]
@@ -233,7 +235,9 @@ class _DocumentReader(Reader):
         items, place = table.get("geometry", []), at["geometry"]
         if not isinstance(items, list):
             self.error(
-                place, f"must be a list of tables; got {_brief(items)}", 'write geometry = [{ shape = "box", ... }]'
+                place,
+                f"must be a list of tables; got {_short_text(items)}",
+                'write geometry = [{ shape = "box", ... }]',
             )
             return
         for number, item in enumerate(items):
@@ -336,11 +340,11 @@ class _DocumentReader(Reader):
         try:
             return act()
         except ModelError as error:
-            return self.error(_culprit(at, table, error.reason), error.reason)
+            return self.error(_key_that_reason_names(at, table, error.reason), error.reason)
 
     def placed(self, fault: Fault) -> Fault:
         """Return a fault that the Builder reported, completed with file, line and key of the document."""
-        place = _culprit(*self.places.get(fault.element, (self.top, {})), fault.reason)
+        place = _key_that_reason_names(*self.places.get(fault.element, (self.top, {})), fault.reason)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
 
@@ -359,7 +363,7 @@ READERS: dict[str, TableReader] = {
 }
 
 
-def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
+def _key_that_reason_names(at: Key, table: Mapping[str, Any], reason: str) -> Key:
     """Return the location of the key that an error's `reason` mentions first, or `at`, the location of its table.
 
     Only the first words of the reason are searched.
@@ -372,11 +376,11 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in keys}
 
 
-def _flat(value: Any) -> Iterator[float]:
+def _all_floats(value: Any) -> Iterator[float]:
     """Yield all floats in `value`, which is a number or a nested list of numbers."""
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _flat(item)
+            yield from _all_floats(item)
     elif isinstance(value, float):
         yield value
 
@@ -385,7 +389,7 @@ def _radians(value: Any) -> Any:
     return [_radians(item) for item in value] if isinstance(value, list | tuple) else math.radians(value)
 
 
-def _brief(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """Return a value of a TOML document as a short text for error messages."""
     try:
         return shown(reprlib.repr(value))

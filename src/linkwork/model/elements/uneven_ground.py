@@ -1,7 +1,8 @@
 """Shapes of uneven ground: heights on a grid, or height as a function of x and y.
 
-The distance of a point is that to the nearest point of the ground, its foot point. A ball that touches the ground is
-then pushed along the line from the foot point to its centre, and the force of its contact spring is conservative.
+The *foot point* of a point is the nearest point of the ground, and the distance of the point is its distance from the
+foot point. A ball that touches the ground is then pushed along the line from the foot point to its centre, and the
+force of its contact spring is conservative.
 """
 
 from __future__ import annotations

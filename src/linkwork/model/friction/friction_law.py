@@ -192,7 +192,10 @@ def viscous_key() -> Any:
 
 
 def stribeck_key() -> Any:
-    """Define the field `stribeck` of a law: the slip speed at which the static excess has decayed to 37 %."""
+    """Define the field `stribeck` of a law, the decay speed of static friction.
+
+    At this slip speed, the excess of static over dynamic friction has decayed to 37 %.
+    """
     return key(
         positive("rad/s or m/s"),
         "Slip speed at which the excess of static over dynamic friction has decayed to 37 %",
@@ -233,12 +236,12 @@ def across(axis: Array) -> Array:
 
 
 def of_force(A: Array) -> Array:
-    """Return L (k, 6) with L F = A force, for a matrix A (k, 3)."""
+    """Return the matrix L (k, 6) that maps a wrench F to A times its force, for a matrix A (k, 3)."""
     return np.concatenate([A, np.zeros(A.shape)], axis=1)
 
 
 def of_wrench(A: Array, B: Array) -> Array:
-    """Return L (k, 6) with L F = A force + B torque, for matrices A and B (k, 3)."""
+    """Return the matrix L (k, 6) that maps a wrench F to A force + B torque, for matrices A and B (k, 3)."""
     return np.concatenate([A, B], axis=1)
 
 
