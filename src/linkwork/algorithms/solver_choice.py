@@ -1,4 +1,4 @@
-"""The choice of a solver by the kind of mechanism: tree recursion, articulated bodies with constraint rows, or dense.
+"""Choice of a solver by the kind of mechanism: tree recursion, articulated bodies with constraint rows, or dense.
 
 The solver depends on two facts. Mimic joints couple joints of different branches, which no recursion over the tree can
 represent. Constraints (loops, and clutches and similar elements that may be engaged) add rows and multipliers.
@@ -27,16 +27,16 @@ class SolverChoice(NamedTuple, Generic[Function]):
 
     @staticmethod
     def by_joints(tree: Function, mimic: Function) -> SolverChoice[Function]:
-        """Return the choice between a function for trees and one for mimic joints, with or without constraints."""
+        """Return a choice that depends on mimic joints only: `mimic` for mechanisms with mimic joints, else `tree`."""
         return SolverChoice(tree, tree, mimic, mimic)
 
     @staticmethod
     def by_constraints(free: Function, constrained: Function) -> SolverChoice[Function]:
-        """Return the choice between a function without and one with constraints, with or without mimic joints."""
+        """Return a choice that depends on constraints only: `constrained` for mechanisms with them, else `free`."""
         return SolverChoice(free, constrained, free, constrained)
 
     def of(self, mechanism: Mechanism) -> Function:
-        """Return the function for a mechanism."""
+        """Return the function of this choice that is valid for a mechanism."""
         if mechanism.constrained:
             return self.dense if mechanism.mimics else self.articulated
         return self.mimic if mechanism.mimics else self.tree

@@ -66,7 +66,7 @@ def touch_of_ball(centre: Array, radius: Number, distance: Number, normal: Array
 def patch_of(touches: Sequence[Touch]) -> ContactPatch:
     """Return the contact patch of one to four contact points; unused places repeat the first point at the distance FAR.
 
-    The patch has points (4, 3) [m], distances (4,) [m] and normals (4, 3).
+    The patch has points (4, 3) [m], distances (4,) [m] and normals (4, 3). `touches` are the contact points.
     """
     rest = [touches[0].if_(False)] * (COUNT - len(touches))
     points, distances, normals = zip(*touches, *rest, strict=True)

@@ -91,7 +91,10 @@ def convex_patch(a: RoundedSolid, b: RoundedSolid) -> ContactPatch:
 
 
 def _polygon(corners: list[Array]) -> _Polygon:
-    """Return the quadrilateral of four points (3,) [m] with the plane that fits them best."""
+    """Return the quadrilateral of four points (3,) [m] with the plane that fits them best.
+
+    `corners` are the points.
+    """
     mean = (corners[0] + corners[1] + corners[2] + corners[3]) * 0.25
     apart = [corner - mean for corner in corners]
     xx, xy, yy = (sum(r[i] * r[j] for r in apart) for i, j in ((0, 0), (0, 1), (1, 1)))

@@ -126,7 +126,8 @@ class _Nearest(NamedTuple):
 def separation(a: Solid, b: Solid) -> Separation:
     """Return the largest separation [m] of two solids over all normals, with its normal (3,) and the nearest points.
 
-    If the solids penetrate, the separation is negative, and may be a local instead of the global maximum.
+    If the solids penetrate, the separation is negative, and may be a local instead of the global maximum. a and b are
+    the solids A and B.
     """
     size = a.size + b.size
     towards, _ = unit(a.centre - b.centre, axis(2))
@@ -197,7 +198,7 @@ def _starts(a: Solid, b: Solid, towards: Array) -> list[Array]:
 
     One of the vectors is near the normal of largest separation unless the solids penetrate deeply. The vectors are the
     direction `towards` (3,) from B to A, normals of faces, and normals perpendicular to straight lines on the surface
-    of one or both solids.
+    of one or both solids. a and b are the solids A and B.
     """
     starts = [towards, *b.axes(towards), *a.axes(towards)]
     starts += [perpendicular(d, towards, towards) for d in (*b.lines, *a.lines)]
@@ -212,7 +213,8 @@ def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
     """Return unit vectors (3,) near n (3,), one of which is the normal of largest separation to round-off.
 
     Some of the vectors solve the equations for the contact of two vertices or rims, or of a straight line with a rim,
-    by Newton's method. The others are normals of faces, and vector products of straight lines of both solids.
+    by Newton's method. The others are normals of faces, and vector products of straight lines of both solids. a and b
+    are the solids A and B.
     """
     refined = [_newton(a, b, n, None)]
     refined += [_newton(a, b, perpendicular(d, n, n), d) for d in (*b.lines, *a.lines)]
@@ -226,7 +228,8 @@ def _refined(a: Solid, b: Solid, n: Array) -> list[Array]:
 def _newton(a: Solid, b: Solid, start: Array, line: Array | None) -> Array:
     """Return the unit normal (3,) near `start` (3,) at which the separation is stationary.
 
-    If `line` (3,) is given, a direction perpendicular to `start`, the normal stays perpendicular to this direction.
+    If `line` (3,) is given, a direction perpendicular to `start`, the normal stays perpendicular to this direction. a
+    and b are the solids A and B.
     """
 
     def step(_: Number, n: Array) -> tuple[Array]:
@@ -274,7 +277,10 @@ def perpendicular(d: Array, n: Array, otherwise: Array) -> Array:
 
 
 def _along(a: Solid, b: Solid, n: Array) -> Number:
-    """Return the separation [m] of two solids along a unit normal n (3,) from B to A."""
+    """Return the separation [m] of two solids along a unit normal n (3,) from B to A.
+
+    a and b are the solids A and B.
+    """
     return dot(n, a.support(-n) - b.support(n))
 
 
@@ -283,7 +289,8 @@ def _gjk(a: Solid, b: Solid, start: Array, shift: Array) -> tuple[Number, Array,
 
     GJK works on solids that do not penetrate: solid A is first moved by `shift` (3,) [m], which must separate the
     solids along the direction `start` (3,). The returned separation applies to the solids before the move. The nearest
-    points are the nearest points of the solids after the move; the point of A is then moved back.
+    points are the nearest points of the solids after the move; the point of A is then moved back. a and b are the
+    solids A and B.
     """
 
     def corner(n: Array) -> _Corner:

@@ -341,7 +341,10 @@ class SolidHull:
         return [one, left, two, right]
 
     def _extreme(self, normals: Sequence[Array]) -> list[Array]:
-        """Return, for each of several directions (3,), the vertex (3,) [m] of the hull that is farthest along it."""
+        """Return, for each of several directions (3,), the vertex (3,) [m] of the hull that is farthest along it.
+
+        `normals` are the directions.
+        """
         own = [self.X.R.T @ n for n in normals]
 
         def visit(k: Number, *best: Number) -> tuple[tuple[Number, ...], bool]:

@@ -84,7 +84,10 @@ class HullPairs:
 
 
 def _rows(parts: Sequence[Array]) -> Array:
-    """Return a table (k, 2) with the first row and the number of rows of each of k arrays after they are stacked."""
+    """Return a table (k, 2) with the first row and the number of rows of each of k arrays after they are stacked.
+
+    `parts` are the arrays.
+    """
     counts = [len(part) for part in parts]
     return np.array([np.cumsum([0, *counts[:-1]]), counts], dtype=float).T
 

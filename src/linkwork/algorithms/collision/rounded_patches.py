@@ -199,7 +199,7 @@ def _least_penetration(rod: Rod, half: Array, nearest: Number, size: Number) -> 
 
     The candidates are the normals of the faces, and the vector products of the rod's direction with the edges. If a
     face and a product penetrate equally within round-off of the `size` [m], the face is chosen. If a face is chosen,
-    the position on the rod is `nearest` [m].
+    the position on the rod is `nearest` [m]. `half` (3,) [m] are the half extents of the box.
     """
     p, d, end = rod
     best, normal, t = -FAR, axis(2), nearest

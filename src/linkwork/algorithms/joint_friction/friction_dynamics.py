@@ -59,7 +59,10 @@ def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array 
 
 
 def _or_nan(found: FrictionSolution) -> FrictionSolution:
-    """Return the solution, with NaN in place of all numbers if it did not converge."""
+    """Return the solution, with NaN in place of all numbers if it did not converge.
+
+    `found` is the solution.
+    """
     valid = found.converged > 0.5
 
     def checked(part: Array) -> Array:

@@ -113,7 +113,8 @@ def motor_directions(S: Motion) -> Force:
 def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
     """Return the state of a loop whose rows are its friction forces instead of its constraint rows.
 
-    The wrenches of the state are those of unit friction forces, and its errors are zero.
+    The wrenches of the state are those of unit friction forces, and its errors are zero. `site` is the friction site of
+    the loop, and `loop` the state with its constraint rows.
     """
     directions = friction_directions(site)
     freedoms = tuple(HeldFreedom(Force.of(column)) for column in directions.array.T)
@@ -124,7 +125,7 @@ def friction_wrenches(site: Site, loop: LoopState) -> LoopState:
 def friction_directions(site: Site) -> Force:
     """Return the wrenches (6, size) of unit friction forces on the second body of a loop, in its loop frame there.
 
-    The wrenches are zero while the loop is open.
+    The wrenches are zero while the loop is open. `site` is the friction site of the loop.
     """
     assert site.loop
     assert site.friction

@@ -148,6 +148,7 @@ def _agree(new: Array, old: Array, rate: Number) -> Condition:
 
     `rate` is the ratio of the change in the last iteration to the change in the iteration before. If it is below SLOW,
     the remaining error is estimated as rate times the last change, and this estimate must be within the tolerance.
+    `new` and `old` are the friction forces after and before the last iteration.
     """
     floor, certain = largest(new) * CONVERGED_ROUND_OFF, where(rate < SLOW, rate, 1.0)
     excess: Number = -floor

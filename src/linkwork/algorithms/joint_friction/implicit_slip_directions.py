@@ -1,11 +1,11 @@
-"""Slip directions of several velocities with one friction limit, from the velocities that the friction leads to.
+"""Slip directions of several velocities with one friction limit, from the velocities that the friction itself causes.
 
-Friction -limit e turns the slip velocity u towards the slow directions of the mechanism, the faster the smaller u is:
-at the rate limit / (inertia |u|), which grows without bound where slip begins or ends. Directions from the velocities
-at the start of a step would therefore need very short steps. Instead, Newton's method finds the direction e along the
-velocity u + theta h a that the friction itself leads to within a step h, for theta between 1/2 (second order) and 1
-(damped). At the instant at which slip begins, e is the direction of the acceleration a. If the slip ends within the
-step, e is its direction some time before.
+The friction -limit e opposes the slip velocity u with the direction e = u / |u|. It turns u towards the directions in
+which the mechanism moves most easily, at the rate limit / (inertia |u|). This rate grows without bound where slip
+begins or ends, so that directions taken from the start of a step would need very short steps. Instead, Newton's method
+finds the direction e of the velocity u + theta h a, where the acceleration a in a step h includes the friction along e.
+theta is between 1/2 (second order) and 1 (damped). At the instant at which slip begins, e is the direction of the
+acceleration a. If the slip ends within the step, e is its direction some time before the end.
 """
 
 from __future__ import annotations
@@ -27,21 +27,30 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, 
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import STICKING_SPEED, TINY
 
-MOST = 120  # iterations
-NEAR = 0.99  # cosine of the change of a direction above which Newton's method follows
+MOST = 120  # largest number of iterations
+NEAR = 0.99  # if the cosine of the change of a direction is larger, Newton's linearization is used next
 CUT = 0.03  # factor of the slip velocity after a Newton step that reverses it
-EARLIER = 0.25  # factor of the time at which the direction is sought if slip ends or reverses before this time
+EARLIER = 0.25  # if slip ends or reverses before the time of the direction, this time is reduced by this factor
 
 
 class Turn(NamedTuple):
-    """Slip directions (nf,) in a step, and its largest `stiffness`: the angle by which friction could turn the slip."""
+    """Slip directions in a step, and how fast friction turns the slip.
+
+    `directions` (nf,) are the slip directions. `stiffness` [rad] is the largest angle by which friction could turn a
+    slip velocity within the step.
+    """
 
     directions: Array
     stiffness: Number
 
 
 class _Group(NamedTuple):
-    """A friction limit of several velocities that slip: its mobility is the trace of the inverse inertia."""
+    """The velocities of one friction limit for several velocities.
+
+    `limit` is the friction limit. `follows` is 1 if the direction of these velocities is to be found, 0 if it is fixed.
+    `mobility` is the trace of the inverse inertia along the velocities, and `speeds` are the scaled slip velocities at
+    the start.
+    """
 
     limit: ActiveLimit
     follows: Number
@@ -61,9 +70,9 @@ def implicit_directions(
 ) -> Turn:
     """Return the slip directions in a step of h [s], or, if h is None, when the velocities begin to move.
 
-    `directions` (nf,) are the slip directions at the start, zeros for held velocities. The result differs from them for
-    slipping velocities that share a limit and have follows[n] = 1 (nf,). tau (nv,) are joint forces, and `wrenches`
-    (nbodies, 6) act on the bodies.
+    `directions` (nf,) are the slip directions at the start, zeros for held velocities. Only slipping velocities that
+    share a limit and have follows[n] = 1, with `follows` (nf,), get other directions. q (nq,) and v (nv,) are the
+    coordinates and velocities, tau (nv,) are joint forces, and `wrenches` (nbodies, 6) act on the bodies.
     """
     count, moves = len(directions), slipping(mechanism, q, v, directions)
     speeds = slip_velocities(mechanism, q, v)
@@ -114,7 +123,7 @@ def implicit_directions(
 
 
 def _mobilities(mechanism: Mechanism, q: Array) -> list[Number]:
-    """Return the diagonal (nf,) of the inverse inertia that the slip velocities meet, without constraints."""
+    """Return the inverse inertia (nf,) along each slip velocity at q (nq,), of the mechanism without constraints."""
     rows = slip_rows(mechanism, q)
     return list(np.array([row @ x for row, x in zip(rows, mass_solver(mechanism, q)(rows.T).T, strict=True)]))
 
@@ -122,7 +131,11 @@ def _mobilities(mechanism: Mechanism, q: Array) -> list[Number]:
 def _group(
     one: ActiveLimit, moves: Array, follows: Array, mobility: list[Number], speeds: Sequence[Number] | Array
 ) -> _Group | None:
-    """Return the group of velocities of a limit, or None for a limit of one velocity."""
+    """Return the `_Group` of the friction limit `one`, or None if the limit has one velocity only.
+
+    `moves`, `follows` and `mobility` (nf,) have one entry for each velocity: 1 if it slips, 1 if its direction is to be
+    found, and its inverse inertia. `speeds` (nf,) are the slip velocities at the start.
+    """
     if len(one.numbers) == 1:
         return None
     pairs = list(zip(one.numbers, one.scales, strict=True))
@@ -132,7 +145,7 @@ def _group(
 
 
 def _motion(group: _Group, step: LinearStep, h: Number) -> list[Number]:
-    """Return the slip velocity divided by h [s] that the acceleration of a step leads to after h from the start."""
+    """Return the scaled slip velocity of a group after a time h [s], divided by h, with the acceleration of `step`."""
     pairs = zip(group.limit.numbers, group.limit.scales, group.speeds, strict=True)
     return [step.answer.slip[n] * scale + speed / h for n, scale, speed in pairs]
 
@@ -142,9 +155,9 @@ def _size_at_first(group: _Group | None, first: LinearStep, h: Number) -> Number
 
 
 def _linear(limits: Sequence[ActiveLimit], directions: Array, old: LinearStep | None) -> tuple[Array, Array]:
-    """Return K (nf, 6) and b (nf,) of friction in fixed directions (nf,) that is linear near the step `old`.
+    """Return K (nf, 6) and b (nf,) of the friction in fixed `directions` (nf,), linearized at the step `old`.
 
-    Without a step, the friction is zero.
+    See `linearized_response` for K and b. If `old` is None, the friction is zero. `limits` are the friction limits.
     """
     count = len(directions)
     K, b = np.zeros((count, 6), dtype=object), [0.0] * count
@@ -172,10 +185,12 @@ def _turn(
     W: Array,
     b: list[Number],
 ) -> None:
-    """Write to K, W and b the friction of a group that is linear in its slip velocity near `directions` and `sizes`.
+    """Write the linear friction of group number `number` to K (nf, 6), W (nf, nf) and b (nf,).
 
-    Far from the solution, the friction is -limit x / size for the slip velocity x divided by h; near the solution, its
-    linearization is that of Newton's method.
+    See `linearized_response` for K, W and b. The friction is linearized at the step `old`, the slip `directions` (nf,)
+    and the `sizes` of the slip velocities. x is the slip velocity after the time `h`, divided by `h`. Far from the
+    solution, the friction is -limit x / size; near the solution (`newton` is 1), its linearization is that of Newton's
+    method.
     """
     one = group.limit
     row, _, constant = one.linear(old.answer.loads[one.site], old.friction[one.numbers[0]])
@@ -195,9 +210,10 @@ def _turn(
 def _not_past_the_end(
     group: _Group, result: _Turned, new: LinearStep, first: LinearStep, h: Number, begins: Array
 ) -> tuple[_Turned, Condition]:
-    """Return the result of an iteration, which begins anew for an earlier time if slip has ended at the time h [s].
+    """Return the result of an iteration for a group, restarted for an earlier time if its slip has ended before h [s].
 
-    The second result is whether it has. `begins` (nf,) are the slip directions at the start of the step.
+    The second result is whether the slip has ended. `result` is the result of the iteration, `new` its step and `first`
+    the step without friction. `begins` (nf,) are the slip directions at the start.
     """
     before = [begins[n] for n in group.limit.numbers]
     motion = _motion(group, new, h)
@@ -211,7 +227,12 @@ def _not_past_the_end(
 
 
 class _Turned(NamedTuple):
-    """Direction and size of the slip velocity of a group after an iteration, and whether Newton's method follows."""
+    """Slip velocity of a group after an iteration.
+
+    `direction` is its unit vector and `size` its length. `newton` is 1 if Newton's linearization is used next. `agrees`
+    is whether the direction has converged, `stops` whether the slip velocity is nearly zero, and `reverses` whether a
+    Newton step reversed it.
+    """
 
     direction: list[Number]
     size: Number
@@ -224,7 +245,11 @@ class _Turned(NamedTuple):
 def _turned(
     group: _Group, new: LinearStep, directions: Array, size: Number, newton: Number, h: Number, least: Number
 ) -> _Turned:
-    """Return the direction of a group after the step `new`, the size of its slip velocity, and whether they agree."""
+    """Return the slip velocity of a group after the step `new`.
+
+    `directions` (nf,) and `size` are the slip directions and the size before the step, and `newton` is 1 if the step
+    used Newton's linearization. h [s] is the time of the direction, and sizes below `least` count as zero.
+    """
     before = [directions[n] for n in group.limit.numbers]
     motion = _motion(group, new, h)
     found = norm(np.array(motion))

@@ -318,7 +318,10 @@ def _split(
 
 
 def _loops_of(own: tuple[Site, ...], loops: list[LoopState]) -> list[tuple[Site, LoopState]]:
-    """Return the sites that are loops, each with the state of its loop."""
+    """Return the sites that are loops, each with the state of its loop.
+
+    `own` are the sites, and `loops` the states of all loops.
+    """
     states = {one.constraint.name: one for one in loops}
     return [(site, states[site.name]) for site in own if site.loop is not None]
 
@@ -327,7 +330,7 @@ def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
     """Return the wrenches (nbodies, 6) that a loop exerts on all bodies, in their frames.
 
     `wrench` is the wrench of the loop on its second body, in its loop frame there; the opposite wrench acts on the
-    first body.
+    first body. `one` is the state of the loop.
     """
     loop = LoopState(one.constraint, one.X, [], Force.of(wrench.array[:, None]))
     total = [np.zeros(6) for _ in tree.bodies]

@@ -130,7 +130,10 @@ def factored_tree(mechanism: Mechanism, motion: Kinematics, moves: Array) -> Loc
 
 
 def _moving_part(A: Array, moves: Array) -> Array:
-    """Return A (d, d) with the rows and columns of locked velocities replaced by those of the identity matrix."""
+    """Return A (d, d) with the rows and columns of locked velocities replaced by those of the identity matrix.
+
+    `moves` (d,) is 0 for locked velocities, else 1.
+    """
 
     def entry(i: int, k: int) -> Number:
         return A[i, k] * (moves[i] * moves[k]) + (1.0 - moves[i] if i == k else 0.0)

@@ -101,7 +101,10 @@ def solve_with_friction(
 
 
 def _held_rows(A: Array, moves: Array) -> Array:
-    """Return A (d, d) with ones added on the diagonal of held velocities, whose rows of A are zero."""
+    """Return A (d, d) with ones added on the diagonal of held velocities, whose rows of A are zero.
+
+    `moves` (d,) is 0 for held velocities, else 1.
+    """
     return A + np.diag(1.0 - moves)
 
 

@@ -183,7 +183,10 @@ class BodyEquations:
         return self.responses.fixed_rows(self.bodies.visit(backward, x, backward=True)[0])
 
     def _block(self, blocks: RowArray, i: Number, j: Number) -> Array:
-        """Return block (i, j) of the equations (6, 6)."""
+        """Return block (i, j) of the equations (6, 6).
+
+        `blocks` is the row array of all blocks.
+        """
         return blocks.at(i * self.count + j).reshape(BLOCK, BLOCK)
 
 
@@ -200,7 +203,8 @@ def moved_right(S: Array, offset: Array) -> Array:
 def body_inertias(responses: BodyResponses) -> RowArray:
     """Return the inverse of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
 
-    The fraction ADDED_COMPLIANCE of each compliance is added to its diagonal, so that the inverse exists.
+    The fraction ADDED_COMPLIANCE of each compliance is added to its diagonal, so that the inverse exists. `responses`
+    has the compliances.
     """
     count = responses.bodies
 
@@ -224,7 +228,10 @@ def body_inertias(responses: BodyResponses) -> RowArray:
         return (rows.put(i * count + i, regular(i).reshape(-1)),)
 
     def eliminate(k: Number, rows: RowArray) -> tuple[RowArray]:
-        """Gauss-Jordan elimination of body k in the matrix of compliances: exchange its velocity with its impulse."""
+        """Gauss-Jordan elimination of body k in the matrix of compliances: exchange its velocity with its impulse.
+
+        `rows` has the blocks (6, 6) of the matrix.
+        """
         inverse = ldlt(block(rows, k, k)).matrix()
 
         def other(i: Number) -> Condition:

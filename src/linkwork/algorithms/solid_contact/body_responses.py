@@ -278,7 +278,7 @@ def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], o
 
     Multiplied by an impulse and an angular impulse on the first body, whose opposites act on the second body, the
     compliance gives the change of the relative velocity. `rows` are the numbers of the bodies, and `offsets` (3,) [m]
-    the positions of the common point relative to their origins.
+    the positions of the common point relative to their origins. `responses` has the compliances.
     """
     each = zip(rows, offsets, strict=True)
     a, b = (_about_both(responses.compliance(row), offset, offset) for row, offset in each)

@@ -140,7 +140,7 @@ def point_force(
 
     u (3,) [m/s] is the velocity of solid A relative to solid B. `number` is the state of the point and `stretch` (3,)
     [m] the stretch of its friction spring, both at the start of the step, `elapsed` [s] ago. The spring of a sliding
-    point relaxes by an implicit Euler step.
+    point relaxes by an implicit Euler step. `force_law` is the force law of the pair.
     """
     speed = dot(normal, u)
     slip = u - normal * speed
@@ -161,7 +161,8 @@ def with_torque(
 
     `one` is the force without the torque, and w (3,) [rad/s] the angular velocity of A relative to B. `angle` (3,)
     [rad] is the angle of the torsion springs at the start of the step, `elapsed` [s] ago. Their stiffness is the
-    stiffness along the surface times the square of `radius` [m].
+    stiffness along the surface times the square of `radius` [m]. `force_law` is the force law of the pair, and `normal`
+    (3,) the normal of the point.
     """
     pressed, square = dot(normal, one.force), radius * radius
     hard, drag = force_law.tangential_stiffness * square, force_law.tangential_damping * square

@@ -185,7 +185,8 @@ def _linearized_box(
     """Return the constant parts (k,) of new impulses of a box's rows, and minus their derivatives (k, k).
 
     The derivatives are with respect to the speeds u (k,), and p (k,) are the present impulses; see
-    `OtherBlocks.linearized`. G (k, k) is the inverse effective mass of the rows.
+    `OtherBlocks.linearized`. G (k, k) is the inverse effective mass of the rows. `decision` and `stiffness` are the
+    arguments of `OtherBlocks.linearized`.
     """
     constants, slopes = [], []
     for x, w, g, (low, high) in zip(p, u, np.diag(G), box.bounds(), strict=True):
@@ -201,7 +202,7 @@ def _linearized_ball(ball: Ball, p: Array, u: Array, r: Number, R: Number, limit
 
     The derivative is with respect to the speeds u (d,), and p (d,) is the present impulse. `limit` is the largest
     length of the impulse, which is fixed here. r is the step of the projection and R the stiffness of a sticking row,
-    as in `newton_iteration`.
+    as in `newton_iteration`. `ball` is the block of the friction.
     """
     y = p - r * u
     size = maximum(length(y), TINY_SIZE)

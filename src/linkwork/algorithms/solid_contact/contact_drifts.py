@@ -93,7 +93,8 @@ def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, 
     """Return the rates of the contact points and normals of a pair at the pose X of solid A in solid B.
 
     `motion` is the twist of A relative to B at the origin of A, in the axes of B. `time` [s] is the time over which the
-    rates will be extrapolated; it determines the step of finite differences.
+    rates will be extrapolated; it determines the step of finite differences. `group` has the contact function of the
+    pair, and `one` its data.
     """
 
     def values(pose: Array) -> Array:
@@ -124,7 +125,7 @@ def contact_drifts(
     zero if the point moves too far, or its normal turns too far; see SMOOTH. `bodies` has the `BodyMotion` of each
     body, and `rates` its `BodyRates`. The first columns of `axes` are the axes (4, 3, 3) of the contact points of each
     pair in the world, normal first. If `size` is 15, the change (3,) [rad/s] of the relative angular velocity in the
-    world follows in each row.
+    world follows in each row. `groups` are the groups of all pairs.
     """
     count = sum(len(group.numbers) for group in groups)
     (drifts,) = selection.visit(lambda k, rows: (rows.put(k, [0.0] * size),), row_array(count, size))

@@ -84,7 +84,7 @@ def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequen
 def touching_pairs(groups: Sequence[PairGroup], bodies: RowArray, within: Number) -> Touching:
     """Return the solid pairs that have a contact point at a distance of at most `within` [m].
 
-    `bodies` has the `BodyMotion` of each body.
+    `bodies` has the `BodyMotion` of each body. `groups` are the groups of all pairs.
     """
     count = sum(len(group.numbers) for group in groups)
     flags, patches = row_array(count, 1), row_array(count, PATCH.size)

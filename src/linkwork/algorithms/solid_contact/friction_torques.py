@@ -92,7 +92,8 @@ def torque_violations(
     """Return the violations (2,) [m/s] of the conditions of spinning and rolling friction.
 
     C (6, 6) is the compliance of the pair, `normals` are the normal impulses of its points, and w (3,) the angular
-    speeds. Angular speeds are multiplied by `lever_of`.
+    speeds. Angular speeds are multiplied by `lever_of`. `coefficients` (2,) [m] are the friction coefficients, and
+    `torque` (3,) is the torque impulse.
     """
     ease = trace_of(C[3:, 3:]) + TINY_SIZE
     found, lever = [], lever_of(C)
@@ -107,7 +108,7 @@ def torque_states(coefficients: Array, normals: Sequence[Number], y: Array) -> l
     """Return whether the spinning friction and the rolling friction of a pair slide: for each 1 if it slides, else 0.
 
     y (3,) is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
-    argument for the points.
+    argument for the points. `coefficients` (2,) [m] are the friction coefficients.
     """
     most = limits(coefficients, normals)
     return [where(length(y[part]) < limit, 0.0, 1.0) for part, limit in zip(PARTS, most, strict=True)]
@@ -117,7 +118,8 @@ def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Nu
     """Return the derivatives of the torque impulse of a pair in the state that y (3,) determines.
 
     y is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
-    argument for the points. r is the step of the projection, and R the stiffness of a sticking part.
+    argument for the points. r is the step of the projection, and R the stiffness of a sticking part. `coefficients`
+    (2,) [m] are the friction coefficients.
     """
     turning, normal = np.zeros((TORQUES, TORQUES), dtype=object), np.zeros(TORQUES, dtype=object)
     states, most = torque_states(coefficients, normals, y), limits(coefficients, normals)
@@ -134,7 +136,8 @@ def base_torque(coefficients: Array, states: Sequence[Number], total: Number, to
     """Return the torque impulse (3,) of a pair in the given `states` if its angular speeds are zero.
 
     A sticking part is taken from `torque` (3,); a sliding part is at its limit. `total` is the sum of the normal
-    impulses. y (3,) is the argument of the projection, which has the direction of sliding parts.
+    impulses. y (3,) is the argument of the projection, which has the direction of sliding parts. `coefficients` (2,)
+    [m] are the friction coefficients.
     """
     found = []
     for part, coefficient, slides in zip(PARTS, coefficients, states, strict=True):
@@ -146,7 +149,8 @@ def swept_torque(coefficients: Array, D: Array, C: Array, normals: Sequence[Numb
     """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, for fixed impulses of its points.
 
     w (3,) are the angular speeds with the present `torque` (3,), C (6, 6) is the compliance of the pair, and the
-    columns of D (3, 3) are its turning axes.
+    columns of D (3, 3) are its turning axes. `coefficients` (2,) [m] are the friction coefficients, and `normals` the
+    normal impulses of the points.
     """
     G, after = D.T @ C[3:, 3:] @ D, []
     for part, limit in zip(PARTS, limits(coefficients, normals), strict=True):

@@ -59,7 +59,7 @@ def solve_pairs(
     guess of the impulses, one row (12,) or (15,) per pair, which is overwritten; it is used only if its violation is
     smaller than that of zero impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is
     a first guess of their impulses. `matrix` is the matrix of the previous solution; the first iteration uses it again
-    if it still fits.
+    if it still fits. `accuracy` is the required accuracy.
     """
     matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others
@@ -103,7 +103,7 @@ def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, 
 
     `guess` has the guessed impulses (12,) of each pair as a row. The wrenches are a row array with the impulse and
     angular impulse (6,) on each body. Violation and speeds determine tolerances, and whether the guess is better than
-    zero impulses.
+    zero impulses. `problem` is the contact problem.
     """
     pairs = problem.pairs
 
@@ -124,7 +124,10 @@ def _look_at_guess(problem: ContactProblem, guess: RowArray) -> tuple[RowArray, 
 
 
 def _better_guess(problem: ContactProblem, guess: Guess, none: Violation) -> Guess:
-    """Return the first guess with the smaller violation: `guess`, or zero impulses, whose violation is `none`."""
+    """Return the first guess with the smaller violation: `guess`, or zero impulses, whose violation is `none`.
+
+    `problem` is the contact problem.
+    """
     pairs, bodies = problem.pairs, problem.pairs.responses.active
 
     def reset(p: RowArray, others: Array, v: RowArray, u: RowArray, *_: Number) -> tuple[tuple[Any, ...], Condition]:

@@ -31,7 +31,8 @@ def without_positive_work(
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
     `slow` [m/s] is the speed that gravity adds in the step; it determines the size of rounding errors. The function
     multiplies those impulses that do positive work by a common factor, so that the total work is zero. If no factor has
-    this effect, it multiplies all impulses of solids by a common factor. Friction remains within its limits.
+    this effect, it multiplies all impulses of solids by a common factor. Friction remains within its limits. `pairs`
+    are the touching pairs.
     """
     start = pairs.responses.velocity_rows(before)
     mean = pairs.responses.velocity_rows((before + found.v) * 0.5)

@@ -55,7 +55,7 @@ def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Ar
     """Return the impulses (12,) of least norm of pair k with the same effect on its bodies as the impulses p (12,).
 
     If the result is not admissible, return p. Points whose impulse of least norm would be a pull get no impulse. v has
-    the velocities (6,) of the bodies after the impulses as rows.
+    the velocities (6,) of the bodies after the impulses as rows. `pairs` are the touching pairs.
     """
     frame, conditions = pairs.frame(k).without_torque, pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
@@ -74,7 +74,7 @@ def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condi
     """Return whether no other impulses of a pair have the same effect.
 
     This is so if at most one point touches, or if two points touch and one of them slides. u (12,) are the speeds of
-    the points.
+    the points. `frame` and `conditions` are the geometry and the contact conditions of the pair.
     """
     closed, sliding = 0.0, 0.0
     for j in range(POINTS):
@@ -88,7 +88,7 @@ def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condi
 def _even_impulses(frame: PairFrame, p: Array) -> Array:
     """Return the impulses (12,) of least norm with the same resultant force and moment as p (12,), if all points stick.
 
-    Only points that touch get impulses.
+    Only points that touch get impulses. `frame` is the geometry of the pair.
     """
     N = np.zeros((6, 6))
     for arm, acts in zip(frame.arms, frame.acts, strict=True):

@@ -217,7 +217,10 @@ class _Search:
         self.equations = problem.equations
 
     def improved(self, now: _Newton) -> _Newton:
-        """Return the state after one Newton iteration, and after Gauss-Seidel sweeps if PATIENCE iterations failed."""
+        """Return the state after one Newton iteration, and after Gauss-Seidel sweeps if PATIENCE iterations failed.
+
+        `now` is the state before.
+        """
         pairs, problem = self.pairs, self.problem
         descends, first = lookup(SCHEDULE, now.turn)[2] == 1.0, now.turn == DESCENT
         tried = self._newton_step(now, descends)
@@ -256,7 +259,7 @@ class _Search:
         """Return the impulses of all pairs and other blocks after one step of Newton's method.
 
         If the whole step increases the violation, fractions of it are tried. Steps that must reduce the violation
-        (`descends`) and the first steps are always whole steps.
+        (`descends`) and the first steps are always whole steps. `now` is the state before.
         """
         stiffness, decision, _ = lookup(SCHEDULE, now.turn)
         freely = descends | (now.turn < FREE)  # make the whole step, even if it increases the violation
@@ -462,7 +465,8 @@ def _improved(
 
     The resultant is the impulse and angular impulse about the first point of the change of the impulse. V (6,) is the
     relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance about it.
-    `caution` is the argument of `RigidContact.improved`.
+    `caution` is the argument of `RigidContact.improved`. `frame` and `conditions` are the geometry and the contact
+    conditions of the pair.
     """
     D, arm, acts = frame.axes[j], frame.arms[j], frame.acts[j] > 0.0
     columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]

@@ -102,7 +102,10 @@ def solve_pairs_with_restitution(
 
 
 def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
-    """Return the speeds (12,) of pair k, averaged over two sets of velocities a and b of the bodies (rows (6,))."""
+    """Return the speeds (12,) of pair k, averaged over two sets of velocities a and b of the bodies (rows (6,)).
+
+    `pairs` are the touching pairs.
+    """
     frame = pairs.frame(k)
     return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5
 
@@ -114,7 +117,7 @@ def _without_energy_gain(
 
     All mixtures satisfy the friction limits and let contacts separate. `before` (nv,) are the velocities before the
     impact, and `start` has the corresponding velocities (6,) of the bodies as rows. `others` are the other constraints
-    with bounded impulses.
+    with bounded impulses. `pairs` are the touching pairs.
     """
     exists = found.agreed[0] == 1.0
     v_most, v_plain = where(exists, found.v[0], found.v[1]), found.v[1]

@@ -118,7 +118,10 @@ class PairGroup:
 
 
 def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
-    """Return the solid pairs, grouped by the kinds of their shapes; groups are in the order of their first pairs."""
+    """Return the solid pairs, grouped by the kinds of their shapes; groups are in the order of their first pairs.
+
+    `bodies` has the rows of the bodies in row arrays.
+    """
     functions = _ContactFunctions(pairs)
     members: dict[tuple[str, str, int], list[list[Any]]] = {}
     patches: dict[tuple[str, str, int], Patch] = {}

@@ -157,7 +157,7 @@ def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Numb
     """Return the geometry of the contact points of a pair; points at most `within` [m] apart touch.
 
     `origin_a` and `origin_b` (3,) [m] are the origins of the two bodies in the world. The pair has axes for the torque
-    of rolling and spinning friction if it `turns`.
+    of rolling and spinning friction if it `turns`. `patch` has the contact points.
     """
     first = patch.points[0]
     acts = np.array([where(distance <= within, 1.0, 0.0) for distance in patch.distances])
@@ -175,7 +175,7 @@ def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
     """Return the inverse effective mass (12, 12) of a pair, from the `compliance` (6, 6) about its first point.
 
     See `PairCompliance` for the compliance. The rows and columns of points that do not touch are those of the identity
-    matrix.
+    matrix. `frame` is the geometry of the pair.
     """
     columns = []  # impulse and angular impulse about the first point of a unit impulse along each axis
     for D, arm, acts in zip(frame.axes, frame.arms, frame.acts, strict=True):
@@ -249,7 +249,8 @@ def violations(
     """Return the violations (4,) [m/s] of the contact conditions at the points of a pair.
 
     p (12,) are the impulses of the points and u (12,) their speeds. `RigidContact.residual` defines the violation. With
-    rolling and spinning friction, p and u are (15,), and two more violations follow, see `torque_violations`.
+    rolling and spinning friction, p and u are (15,), and two more violations follow, see `torque_violations`. `frame`
+    is the geometry of the pair, and `conditions` are its contact conditions.
     """
     found = []
     for j, (normal, t1, t2) in enumerate(p[:ROWS].reshape(POINTS, 3)):

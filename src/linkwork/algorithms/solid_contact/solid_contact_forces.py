@@ -78,7 +78,10 @@ class TouchingSolids:
         return BodyMotion.read(self.bodies, lookup(table, k)[0])
 
     def slip(self, k: Number, point: Array, normal: Array) -> Array:
-        """Return the velocity (3,) [m/s] of A relative to B along the surface at a contact point (3,) [m] of pair k."""
+        """Return the velocity (3,) [m/s] of A relative to B along the surface at a contact point (3,) [m] of pair k.
+
+        `normal` (3,) is the normal of the surface.
+        """
         A, B = self.motion(self.body_a, k), self.motion(self.body_b, k)
         u = A.linear + cross(A.angular, point - A.pose.p) - B.linear - cross(B.angular, point - B.pose.p)
         return u - normal * dot(normal, u)

@@ -71,7 +71,7 @@ def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, dept
 def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowArray) -> RowArray:
     """Return the displacements of the bodies under the springs of all pairs, one row (6,) each: linear, then angular.
 
-    `springs` has rows with the layout SPRINGS.
+    `springs` has rows with the layout SPRINGS. `equations` are the equations of the bodies.
     """
     count = equations.count
     blocks = equations.started(row_array(count * count, BLOCK * BLOCK))

@@ -48,6 +48,7 @@ def linearized_torque(
 
     `points` are the arguments of the projections of its points. p and u have the impulses (15,) and the speeds (15,) of
     each pair as rows. `decision` and `stiffness` are the numbers r and R of a row of SCHEDULE in `newton_iteration`.
+    `pairs` are the touching pairs.
     """
     y, inertia = _argument(pairs, k, p, u, decision)
     coefficients, normals = pairs.turning(k), _normals(points)
@@ -87,7 +88,8 @@ def swept_pair_torque(
     """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, and the resultant (6,) of its change.
 
     `normals` (4,) are the normal impulses of the points, and V (6,) is the relative velocity at the first point with
-    the present `torque` (3,). C (6, 6) is the compliance of the pair.
+    the present `torque` (3,). C (6, 6) is the compliance of the pair. `frame` and `conditions` are the geometry and the
+    contact conditions of the pair.
     """
     assert frame.turning is not None
     assert conditions.turning is not None
@@ -97,11 +99,17 @@ def swept_pair_torque(
 
 
 def _argument(pairs: TouchingPairs, k: Number, p: RowArray, u: RowArray, decision: Number) -> tuple[Array, Number]:
-    """Return the argument y (3,) of the projection of the torque of pair k, and its effective inertia [kg m^2]."""
+    """Return the argument y (3,) of the projection of the torque of pair k, and its effective inertia [kg m^2].
+
+    See `linearized_torque` for the arguments.
+    """
     inertia = 1.0 / (trace_of(pairs.compliance(k).C[3:, 3:]) + TINY_SIZE)
     return p.at(k)[ROWS:] - u.at(k)[ROWS:] * (decision * inertia), inertia
 
 
 def _normals(points: Sequence[PointArgument]) -> list[Number]:
-    """Return the normal component of the argument y of the projection for each point, or zero if the point is open."""
+    """Return the normal component of the argument y of the projection for each point, or zero if the point is open.
+
+    `points` are the arguments of the projections of the points of a pair.
+    """
     return [where(one.state.number == OPEN, 0.0, one.y[0]) for one in points]
