@@ -23,7 +23,6 @@ from linkwork.evaluation.friction_methods import (
     WITH_FRICTION,
     FrictionMethods,
     checked_choice,
-    require_open_loops,
     with_friction,
 )
 from linkwork.model.batch_broadcasting import Input
@@ -65,8 +64,8 @@ class DynamicsMethods(FrictionMethods):
             External wrench on each body, in the body's frame.
         friction : bool, default False
             Whether the joint forces also overcome the dry friction of the joints, see `friction`. For a joint that
-            stays at rest, the result is the smallest force with which static friction can hold the joint. The mechanism
-            must have no loops.
+            stays at rest, the result is the smallest force with which static friction can hold the joint. The loads
+            of the joints are those without the forces of loops.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -84,7 +83,6 @@ class DynamicsMethods(FrictionMethods):
         """
         inputs, shape = self._state(q, v, wrenches, a=a), (self.mechanism.nv,)
         if self._includes(friction):
-            require_open_loops(self.mechanism)
             name, run = with_friction(INVERSE, self.check)
             return self._evaluate(name, run, inputs, shape, parameters, out, WITH_FRICTION)
 
@@ -377,8 +375,8 @@ class DynamicsMethods(FrictionMethods):
         q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
             Coordinates, velocities and joint forces.
         friction : bool, default False
-            Whether to include the dry friction of the joints, see `friction`; only for mechanisms without loops. Joints
-            that stick have zero acceleration. The derivatives hold as long as no joint begins or stops to slip.
+            Whether to include the dry friction of the joints, see `friction`. Joints that stick have zero acceleration.
+            The derivatives hold as long as no joint begins or stops to slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
@@ -398,7 +396,6 @@ class DynamicsMethods(FrictionMethods):
         """
         name, run = "forward_dynamics_derivatives", forward_dynamics_derivatives
         if self._includes(friction):
-            require_open_loops(self.mechanism)
             name, run = with_friction(FORWARD_DERIVATIVES, self.check)
         return self._derivatives(name, run, q, v, parameters, tau=tau)
 
@@ -415,8 +412,8 @@ class DynamicsMethods(FrictionMethods):
         q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
             Coordinates, velocities and accelerations.
         friction : bool, default False
-            Whether to include the dry friction of the joints, see `friction`; only for mechanisms without loops. Joints
-            that stick have zero acceleration. The derivatives hold as long as no joint begins or stops to slip.
+            Whether to include the dry friction of the joints, see `friction`. Joints that stick have zero acceleration.
+            The derivatives hold as long as no joint begins or stops to slip.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
@@ -436,7 +433,6 @@ class DynamicsMethods(FrictionMethods):
         """
         name, run = "inverse_dynamics_derivatives", inverse_dynamics_derivatives
         if self._includes(friction):
-            require_open_loops(self.mechanism)
             name, run = with_friction(INVERSE_DERIVATIVES, self.check)
         return self._derivatives(name, run, q, v, parameters, a=a)
 

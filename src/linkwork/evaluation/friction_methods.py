@@ -150,13 +150,3 @@ class FrictionMethods(BatchEvaluation):
         inputs = self._state(q, v, wrenches, tau=tau)
         name, run = with_friction(FORCES, self.check)
         return self._evaluate(name, run, inputs, (self.mechanism.nv,), parameters, out, WITH_FRICTION)
-
-
-def require_open_loops(mechanism: Mechanism) -> None:
-    """Raise a LinkworkError if a mechanism has loops, because inverse dynamics does not determine their loads."""
-    if mechanism.constrained:
-        names = [one.label for one in mechanism.constraints]
-        raise LinkworkError(
-            f"inverse dynamics and derivatives with friction support trees only; the loads of {listed(names)} are "
-            "unknown. Use forward_dynamics(..., friction=True), or omit friction"
-        )

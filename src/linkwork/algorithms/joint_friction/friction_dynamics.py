@@ -8,16 +8,26 @@ sticking joints follows (`stick_and_slip`). If neither method finds a unique sol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.constrained_dynamics import loop_states
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics as without_friction
 from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
-from linkwork.algorithms.joint_friction.friction_sites import sites, slip_rows, slip_velocities
+from linkwork.algorithms.joint_friction.friction_sites import (
+    friction_directions,
+    sites,
+    slip_bias,
+    slip_rows,
+    slip_velocities,
+    tree_slip_rows,
+)
 from linkwork.algorithms.joint_friction.friction_solver import FrictionSolution, slip_friction
-from linkwork.algorithms.joint_friction.load_response import load_response, reactions_of
+from linkwork.algorithms.joint_friction.load_response import load_response, reactions_of, wrenches_of_loop
 from linkwork.algorithms.joint_friction.stick_and_slip import first_slip, stick_and_slip
+from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, where
@@ -104,29 +114,45 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
     """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,) against the friction of all joints.
 
     The friction of a joint at rest that begins to move is opposite to its acceleration. If a joint stays at rest, its
-    static friction carries as much of the required force as possible, and the joint force is the rest. The mechanism
-    must not have loops. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m]
-    act on the bodies.
+    static friction carries as much of the required force as possible, and the joint force is the rest. The multipliers
+    of loops and other constraints are zero, as in inverse dynamics without friction: the joint forces of all joints
+    produce the motion alone, and the friction of loops follows from their preload only; it is zero in loops that stay
+    at rest. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the
+    bodies.
     """
-    tree = mechanism.tree
+    tree, own = mechanism.tree, sites(mechanism)
     position, speed, acceleration = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
-    found = without_friction(tree, position, speed, acceleration, wrenches)
-    own = sites(mechanism)
     speeds = slip_velocities(mechanism, q, v)
-    count = len(speeds)
-    starts = np.concatenate([np.zeros(0), *(acceleration[site.joint.v] for site in own if site.joint)])
-    loads = np.array([found.force[site.joint.o].array for site in own if site.joint]).reshape(-1, 6)
-    needed = np.concatenate([np.zeros(0), *(found.tau[site.joint.v] for site in own if site.joint)])
+    count, motion = len(speeds), kinematics(tree, position, speed)
+    starts = tree_slip_rows(mechanism, motion) @ acceleration + slip_bias(mechanism, motion)
     dynamic = active_limits(mechanism, q, speeds, np.zeros(count))
     static = active_limits(mechanism, q, speeds, np.ones(count))
-    f: list[Number] = [0.0] * count
-    for fast, slow in zip(dynamic, static, strict=True):
-        for n, force in zip(fast.numbers, _friction_of(fast, slow, loads, speeds, starts, needed), strict=True):
-            f[n] = force
+    loads, needed, f = np.zeros((len(own), 6)), np.zeros(count), np.zeros(count)
+
+    def friction_at(numbers: Sequence[int], loads: Array, needed: Array, f: Array) -> Array:
+        """Return f (nf,) with the friction forces of the sites `numbers`, for loads (nsites, 6)."""
+        found = list(f)
+        for fast, slow in zip(dynamic, static, strict=True):
+            if fast.site in numbers:
+                forces = _friction_of(fast, slow, loads, speeds, starts, needed)
+                for n, force in zip(fast.numbers, forces, strict=True):
+                    found[n] = force
+        return np.array(found)
+
+    in_tree = [number for number, site in enumerate(own) if site.joint is not None]
+    f = friction_at([number for number in range(len(own)) if number not in in_tree], loads, needed, f)
+    outside = np.zeros((tree.nbodies, 6)) if wrenches is None else wrenches
+    for one in loop_states(tree, motion.X):
+        for site in (site for site in own if site.joint is None and site.name == one.constraint.name):
+            outside = outside + wrenches_of_loop(tree, one, friction_directions(site) @ f[site.forces])
+    found = without_friction(tree, position, speed, acceleration, outside)
+    loads = np.array([found.force[site.joint.o].array if site.joint else np.zeros(6) for site in own]).reshape(-1, 6)
+    parts = [found.tau[site.joint.v] if site.joint else np.zeros(site.size) for site in own]
+    f = friction_at(in_tree, loads, np.concatenate([np.zeros(0), *parts]), f)
     total = np.zeros(tree.nv) + found.tau
     for site in own:
-        assert site.joint
-        total[site.joint.v] = total[site.joint.v] - np.array(f[site.forces])
+        if site.joint is not None:
+            total[site.joint.v] = total[site.joint.v] - f[site.forces]
     return mechanism.spread.T @ total
 
 

@@ -12,6 +12,7 @@ SLIP_ENDS = 1e-7  # slip velocity, relative to that without friction, below whic
 AGREES_AT_REST = 1e-10  # as AGREES_IN_SLIP, for mechanisms with joints at rest
 AGREES_ROUND_OFF = 1e-13  # as both, relative to the largest limit of all joints
 NO_SLIP = 1e-9  # acceleration of a joint at rest, relative to the largest without friction, that counts as zero
+STARTS = 1e-8  # acceleration of a joint at rest, relative to the largest, above which it begins to slip
 WITHIN_LIMIT = 1e-9  # force above a friction limit that counts as within it, relative to the limit
 BOUNDS_AGREE = 1e-7  # change of a bound in the last pass, relative to the largest, at which a rigid step is solved
 

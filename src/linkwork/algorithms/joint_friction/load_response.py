@@ -176,7 +176,7 @@ def _of_constrained_mechanism(
             if site is not None:
                 wrench = wrench + frictions[site.name].wrenches @ total[site.forces]
                 at_loops[site.name] = wrench.array
-            outside = outside + _on_bodies(tree, one, wrench)
+            outside = outside + wrenches_of_loop(tree, one, wrench)
         acceleration = mechanism.tree_velocity(found.a)
         through = _transmitted(tree, position, speed, acceleration, outside, at_rest)
         loads = [through[site.joint.o] if site.joint else at_loops[site.name] for site in own]
@@ -326,7 +326,7 @@ def _loops_of(own: tuple[Site, ...], loops: list[LoopState]) -> list[tuple[Site,
     return [(site, states[site.name]) for site in own if site.loop is not None]
 
 
-def _on_bodies(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
+def wrenches_of_loop(tree: Mechanism, one: LoopState, wrench: Force) -> Array:
     """Return the wrenches (nbodies, 6) that a loop exerts on all bodies, in their frames.
 
     `wrench` is the wrench of the loop on its second body, in its loop frame there; the opposite wrench acts on the
@@ -371,7 +371,7 @@ def reactions_of(
         site = with_friction.get(one.constraint.name)
         if site is not None:
             wrench = wrench + friction_directions(site) @ friction[site.forces]
-        outside = outside + _on_bodies(tree, one, wrench)
+        outside = outside + wrenches_of_loop(tree, one, wrench)
         through.append(one.constraint.to.offset.up(wrench).array)
         start = stop
     joints = _transmitted(tree, position, speed, mechanism.tree_velocity(a), outside, False)
