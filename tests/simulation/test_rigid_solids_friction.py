@@ -1,5 +1,7 @@
 """Friction of rigid solids: sticking, sliding, toppling, spinning and the distribution of the contact forces."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -21,8 +23,10 @@ def inertia_of(size: tuple[float, float, float]) -> tuple[float, float, float]:
     return (y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12
 
 
-def blocks(**sizes: tuple[float, float, float]) -> lw.Mechanism:
-    """Boxes of 1 kg; `a` is on a plane and `b` on a large box."""
+def blocks(
+    pairs: Sequence[tuple[str, str]] = (("a", "plane"), ("b", "slab")), **sizes: tuple[float, float, float]
+) -> lw.Mechanism:
+    """Boxes of 1 kg; by default, `a` is on a plane and `b` on a large box."""
     b = (
         lw.Builder(gravity=(0, 0, -G))
         .surface("plane", lw.Plane())
@@ -31,7 +35,7 @@ def blocks(**sizes: tuple[float, float, float]) -> lw.Mechanism:
     for name, size in sizes.items():
         b.body(name, 1.0, inertia=inertia_of(size)).joint(name, lw.Free(), "world", name)
         b.geometry(name, lw.Box(size), role="collision")
-    return b.collide("all", pairs=[("a", "plane"), ("b", "slab")], friction=0.5).build()
+    return b.collide("all", pairs=pairs, friction=0.5).build()
 
 
 def test_blocks_stick_and_slide_at_the_friction_angle() -> None:
@@ -72,7 +76,40 @@ def test_block_pushed_uphill_stops_and_sticks_whenever_it_stops_within_a_step() 
     up = speeds**2 / (2 * G * (np.sin(angle) + 0.3 * np.cos(angle)))
     assert np.abs(run.v[:, -1]).max() < 1e-12
     for x in (run.q[:, -1, 0], run.q[:, -1, 7]):
-        assert x == pytest.approx(-up, abs=5e-6)
+        assert x == pytest.approx(-up, abs=2e-6)
+
+
+def test_box_on_a_block_that_stops_uphill_stops_with_it_at_the_stopping_distance() -> None:
+    """Between the friction angles. The forces in the step of the stop are smaller than those at rest."""
+    size, angle, count = (0.2, 0.2, 0.2), np.arctan(0.4), 21
+    m, speeds = blocks(pairs=[("a", "plane"), ("b", "a")], a=size, b=size), np.linspace(0.1, 1.0, count)
+    v0 = np.zeros((count, 12))
+    v0[:, 0] = v0[:, 6] = -speeds
+    given = {"gravity": np.tile(slope(np.array([angle])), (count, 1)), "all.friction": np.tile((0.5, 0.3), (count, 1))}
+    start = [0, 0, 0.1, 1, 0, 0, 0, 0, 0, 0.3, 1, 0, 0, 0]
+    run = lw.simulate(m, start, v0, 0.3, 1e-3, contact="rigid", parameters=given).check()
+    up = speeds**2 / (2 * G * (np.sin(angle) + 0.3 * np.cos(angle)))
+    assert np.abs(run.v[:, -1]).max() < 1e-12
+    for x in (run.q[:, -1, 0], run.q[:, -1, 7]):
+        assert x == pytest.approx(-up, abs=2e-6)
+    report = run.report()
+    assert report.passed, report
+
+
+def test_block_that_a_controller_stops_between_the_friction_limits_sticks_at_the_stopping_distance() -> None:
+    """The force of the controller is above the dynamic and below the static friction."""
+    m, speeds = blocks(a=(0.2, 0.2, 0.2), b=(0.2, 0.2, 0.2)), np.linspace(0.1, 1.0, 21)
+    v0 = np.zeros((21, 12))
+    v0[:, 0] = speeds
+    force = np.array([-3.9, *[0.0] * 11])
+    run = lw.simulate(
+        m, [0, 0, 0.1, 1, 0, 0, 0, 0, 9, 0.1, 1, 0, 0, 0], v0, 0.3, 1e-3, contact="rigid",
+        parameters={"all.friction": np.tile((0.5, 0.3), (21, 1))}, controller=lambda t, q, v: force + 0.0 * v,
+    ).check()  # fmt: skip
+    assert np.abs(run.v[:, -1]).max() < 1e-12
+    assert run.q[:, -1, 0] == pytest.approx(speeds**2 / (2 * (3.9 + 0.3 * G)), abs=2e-6)
+    report = run.report()  # the work of the controller is part of the energy balance
+    assert report.passed, report
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ TOO_LONG = 1e-13  # fraction of the largest depth by which a spring of the push-
 AT_FRICTION_LIMIT = 1e-9  # difference of anchor force and friction limit, relative to it, that counts as none
 WITHIN_BOUND = 1.0 - 1e-9  # fraction of its bound below which a contact sticks, or a clutch transmits
 IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the limit, that is within the limit
-LEAST_SLIP = 1e-3  # slip speed, relative to the speed that gravity adds in a step, above which a pair may slip back
 
 # --- contact conditions of a step ---
 SETTLED = 1e-12  # speed by which a pair of solids may violate its conditions, relative to the largest speed of a point

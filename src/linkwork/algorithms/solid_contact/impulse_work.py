@@ -24,15 +24,15 @@ from linkwork.tolerances import TINY
 
 
 def without_positive_work(
-    pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks, slow: Number
+    pairs: TouchingPairs, before: Array, found: PairImpulses, others: OtherBlocks, slow: Number, released: Number = 0.0
 ) -> tuple[PairImpulses, Number]:
     """Return the impulses `found`, reduced if they would do positive work, and the total work [J] of all impulses.
 
     `before` (nv,) are the velocities before the impulses, and `others` the other constraints with bounded impulses.
     `slow` [m/s] is the speed that gravity adds in the step; it determines the size of rounding errors. The function
     multiplies those impulses that do positive work by a common factor, so that the total work is zero. If no factor has
-    this effect, it multiplies all impulses of solids by a common factor. Friction remains within its limits. `pairs`
-    are the touching pairs.
+    this effect, it multiplies all impulses of solids by a common factor. Friction remains within its limits. The work
+    may be positive up to `released` [J]. `pairs` are the touching pairs.
     """
     start = pairs.responses.velocity_rows(before)
     mean = pairs.responses.velocity_rows((before + found.v) * 0.5)
@@ -43,7 +43,7 @@ def without_positive_work(
         change = u - pairs.speeds(k, frame, start)
         return total + p @ u, size + abs(p @ change) + sum(p[:ROWS:3]) * slow
 
-    total, size = pairs.selection.visit(add, others.work(found.others, before, found.v), 0.0)
+    total, size = pairs.selection.visit(add, others.work(found.others, before, found.v) - released, 0.0)
     least = size * WORK_ROUND_OFF
 
     def reduce(v: Array, p: RowArray, total: Number, everywhere: Number) -> tuple[tuple[Any, ...], Condition]:
@@ -83,7 +83,7 @@ def without_positive_work(
 
     state, _, _ = iterate(2, reduce, found.v, found.p, total, 0.0, start=total > least)
     v, p, total, _ = state
-    return found._replace(v=v, p=p), total
+    return found._replace(v=v, p=p), total + released
 
 
 def _with_positive_work(p: Array, u: Array, least: Number, everywhere: Number) -> Array:

@@ -42,6 +42,7 @@ from linkwork.simulation.methods.rigid_contact_work import ledger_of_step, with_
 from linkwork.simulation.methods.solid_contact_conditions import pass_conditions
 from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulses
 from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
+from linkwork.simulation.methods.stopped_solids import retreat_of_stopped_solids
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
@@ -79,7 +80,7 @@ def moreau_with_solids(
         iterations: Number,
         *_: Any,
     ) -> tuple[Any, ...]:
-        conditions, terms = pass_conditions(solids, middle, k == 0, v, p, conditions), beside.terms(middle, k == 0, v)
+        conditions, terms = pass_conditions(solids, middle, k == 0, v, conditions), beside.terms(middle, k == 0, v)
         pairs, blocks = replace(solids.pairs, conditions=conditions), OtherBlocks(beside.with_terms(terms).blocks)
         free, matrix, last = middle.free(v), Matrix(factors, slopes, fits), k == PASSES - 1
         if bounces:
@@ -93,17 +94,18 @@ def moreau_with_solids(
 
     start = remembered_impulses(solids, h), row_array(solids.pairs.count, solids.pairs.conditions.size)
     terms = np.zeros((len(beside.points), TERMS))
-    v, p, conditions, others, terms, _, _, _, *rest = repeat(
+    v, p, conditions, others, terms, _, _, _, iterations, left, agreed = repeat(
         PASSES, once, middle.v, *start, beside.guess, terms, *Matrix.none(solids.pairs), 0.0, 0.0, 0.0
     )
-    iterations, left, agreed = rest
-    beside = beside.with_terms(terms)
+    solids, beside = solids.with_conditions(conditions), beside.with_terms(terms)
     found, blocks = PairImpulses(v, p, iterations, left, agreed, others), OtherBlocks(beside.blocks)
-    found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow)
-    after = SolidsAfterImpulses(solids.with_conditions(conditions), equations, found, h)
-    rates = free.rates(middle.q, (middle.v + found.v) * 0.5, middle.loads(found.v), now)
+    retreat = retreat_of_stopped_solids(middle, solids, found)
+    found, worked = without_positive_work(solids.pairs, middle.v, found, blocks, solids.slow, retreat.released)
+    after = SolidsAfterImpulses(solids, equations, found, h)
+    there = retreat.made(found.v, worked)
+    rates, worked = free.rates(middle.q, there.mean, middle.loads(found.v), now), worked + there.work
     budget = where(solids.starts_inside(h, now.solver.iterations == 0.0), HUGE, -worked)
-    out = energy_limited_push_out(free, middle.q, found.v, _push_out(system.mechanism, beside, after), budget)
+    out = energy_limited_push_out(free, there.q, there.v, _push_out(system.mechanism, beside, after), budget)
     q, v = free_flight(m, out.q, out.v, 0.5 * h)
     impulses = beside.impulses(others)
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work
@@ -112,8 +114,7 @@ def moreau_with_solids(
     moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h), solver=solver).with_work(done)
     moved = _with_point_memory(beside, now, moved, impulses, found.v, h, t + h)
     moved = with_ground(m, middle.q, middle.v, moved, h)
-    if len(moved.ledger):
-        moved = moved.pushed_by_ground(after.ground_impulse())
+    moved = moved.pushed_by_ground(after.ground_impulse()) if len(moved.ledger) else moved
     for box in beside.boxes:
         moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
     return moved, True

@@ -9,7 +9,6 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import SLIDING, STICKING
 from linkwork.algorithms.constraints.admissible_sets import length
-from linkwork.algorithms.contact_tolerances import LEAST_SLIP
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.solid_contact.contact_drifts import body_rate_rows, contact_drifts
 from linkwork.algorithms.solid_contact.friction_torques import PARTS, lever_of
@@ -24,16 +23,13 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 def pass_conditions(
-    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, p: RowArray, conditions: RowArray
+    solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
 ) -> RowArray:
     """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
 
-    v (nv,) are the velocities after the last pass and p its impulses. The rules for friction, restitution and drifts
-    are those of `moreau.MidStepContact.terms` and `with_terms`, with one exception. A block that slides uphill stops
-    within a step; friction that then holds it would do positive work over the whole step. Therefore the mean slip of
-    its contact points in this step is set to zero: they slip back, and stop in the next step (see `_returns`).
-    `conditions` are the rows to write to. Rolling and spinning friction oppose the mean angular velocity in the step,
-    until the solids stop or turn back.
+    v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
+    `moreau.MidStepContact.terms` and `with_terms`. `conditions` are the rows to write to. Rolling and spinning friction
+    oppose the mean angular velocity in the step, until the solids stop or turn back.
     """
     pairs = solids.pairs
     rows, drifts = pairs.responses.velocity_rows(v), _drifts(solids, middle, first, v)
@@ -43,7 +39,6 @@ def pass_conditions(
         memory = solids.remembered(k)
         start, drift, frame = solids.before.at(k), drifts.at(k)[:ROWS].reshape(POINTS, 3), pairs.frame(k)
         after = where(first, start, pairs.speeds(k, frame, rows))
-        returns = _returns(frame.acts, memory[:, 0], start, p.at(k), solids.slow)
         friction, bounce, along = [], [], []
         for j in range(POINTS):
             slides = memory[j][0] == SLIDING
@@ -54,7 +49,7 @@ def pass_conditions(
             most = _static_friction(static, memory[j], frame.axes[j], slip_before)
             friction.append(where(rests, most, dynamic))
             to_mean = where(slides, (slip_before - slip) * 0.5, np.zeros(2))
-            along.append([drift[j][0], *where(rests, where(returns, slip_before, drift[j][1:]), to_mean)])
+            along.append([drift[j][0], *where(rests, drift[j][1:], to_mean)])
             impact = drift[j][0] - start[3 * j]  # normal speed of approach at the start of the step
             bounce.append(where(impact > solids.slow, restitution * impact, 0.0))
         given = PairConditions(*map(np.array, (friction, bounce, along)))
@@ -90,23 +85,6 @@ def _with_turning(
         rests = halts | (w @ before <= 0.0) | first
         drift[part] = where(rests, along[part], (before - w) * 0.5)
     return given._replace(turning=coefficients, turning_drift=drift)
-
-
-def _returns(acts: Array, states: Array, before: Array, p: Array, slow: Number) -> Condition:
-    """Return whether a pair slips back in this step: it stops against gravity, and friction would do positive work.
-
-    `acts` (4,) is 1 for points that touch, `states` (4,) are their contact states, `before` (12,) [m/s] are their
-    speeds at the start of the step, and p (12,) their impulses in the last pass. The result is false unless all points
-    slide with speeds between LEAST_SLIP times `slow` and `slow` [m/s], the speed that gravity adds in a step. For
-    slower slip, `impulse_work` prevents positive work.
-    """
-    work, all_slide = 0.0, 1.0
-    for j in range(POINTS):
-        slip, drag = before[3 * j + 1 : 3 * j + 3], p[3 * j + 1 : 3 * j + 3]
-        work, square = work + drag @ slip, (slip @ slip) / maximum(slow * slow, TINY)
-        fits = (states[j] == SLIDING) & (square <= 1.0) & (square >= LEAST_SLIP * LEAST_SLIP)
-        all_slide = where(acts[j] > 0.0, where(fits, all_slide, 0.0), all_slide)
-    return where(work > 0.0, all_slide, 0.0) == 1.0
 
 
 def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) -> Number:
