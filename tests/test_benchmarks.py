@@ -31,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def test_results_include_versions_cpu_and_date(written: dict[str, Any]) -> None:
+def test_benchmark_results_include_versions_cpu_and_date(written: dict[str, Any]) -> None:
     assert written["versions"]["linkwork"]
     assert written["versions"]["pin"]
     assert written["cpu"]["model"]
@@ -41,7 +41,7 @@ def test_results_include_versions_cpu_and_date(written: dict[str, Any]) -> None:
     assert written["target"] == "numpy"
 
 
-def test_results_agree_and_times_are_positive(written: dict[str, Any]) -> None:
+def test_benchmark_results_agree_with_peers_and_times_are_positive(written: dict[str, Any]) -> None:
     rows = {row["name"]: row for row in written["rows"]}
     for question in COMPARED:
         row = rows[f"{ARM}: {question}"]

@@ -155,7 +155,7 @@ def small_constants(path: Path) -> list[str]:
     ]
 
 
-def test_tolerances_are_grouped() -> None:
+def test_tolerances_are_defined_in_the_tolerance_module_of_their_package() -> None:
     """Each package has its tolerances in one place by concern, each with its unit and reason."""
     files = [path for path in SOURCES if not path.name.endswith("tolerances.py")]
     found = [
@@ -167,7 +167,7 @@ def test_tolerances_are_grouped() -> None:
     assert not found, "move to the module of the package whose name ends in `_tolerances`:\n" + "\n".join(found)
 
 
-def test_simulation_declares_its_types() -> None:
+def test_simulation_signatures_use_the_type_any_at_most_twelve_times() -> None:
     """Signatures of the simulation packages name types; `Any` is left to what users return or register."""
     files = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] in ("simulation", "lagrangian")]
     annotations = [

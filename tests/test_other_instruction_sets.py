@@ -18,7 +18,7 @@ def inside() -> Any:
     return np._core._multiarray_umath  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_portable_tests_skip_unsupported_processors_with_a_reason(inside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inside, "__cpu_features__", {"SSE42": True, "AVX2": True, "FMA3": True, "X86_V3": True})
     monkeypatch.setattr(inside, "__cpu_dispatch__", ["X86_V3", "X86_V4"])
     monkeypatch.setattr(other_instruction_sets, "_core_in_use", lambda settings: settings["OPENBLAS_CORETYPE"])
@@ -39,7 +39,7 @@ def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypat
         ("3 deselected in 0.1s", 5, "0 passed, 0 failed, broken off", False),
     ],
 )
-def test_pytest_output_is_parsed(output: str, code: int, shown: str, passed: bool) -> None:
+def test_portable_tests_parse_the_output_of_pytest(output: str, code: int, shown: str, passed: bool) -> None:
     result = other_instruction_sets.read(output, code, 1.0)
     assert (str(result), result.passed) == (shown, passed)
     assert len(result.failures) == output.count("FAILED") + output.count("ERROR")

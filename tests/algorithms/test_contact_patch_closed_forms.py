@@ -53,7 +53,7 @@ def test_mean_of_the_contact_points_is_the_centroid_of_the_contact_area() -> Non
         assert np.ptp(points[:, :2], axis=0) == pytest.approx(high - low, abs=1e-8)
 
 
-def test_a_box_on_its_edge_touches_with_two_points() -> None:
+def test_a_box_that_stands_on_its_edge_touches_with_two_points() -> None:
     at = (0.0, 0.0, 0.5 + np.sqrt(0.5) - DEEP)
     points, distances, normals = found(patch("box", "box", CUBE, CUBE, at, (np.pi / 4, 0.0, 0.0)))
     touching = distances < 0.0
@@ -62,7 +62,7 @@ def test_a_box_on_its_edge_touches_with_two_points() -> None:
     assert (normals == [0.0, 0.0, 1.0]).all()
 
 
-def test_crossing_edges_touch_at_one_point() -> None:
+def test_crossing_edges_of_two_boxes_touch_at_one_point() -> None:
     # The upper edge of B along x after a turn of 45 degrees about x crosses the lower edge of A along y
     x, y, half = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array(CUBE)
     B, A = matrix_about_axis(x, np.pi / 4), matrix_about_axis(y, np.pi / 4)

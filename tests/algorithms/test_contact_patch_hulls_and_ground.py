@@ -77,7 +77,7 @@ def test_two_hulls_of_the_corners_of_boxes_have_the_contact_points_of_the_boxes(
     assert (expected - distances)[expected > 0.0].max() < 1e-8
 
 
-def test_flush_hulls_touch_at_their_four_corners() -> None:
+def test_hulls_flush_on_each_other_touch_at_their_four_corners() -> None:
     corners = {(x, y) for x in (-0.3, 0.3) for y in (-0.3, 0.3)}
     for turns in itertools.product((0.0, 0.5 * np.pi), repeat=2):
         X = Transform(matrix_from_rpy(0.0, *turns), np.array([0.0, 0.0, 0.6 - DEEP]))

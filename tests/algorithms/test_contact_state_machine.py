@@ -76,7 +76,7 @@ def test_contact_state_transitions_follow_their_priorities(walk: str) -> None:
     assert contact_force(contact(), begin, np.zeros(3), point_kinematics(depth, velocity, at)).number == end
 
 
-def test_transient_contact_states_become_lasting_states_at_the_next_step() -> None:
+def test_transient_contact_states_end_at_the_next_step() -> None:
     numbers = [APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED]
     begun = Memory(numbers, [np.zeros(3)] * 6, [0.0] * 6).begun(2.0)
     assert begun.number == [APART, SLIDING, STICKING, STICKING, SLIDING, SLIDING]
@@ -181,7 +181,7 @@ def test_force_and_event_functions_of_a_fixed_contact_state_are_continuous_where
     assert forces[:event] == pytest.approx(np.array(real), abs=1e-12)
 
 
-def test_slow_contact_has_an_event_when_it_exceeds_the_rest_speed_in_any_direction() -> None:
+def test_event_function_of_a_slow_contact_is_zero_when_it_reaches_the_rest_speed_in_any_direction() -> None:
     c, begin = contact(), point_kinematics(0.01, SLOW)
     mode = mode_of(c, np.zeros(3), begin)
     for speed, stays in ((-0.9, True), (-1.1, False), (0.9, True), (1.1, False)):
@@ -203,7 +203,7 @@ def test_damping_of_a_fixed_contact_state_matches_finite_differences(u: tuple[fl
 
 
 @pytest.mark.parametrize("numbers", [(STICKING, STICKING), (SLIDING, SLIDING), (SLIDING, STOPPING), (STICKING, PULLED)])
-def test_dragged_anchors_stay_within_the_friction_limit_and_lose_energy(numbers: tuple[float, float]) -> None:
+def test_dragged_anchor_springs_stay_within_the_friction_limit_and_lose_energy(numbers: tuple[float, float]) -> None:
     c, rng, still = contact(), np.random.default_rng(3), np.zeros(3)
     for _ in range(200):
         depth, (x, y, u, w) = 0.01 * rng.random(), 0.02 * rng.normal(size=4)

@@ -46,14 +46,14 @@ each = pytest.mark.parametrize("name", MACHINES)
 
 
 @each
-def test_all_formulations_agree_on_drive_rotors(name):
+def test_all_formulations_agree_for_mechanisms_with_rotors(name):
     m = MACHINES[name]
     assert m.rotors or m.tree.rotors
     assert lw.cross_check(m, samples=3).worst < 1e-10
 
 
 @each
-def test_kinetic_energy_includes_the_rotors(name):
+def test_kinetic_energy_includes_the_rotors_of_drives(name):
     m = MACHINES[name]
     rng = np.random.default_rng(3)
     q, v = m.random(rng), rng.normal(size=m.nv)

@@ -74,7 +74,7 @@ def test_each_degree_of_freedom_adds_a_secondary_equation_and_lowers_the_rank_of
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_solution_does_not_depend_on_the_main_body(seed: int) -> None:
+def test_force_propagation_does_not_depend_on_the_choice_of_the_main_body(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
     rng, expected = np.random.default_rng(seed), forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
@@ -114,7 +114,7 @@ def test_dynamics_of_loops_cut_at_joints_match_constrained_dynamics(case: Case) 
 
 
 @every_case
-def test_actuator_forces_of_closed_chains_match_the_tree_equations(case: Case) -> None:
+def test_actuator_forces_by_propagation_match_those_of_actuation_in_closed_chains(case: Case) -> None:
     m, s = looped_tree(*case)
     d = lw.compile(m, target="numpy")
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)

@@ -112,7 +112,7 @@ def incline(angle: float = 0.7) -> lw.Mechanism:
     return b.build()
 
 
-def test_friction_that_creates_energy_is_refused_by_name() -> None:
+def test_friction_that_creates_energy_raises_an_error_that_names_the_joint() -> None:
     """The same coupling opposes the slip down the incline, and would drive the slip up the incline."""
     friction = LinearFriction({"rail": np.array([[0.0, 0.0, -0.3, 0.0, 0.0, 0.0]])})
     zero = np.zeros(1)
@@ -127,7 +127,7 @@ def test_friction_that_creates_energy_is_refused_by_name() -> None:
         forward_dynamics(incline(), zero, np.ones(1), zero, None, LinearFriction(constant={"rail": np.array([0.5])}))
 
 
-def test_friction_that_creates_energy_in_a_loop_is_refused_by_name() -> None:
+def test_friction_that_creates_energy_in_a_loop_raises_an_error_that_names_the_loop() -> None:
     m = lw.example("four_bar")
     start = m.keyframes["start"]
     spin = start.v[2] - start.v[0] - start.v[1]  # of the rocker relative to the coupler
@@ -168,7 +168,7 @@ def test_slide_on_a_guide_jams_when_twice_mu_times_height_reaches_the_guide_leng
         acceleration(0.75)
 
 
-def test_friction_that_is_not_finite_is_refused() -> None:
+def test_friction_coefficients_that_are_not_finite_are_rejected() -> None:
     with pytest.raises(lw.NonFinite, match=r"friction coupling of joint 'rail'\[0, 2\] is nan"):
         forward_dynamics(
             incline(),

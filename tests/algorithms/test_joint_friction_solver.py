@@ -73,7 +73,7 @@ def test_mimic_joints_with_friction_agree_with_force_propagation(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", [4, 6, 17, 21])
-def test_sticking_joints_have_zero_acceleration_and_the_friction_that_holds_them(seed: int) -> None:
+def test_joints_that_stick_have_zero_acceleration_and_the_friction_that_holds_them(seed: int) -> None:
     """With the forces that hold them as motor forces instead of friction, all joints move in the same way."""
     m, s = looped_tree(*HOLDING[seed]) if seed < 10 else (tree(seed), state(tree(seed), seed))
     m = with_random_laws(m, seed, 0.1)
@@ -143,7 +143,7 @@ def test_an_overhung_rotor_loads_its_two_bearings_by_the_lever_rule() -> None:
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.5, 0.999, 1.001, 1.5])
-def test_a_drawer_jams_if_it_is_pulled_half_a_length_over_mu_off_its_centre_line(offset: float) -> None:
+def test_a_drawer_jams_if_it_is_pulled_farther_than_length_over_2_mu_off_its_centre_line(offset: float) -> None:
     """m a = P (1 - 2 mu e / L) for a pull P at the offset e: the drawer stops if e > L / (2 mu)."""
     mu, length, pull = 0.3, 0.4, 7.0
     b = lw.Builder("drawer", gravity=(0, 0, 0)).body("drawer", 2.0, inertia=(0.1, 0.1, 0.1))

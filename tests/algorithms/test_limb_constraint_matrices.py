@@ -124,7 +124,7 @@ def test_constraint_matrices_give_the_angular_velocities_of_all_bodies(name: str
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_locked_joint_equals_a_weld(seed: int) -> None:
+def test_limb_with_a_locked_joint_moves_as_with_a_weld(seed: int) -> None:
     """(26), and (21) to (25): two frames in one rigid body, between which a joint is inserted or removed."""
     angles = {"a1": 0.7, "b3": -1.9}
     m, welded = arms(seed).mechanism, arms(seed, angles).mechanism
@@ -139,7 +139,7 @@ def test_locked_joint_equals_a_weld(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_coupled_joints_equal_mimic_joints(seed: int) -> None:
+def test_limb_with_coupled_joints_moves_as_with_mimic_joints(seed: int) -> None:
     """(27), (28), with transmission ratios."""
     m = revolute_tree(12 + seed)
     names = [j.name for j in m.joints if isinstance(j.kind, lw.Revolute)]

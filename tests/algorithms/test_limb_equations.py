@@ -57,7 +57,7 @@ def test_center_of_mass_velocities_and_their_rate_match_kinematics(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", FREE)
-def test_applied_forces_have_the_same_power_in_all_coordinates(seed: int) -> None:
+def test_applied_forces_have_the_same_power_in_absolute_and_joint_velocities(seed: int) -> None:
     """(12), (15): absolute moments, relative moments and torques have the power of all wrenches on all bodies."""
     m, poses, twists, wrenches = motion(seed)
     v, D0 = state(m, seed).v, limb_system(m).D0

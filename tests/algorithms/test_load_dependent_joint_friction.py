@@ -23,7 +23,7 @@ every_loop = pytest.mark.parametrize("case", mark_slow_except(TREE_LOOPS, TREE_L
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_accelerations_match_a_dense_solution_on_trees(group: range) -> None:
+def test_accelerations_of_trees_with_friction_match_a_dense_solution(group: range) -> None:
     for seed in group:
         m = tree(seed)
         s = state(m, seed)
@@ -36,7 +36,7 @@ def test_accelerations_match_a_dense_solution_on_trees(group: range) -> None:
 
 
 @every_loop
-def test_accelerations_match_a_dense_solution_with_loops(case: tuple[int, tuple[str, ...], bool]) -> None:
+def test_accelerations_of_loops_with_friction_match_a_dense_solution(case: tuple[int, tuple[str, ...], bool]) -> None:
     m, s = looped_tree(*case)
     friction = random_friction(m, s.q, case[0])
     friction = opposing(friction, lambda f: forward_dynamics(m, s.q, s.v, s.tau, s.wrenches, f))
@@ -48,7 +48,7 @@ def test_accelerations_match_a_dense_solution_with_loops(case: tuple[int, tuple[
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_forward_dynamics_inverts_inverse_dynamics(group: range) -> None:
+def test_forward_dynamics_with_friction_inverts_inverse_dynamics(group: range) -> None:
     for seed in group:
         m = tree(seed)
         s = state(m, seed)
@@ -63,7 +63,7 @@ def test_forward_dynamics_inverts_inverse_dynamics(group: range) -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, QUICK, 3))
-def test_solution_does_not_depend_on_the_main_body(seed: int) -> None:
+def test_motion_with_friction_does_not_depend_on_the_choice_of_the_main_body(seed: int) -> None:
     """The same coupling matrix serves both directions: action and reaction are opposite, also for friction."""
     m = tree(seed)
     s = state(m, seed)
@@ -93,7 +93,9 @@ def test_energy_changes_by_the_power_of_motors_and_friction(seed: int) -> None:
 
 
 @every_loop
-def test_actuator_forces_of_closed_chains_overcome_friction(case: tuple[int, tuple[str, ...], bool]) -> None:
+def test_actuator_forces_of_closed_chains_produce_the_motion_against_friction(
+    case: tuple[int, tuple[str, ...], bool],
+) -> None:
     m, s = looped_tree(*case)
     friction = random_friction(m, s.q, case[0])
     a = lw.compile(m, target="numpy").forward_dynamics(s.q, s.v, s.tau, s.wrenches)  # any motion with closed loops
@@ -108,7 +110,7 @@ def test_actuator_forces_of_closed_chains_overcome_friction(case: tuple[int, tup
 # --- closed forms ---
 
 
-def test_slide_on_an_incline_accelerates_with_the_friction_of_its_weight() -> None:
+def test_slide_on_an_incline_accelerates_by_gravity_minus_friction_of_its_weight() -> None:
     """a = g (sin - mu cos) down the incline."""
     mu, slope = 0.3, 0.7
     b = lw.Builder("incline", gravity=(0, 0, -9.81))

@@ -72,7 +72,7 @@ def test_constraint_jacobian_is_the_derivative_of_the_constraint_error(case: Cas
 
 
 @every_case
-def test_constraint_bias_is_the_rate_of_the_constraint_velocity(case: Case) -> None:
+def test_bias_of_loop_constraints_is_the_derivative_of_their_velocity_at_zero_acceleration(case: Case) -> None:
     m, s, d = solve(case)
     for q in (s.q, m.integrate(s.q, 0.05 * s.a)):
         found = second_rate(m, s._replace(q=q, v=s.a), np.zeros(m.nv))
@@ -81,7 +81,7 @@ def test_constraint_bias_is_the_rate_of_the_constraint_velocity(case: Case) -> N
 
 
 @every_case
-def test_closed_loops_have_zero_position_and_velocity_error(case: Case) -> None:
+def test_random_closed_loops_have_zero_position_and_velocity_error(case: Case) -> None:
     _, s, d = solve(case)
     assert np.abs(d.constraint(s.q)).max() < 1e-14
     assert np.abs(d.constraint_jacobian(s.q) @ s.v).max() < 1e-12
@@ -91,7 +91,7 @@ def test_closed_loops_have_zero_position_and_velocity_error(case: Case) -> None:
 
 
 @every_case
-def test_accelerations_satisfy_the_loop_constraints(case: Case) -> None:
+def test_accelerations_satisfy_the_second_derivative_of_the_loop_constraints(case: Case) -> None:
     m, s, d = solve(case)
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
     assert np.abs(second_rate(m, s, a)).max() < 1e-10 * max(1.0, np.abs(a).max())
@@ -195,7 +195,7 @@ def test_loop_replaced_by_its_reaction_gives_the_same_acceleration(case: Case) -
 
 
 @pytest.mark.parametrize("seed", mark_slow_except(range(8, 17), range(8, 12)))
-def test_loop_that_repeats_a_joint_has_zero_reaction(seed: int) -> None:
+def test_loop_parallel_to_an_equal_joint_has_zero_reaction(seed: int) -> None:
     """The tree already satisfies the constraint, so the constraint rows and the reactions are zero."""
     m, s = tree(seed), state(tree(seed), seed)
     free = lw.compile(m, target="numpy").forward_dynamics(s.q, s.v, s.tau)

@@ -79,7 +79,7 @@ def test_bias_is_quadratic_in_velocity_and_equals_gravity_at_rest(
         assert relative(twice - g, 4.0 * (once - g), scale=np.abs(g).max()) < 1e-12
 
 
-def test_energy_rate_equals_the_power_of_all_forces(cases: list[tuple[lw.Mechanism, State]]) -> None:
+def test_rate_of_the_total_energy_equals_the_power_of_all_forces(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
         s = s._replace(a=forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches))
         change = rate(momentum.energy, m, s).sum()
@@ -104,7 +104,7 @@ def test_accelerations_are_time_derivatives_of_twists(cases: list[tuple[lw.Mecha
 
 
 @pytest.mark.parametrize("expressed", EXPRESSED)
-def test_jacobian_maps_velocity_to_twist_and_its_rate_is_its_derivative(
+def test_jacobian_maps_velocities_to_the_twist_and_jacobian_rate_is_its_derivative(
     cases: list[tuple[lw.Mechanism, State]], expressed: str
 ) -> None:
     for m, s in cases:
@@ -143,7 +143,7 @@ def test_momentum_matrix_gives_momentum_and_center_of_mass_velocity(
         assert relative(momentum.momentum_rate(m, s.q, s.v, s.a), expected) < 1e-11
 
 
-def test_momentum_rate_equals_the_external_wrenches(cases: list[tuple[lw.Mechanism, State]]) -> None:
+def test_rate_of_the_momentum_equals_the_sum_of_the_external_wrenches(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
         a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
         through = reactions(m, s.q, s.v, s.tau, s.wrenches)
@@ -191,7 +191,9 @@ def test_joint_replaced_by_its_reaction_gives_the_same_acceleration() -> None:
     assert relative(found, expected) < 1e-12
 
 
-def test_passive_forces_dissipate_and_springs_pull_to_rest(cases: list[tuple[lw.Mechanism, State]]) -> None:
+def test_dampers_and_friction_dissipate_energy_and_joint_springs_pull_to_their_rest_position(
+    cases: list[tuple[lw.Mechanism, State]],
+) -> None:
     for m, s in cases:
         rest = np.concatenate([j.rest for j in m.joints])
         assert passive(m, rest, s.v) @ s.v <= 0.0

@@ -113,7 +113,7 @@ def test_mimic_kernels_match_numpy(seed: int) -> None:
     assert compiled.forward_dynamics(s.q, s.v, s.tau).shape == (m.nv,)
 
 
-def test_mechanism_without_mimic_joints_is_its_own_tree() -> None:
+def test_tree_of_a_mechanism_without_mimic_joints_is_the_mechanism_itself() -> None:
     assert tree(0).tree is tree(0)
     assert (tree(0).spread == np.eye(tree(0).nv)).all()
 

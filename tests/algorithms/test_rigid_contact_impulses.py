@@ -129,7 +129,7 @@ def test_compiled_contact_solver_results_do_not_depend_on_the_batch(freedoms: in
         assert largest_violation(contacts, v, together[1][k], together[0][k]) < 1e-10
 
 
-def test_inactive_contacts_have_no_impulse() -> None:
+def test_open_contacts_have_no_impulse() -> None:
     rng = np.random.default_rng(1)
     M, v = mass(rng), rng.normal(size=DOFS)
     one, other = facing(rng, M, 0.5), facing(rng, M, 0.5)._replace(acts=False)
@@ -215,7 +215,7 @@ def test_impulses_of_planar_contacts_are_one_of_all_enumerated_solutions(count: 
         assert np.abs(found.p[:, 2]).max() < 1e-10
 
 
-def test_contact_axes_are_orthonormal_and_start_with_the_normal() -> None:
+def test_contact_axes_are_orthonormal_and_the_first_is_the_normal() -> None:
     rng = np.random.default_rng(4)
     for n in (*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))):
         n = n / np.linalg.norm(n)
@@ -278,7 +278,7 @@ def test_penetration_of_contacts_is_removed_by_the_smallest_displacement() -> No
     assert (separating_displacement(contacts, -np.ones(3)) == 0.0).all()
 
 
-def test_contact_rates_match_finite_differences() -> None:
+def test_rates_of_contact_velocities_match_finite_differences() -> None:
     rng = np.random.default_rng(8)
     b = lw.Builder("two", gravity=(0, 0, 0))
     for name in ("a", "b"):

@@ -84,7 +84,7 @@ def test_spring_forces_match_wrenches_on_both_bodies(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_dampers_dissipate_energy(seed: int) -> None:
+def test_dampers_between_points_dissipate_energy(seed: int) -> None:
     m = tree_with_springs(seed)
     s, springless = state(m, seed), {f"{spring.name}.stiffness": 0.0 for spring in m.springs}
     power = frame_damper_power(m, s.q, s.v)

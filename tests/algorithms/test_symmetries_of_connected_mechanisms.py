@@ -58,7 +58,7 @@ def test_a_spring_to_the_world_leaves_the_rotations_about_its_anchor() -> None:
     assert beside.symmetries() == ()
 
 
-def test_joint_spring_breaks_only_the_symmetry_of_its_own_velocity() -> None:
+def test_joint_spring_removes_only_the_symmetry_along_its_own_velocity() -> None:
     slide = one_body(EARTH, lw.Cylindrical((0, 0, 1)), stiffness=(3.0, 0.0)).build()
     assert [symmetry.momentum for symmetry in slide.symmetries()] == [ABOUT_Z]
     plane = one_body(EARTH, lw.Planar((0, 0, 1)), stiffness=(3.0, 0.0, 0.0)).build()
@@ -101,7 +101,7 @@ def test_angular_momentum_about_an_anchor_is_conserved_in_runs_and_checked_by_th
         assert np.ptp(run.energy) < 1e-11 * np.abs(run.energy).max()
 
 
-def test_batch_members_with_different_anchors_share_no_symmetry() -> None:
+def test_batch_members_with_different_anchors_have_no_common_symmetry() -> None:
     m, q, v = hanging("spring")
     name = next(name for name in m.parameters if name.startswith("spring.at"))
     moved = np.stack([m.parameters[name], m.parameters[name] + np.array([0.1, 0.0, 0.0])])

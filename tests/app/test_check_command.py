@@ -138,7 +138,7 @@ def test_examples_command_lists_the_examples(capsys: pytest.CaptureFixture[str])
     assert "double_pendulum" in output
 
 
-def test_help_does_not_load_the_compiler() -> None:
+def test_command_line_help_does_not_load_the_compiler() -> None:
     script = "import sys; from linkwork.app.cli import main\ntry: main(['--help'])\nfinally: print(sorted(sys.modules))"
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "Usage: linkwork" in output

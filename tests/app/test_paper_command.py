@@ -43,7 +43,7 @@ def biped() -> Biped:
     return Biped(experiment(biped_reach), experiment(biped_hit), few)
 
 
-def test_biped_experiments_match_the_paper(biped: Biped) -> None:
+def test_both_biped_experiments_match_wendlandts_dissertation(biped: Biped) -> None:
     """All checks pass; the trunk is within 2 mm and 0.5 degrees at 3 s, the feet within 1 mm after landing."""
     assert [one.paper for one in biped_statements(biped) if not one.agrees] == []
     for one in (biped.reach, biped.hit):
@@ -74,7 +74,7 @@ def test_survived_throws_of_the_block_are_the_same_again_and_batch_members_match
     assert (both.q[1] == biped.hit.run.q[: len(both.t)]).all()
 
 
-def test_rigid_body_errors_match_table_2_1(experiments: tuple[Experiment, Experiment]) -> None:
+def test_errors_of_the_rigid_body_match_wendlandts_table_2_1(experiments: tuple[Experiment, Experiment]) -> None:
     """Energy and momentum agree to three digits or more, at the smallest step within 2 %; quaternions within 2 %."""
     for (_, h), (position, energy, momentum) in experiments[0].differences().items():
         close = 5e-4 if h >= 1e-3 else 0.02
@@ -99,7 +99,7 @@ def test_energies_printed_in_the_text_of_the_dissertation_are_reproduced(
     assert large.max() == pytest.approx(25.583335766, rel=5e-4)
 
 
-def test_pendulum_errors_match_table_2_2(experiments: tuple[Experiment, Experiment]) -> None:
+def test_errors_of_the_pendulum_match_wendlandts_table_2_2(experiments: tuple[Experiment, Experiment]) -> None:
     """Errors agree within 3 %; the energy-momentum method conserves energy and momentum to round-off."""
     for (method, _), differences in experiments[1].differences().items():
         assert np.nanmax(np.abs([0.0, *differences])) < 0.03, method
@@ -108,7 +108,7 @@ def test_pendulum_errors_match_table_2_2(experiments: tuple[Experiment, Experime
             assert max(ours.energy, ours.momentum) < 1e-10
 
 
-def test_wendlandt_page_is_written(
+def test_paper_command_writes_the_page_on_wendlandt(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -223,7 +223,9 @@ def test_friction_heat_of_the_pins_equals_the_energy_that_the_mechanism_loses(
     assert run["friction.heat"][-1].sum() == pytest.approx(run.energy[0] - run.energy[-1], rel=1e-8)
 
 
-def test_invalid_paper_names_and_folders_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paper_command_rejects_invalid_names_and_folders_with_a_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, said = command(capsys, "paper", "wendland", "--out", tmp_path)
     assert code == 2
     assert "Did you mean 'wendlandt'" in said

@@ -80,7 +80,7 @@ def slopes(m: lw.Mechanism) -> Array:
 
 
 @pytest.mark.parametrize("angle", [0.1, 0.6, 1.1])
-def test_folding_box_has_one_freedom_and_redundant_loops(angle: float) -> None:
+def test_folding_box_has_one_degree_of_freedom_and_redundant_loops(angle: float) -> None:
     m = folding_box(angle)
     d, q = solve(m), m.keyframes["start"].q
     assert np.abs(d.constraint(q)).max() < 1e-15

@@ -87,7 +87,7 @@ def test_parallel_clutches_share_a_load_above_either_capacity() -> None:
         assert run.report().passed, run.report()
 
 
-def test_fast_slipping_clutch_does_not_affect_a_sliding_block() -> None:
+def test_clutch_that_slips_fast_does_not_change_the_friction_of_a_sliding_block() -> None:
     def built(clutch: bool) -> lw.Mechanism:
         b = lw.Builder("block", gravity=(0, 0, -G)).body("block", 2.0, inertia=(0.01, 0.01, 0.01))
         b.joint("free", lw.Free(), "world", "block").surface("floor", lw.Plane())
@@ -238,7 +238,7 @@ def test_rolling_friction_decelerates_a_ball_by_five_sevenths() -> None:
     assert np.abs(after.v[-1]).max() < 1e-12
 
 
-def test_wheel_in_a_fork_matches_closed_form_to_round_off() -> None:
+def test_wheel_in_a_fork_with_rolling_friction_matches_its_closed_form_to_round_off() -> None:
     """All masses are constant here: a lift of 0.3 kg and a fork of 0.2 kg support a wheel of 2 kg."""
     inertia, rolling = 0.4 * 2.0 * RADIUS**2, 5e-3
     b = lw.Builder("fork", gravity=(0, 0, -G)).surface("floor", lw.Plane())

@@ -111,7 +111,7 @@ def test_dropped_block_comes_to_rest_below_the_friction_angle(height: float) -> 
 
 
 @pytest.mark.parametrize("contact", ["apart", "frictionless"])
-def test_contact_without_friction_force_starts_apart_without_anchor_energy(contact: str) -> None:
+def test_open_and_frictionless_contacts_start_in_state_1_without_anchor_energy(contact: str) -> None:
     m, height = block(LOW), 0.5 * LOW
     given = {f"corner {k}.friction": np.zeros(2) for k in range(1, 5)} if contact == "frictionless" else {}
     z = height + 1e-6 if contact == "apart" else height - 1e-4

@@ -65,7 +65,7 @@ def test_a_sticking_block_does_not_creep_at_99_percent_of_the_limit() -> None:
     assert np.abs(settled - settled[-1]).max() < 1e-9
 
 
-def test_a_pushed_block_stops_at_the_stopping_distance_and_stands_still_on_a_turntable() -> None:
+def test_pushed_solid_block_stops_at_the_stopping_distance_and_sticks_on_a_turntable() -> None:
     """Stiffness and damping of friction do not weaken it while the block slows down; its stretch turns with the table.
 
     The block on the table rests with the centripetal force m w^2 r, which stretches its four friction springs.

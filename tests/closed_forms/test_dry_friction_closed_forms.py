@@ -47,7 +47,7 @@ def test_a_sliding_block_stops_after_the_braking_distance(dt: float) -> None:
 
 
 @pytest.mark.parametrize("slope", [0.29, -0.29, 0.3])
-def test_a_block_on_an_incline_holds_exactly_below_the_friction_limit(slope: float) -> None:
+def test_a_block_on_an_incline_stays_exactly_at_rest_below_the_friction_limit(slope: float) -> None:
     limit = 2.0 * G * np.sin(abs(slope)) * 1.0001
     run = lw.simulate(block(limit, slope), duration=10.0)
     assert run.method == "midpoint"
@@ -122,7 +122,7 @@ def test_friction_holds_a_linkage_with_loops_at_rest() -> None:
     assert run.outcome.kind == "finished"
 
 
-def test_friction_does_not_shorten_the_chosen_step_of_rigid_contacts() -> None:
+def test_joint_friction_does_not_shorten_the_automatic_step_of_rigid_contacts() -> None:
     def leg(friction: float) -> lw.Mechanism:
         b = lw.Builder("leg", gravity=(0, 0, -G)).body("foot", 0.5, inertia=(1e-3, 1e-3, 1e-3))
         b.joint("height", lw.Prismatic((0, 0, 1)), "world", "foot", friction=friction)

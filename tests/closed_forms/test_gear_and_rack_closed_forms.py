@@ -138,7 +138,7 @@ def test_inertia_at_a_pinion_includes_the_mass_of_its_rack() -> None:
     assert relative(on_rack, np.array([3.0 * a[1], 0, 0, 0, 0, 0.1 * 3.0 * a[1]])) < 1e-12
 
 
-def test_wheel_rolls_on_a_fixed_rack() -> None:
+def test_wheel_rolls_without_slip_on_a_fixed_rack() -> None:
     """m r^2 + I for a pinion that moves along a fixed rack; it turns backwards as it moves forwards."""
     b = lw.Builder("roller", gravity=(0, 0, 0)).body("wheel", 2.0, inertia=(0.02, 0.02, 0.03))
     b.joint("plane", lw.Planar(Z), "world", "wheel").close("rail", lw.PointOnLine((1, 0, 0)), "world", "wheel")

@@ -143,7 +143,7 @@ def test_stewart_platform_leg_lengths_match_inverse_kinematics(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_closed_two_body_robot_matches_schiehlen(seed: int) -> None:
+def test_closed_two_body_robot_matches_schiehlens_equations_24_and_25(seed: int) -> None:
     """(24) and (25) with random parameters; the force on the line is the loop's reaction, in body 2's frame."""
     rng = np.random.default_rng(seed)
     I1, I2, m2, R, L = (float(x) for x in rng.uniform(0.3, 3.0, size=5))
@@ -160,7 +160,7 @@ def test_closed_two_body_robot_matches_schiehlen(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_frontal_biped_matches_muir_and_neuman(seed: int) -> None:
+def test_frontal_biped_matches_muir_and_neumans_equations(seed: int) -> None:
     """Unequal legs and random parameters; the ankles bear the weight and the inertia force."""
     rng = np.random.default_rng(seed)
     masses, inertias, (k1, k2, k3) = (

@@ -182,7 +182,7 @@ def test_free_flyer_with_spinning_links_has_order_two() -> None:
 # --- rolling ---
 
 
-def test_fast_rolling_ball_presses_with_its_weight() -> None:
+def test_normal_force_of_a_fast_rolling_ball_is_its_weight() -> None:
     run = simulated(ball(SPHERE), [0, 0, RADIUS, 1, 0, 0, 0], [10.0, 0, 0, 0, 10.0 / RADIUS, 0], 1.0, 1e-3)
     assert run["contact.force"][1:, 0] == pytest.approx(np.tile([0, 0, G], (1000, 1)), abs=1e-9)
     assert run.q[:, 0] == pytest.approx(10.0 * run.t, abs=1e-12)
@@ -199,7 +199,7 @@ def cylinder() -> lw.Mechanism:
 
 @pytest.mark.parametrize("shape", ["sphere", "cylinder"])
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
-def test_rolling_down_a_slope_has_the_exact_acceleration_and_forces(shape: str, dt: float) -> None:
+def test_bodies_rolling_down_a_slope_have_the_exact_acceleration_and_forces(shape: str, dt: float) -> None:
     m, k = (ball(SPHERE), 0.4) if shape == "sphere" else (cylinder(), 0.5)
     angle = np.radians(20.0)
     run = simulated(m, [0, 0, RADIUS, 1, 0, 0, 0], np.zeros(6), 1.0, dt, angle)

@@ -135,7 +135,7 @@ def test_ball_on_a_free_cart_exchanges_momentum_with_it(model: str) -> None:
     assert np.abs(speed - cart[:, 0] - slip_free).max() < LOOSE[model][0]
 
 
-def test_recorded_torques_are_the_limits_and_are_shared_by_the_normal_forces() -> None:
+def test_recorded_friction_torques_are_at_their_limits_and_proportional_to_the_normal_forces() -> None:
     run = run_of("rigid")
     names = [pair.name for pair in scene()[0].solid_pairs]
     torques = run["contact.torque"][5].reshape(-1, 4, 3)
@@ -178,6 +178,6 @@ def test_coin_spun_on_its_rim_settles_as_eulers_disk_with_rolling_friction() -> 
     assert np.abs(free.v[-1]).max() > 1.0
 
 
-def test_rolling_friction_needs_no_radius_and_refuses_negative_values() -> None:
+def test_rolling_friction_of_solids_needs_no_radius_and_rejects_negative_values() -> None:
     with pytest.raises(lw.ModelError, match="rolling"):
         coin(-1e-3)

@@ -166,7 +166,7 @@ def test_painleve_rod_jams_without_energy_gain_and_comes_to_rest(model: str) -> 
 
 
 @MODELS
-def test_tilted_coin_settles_and_crossed_beams_rest(model: str) -> None:
+def test_tilted_coin_comes_to_rest_and_crossed_beams_stay_at_rest(model: str) -> None:
     run = simulated(model)
     q, v = of(run, "coin")
     assert np.abs(v[run.t > 0.3]).max() < 1e-6

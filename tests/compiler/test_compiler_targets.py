@@ -40,7 +40,7 @@ def test_only_the_folder_of_a_compiler_target_imports_its_machine_library() -> N
             assert not [name for name in imports(path) if name.startswith((*machines, "llvmlite"))], path
 
 
-def test_missing_target_library_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_missing_library_of_a_compiler_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     for name in [name for name in sys.modules if name.startswith(("linkwork.compiler.targets.cpu", "llvmlite."))]:
         monkeypatch.delitem(sys.modules, name)
@@ -49,7 +49,7 @@ def test_missing_target_library_is_named_in_the_error(monkeypatch: pytest.Monkey
         target_named("cpu")
 
 
-def test_unknown_target_error_lists_valid_targets() -> None:
+def test_error_for_an_unknown_compiler_target_lists_the_valid_targets() -> None:
     with pytest.raises(linkwork.LinkworkError, match=r"'gpu'.*cpu"):
         target_named("gpu")
 

@@ -59,7 +59,9 @@ def test_fast_call_takes_batches_lists_keywords_and_wrenches(d: lw.Dynamics) -> 
         ((M.neutral(), np.zeros(3, dtype=np.int64), np.zeros((3, 3)).T[1:]), lw.LinkworkError),
     ],
 )
-def test_invalid_arguments_raise_the_same_errors_as_the_method(d: lw.Dynamics, arguments: tuple, error: type) -> None:
+def test_fast_call_with_invalid_arguments_raises_the_errors_of_the_method(
+    d: lw.Dynamics, arguments: tuple, error: type
+) -> None:
     good = (M.random(1), np.ones(3), np.zeros(3))
     before = d.forward_dynamics(*good)
     if error is lw.LinkworkError:  # a batch of two after all
@@ -70,7 +72,7 @@ def test_invalid_arguments_raise_the_same_errors_as_the_method(d: lw.Dynamics, a
     assert (d.forward_dynamics(*good) == before).all()
 
 
-def test_wrong_number_of_arguments_raises_type_error(d: lw.Dynamics) -> None:
+def test_fast_call_with_a_wrong_number_of_arguments_raises_type_error(d: lw.Dynamics) -> None:
     with pytest.raises(TypeError):
         d.forward_dynamics(M.neutral())  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError):

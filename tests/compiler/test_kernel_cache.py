@@ -122,7 +122,7 @@ def test_unusable_folder_of_the_kernel_cache_causes_only_a_warning(
     assert blocked.read_text() == "here is no folder"
 
 
-def test_each_mechanism_and_quantity_has_its_own_kernel(folder: Path) -> None:
+def test_each_mechanism_and_quantity_has_its_own_cached_kernel(folder: Path) -> None:
     m = lw.example("double_pendulum")
     lw.compile(m).forward_dynamics(Q, V, TAU)
     lw.compile(m).inverse_dynamics(Q, V, TAU)

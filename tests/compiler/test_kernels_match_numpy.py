@@ -35,7 +35,7 @@ def both(seed: int) -> tuple[lw.Dynamics, lw.Dynamics]:
 
 
 @pytest.mark.parametrize("seed", mark_slow_except([*range(12), *range(30, 42)], SEEDS))
-def test_every_quantity_matches_the_numpy_reference(seed: int) -> None:
+def test_every_method_of_dynamics_matches_the_numpy_reference(seed: int) -> None:
     compiled, plain = both(seed)
     for near in ("anywhere", "identity", "gimbal"):
         compare_quantities(compiled, plain, state(tree(seed), seed, near))
@@ -148,7 +148,7 @@ def test_new_values_of_varying_parameters_need_no_new_kernel() -> None:
     assert len(d._kernels) == kernels
 
 
-def test_long_chain_in_many_chunks_matches_numpy() -> None:
+def test_kernel_of_a_long_chain_in_many_chunks_matches_numpy() -> None:
     b, parent = lw.Builder("chain"), "world"
     for k in range(60):
         b.body(f"link {k}", mass=1.0, com=(0.1, 0.02, 0.03), inertia=(0.1, 0.1, 0.1))

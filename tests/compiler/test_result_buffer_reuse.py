@@ -52,7 +52,7 @@ def test_result_array_stays_valid_after_its_kernel_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("remainder", [0, 1, 2, 3])
-def test_large_results_are_bit_identical_to_small_results(remainder: int) -> None:
+def test_results_of_large_batches_are_bit_identical_to_those_of_small_batches(remainder: int) -> None:
     """Non-temporal stores (aligned, whole tiles) and cached stores give the same bits."""
     m = next(m for m in map(tree, range(300)) if m.nv > 4 and m.nv % 4 == remainder)
     d, q = lw.compile(m), np.array([state(m, seed).q for seed in range(61)])

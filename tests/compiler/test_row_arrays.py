@@ -102,7 +102,7 @@ def relaxed(x: Array) -> Array:
 
 @pytest.mark.parametrize("function", [partners, running_sums, visited, visited_in_groups, relaxed])
 @pytest.mark.parametrize("count", [1, 3, 40])
-def test_compiled_row_arrays_match_python_and_batch_members_are_independent(
+def test_compiled_row_arrays_match_python_for_every_batch_member(
     function: Callable[[Array], Array], count: int
 ) -> None:
     x = np.random.default_rng(count).normal(size=(count, 5)) * 3.0

@@ -91,7 +91,7 @@ def test_derivatives_that_are_always_zero_are_detected() -> None:
     assert not is_structurally_zero(third(lambda x: np.sin(x[1])))
 
 
-def test_derivative_of_nan_is_nan() -> None:
+def test_jacobian_at_an_invalid_argument_is_nan() -> None:
     with np.errstate(all="ignore"):
         assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
 

@@ -74,7 +74,7 @@ def test_base_has_the_acceleration_that_the_balance_controller_requires(name: st
 
 
 @pytest.mark.parametrize("name", ["biped", "quadruped"])
-def test_forces_within_friction_cones_give_the_required_base_acceleration(name: str) -> None:
+def test_balance_with_friction_cones_gives_the_required_base_acceleration(name: str) -> None:
     """Where the ground can supply the required forces."""
     m, feet, _, rows = legged_mechanism(name)
     q = m.keyframes["start"].q if name == "biped" else crouched(m)

@@ -71,7 +71,7 @@ def test_cable_servo_holds_orientation_relative_to_the_stand():
     assert np.abs(turned[:, 2] - 0.3).max() < 0.01
 
 
-def test_cable_drive_is_saved_and_read():
+def test_cable_drive_is_restored_from_a_saved_document():
     from linkwork.model.documents.toml_reader import read_text
     from linkwork.model.documents.toml_writer import document_text
 
@@ -91,13 +91,13 @@ def test_cable_drive_is_saved_and_read():
         (("nose", "stand"), "there is no joint 'nose'"),
     ],
 )
-def test_cable_from_a_body_not_inboard_is_rejected(cable, message):
+def test_cable_drive_from_a_body_that_is_not_inboard_is_rejected(cable, message):
     with pytest.raises(lw.ModelError, match="drive") as caught:
         arm(cable).build()
     assert message in str(caught.value)
 
 
-def test_cable_over_a_ball_joint_is_rejected():
+def test_cable_drive_over_a_ball_joint_is_rejected():
     b = lw.Builder("arm")
     b.body("upper", 1.0, inertia=(1, 1, 1)).joint("ball", lw.Ball(), "world", "upper")
     b.body("fore", 1.0, inertia=(1, 1, 1)).joint("elbow", lw.Revolute(Y), "upper", "fore", at=(1, 0, 0))

@@ -77,7 +77,7 @@ def test_controller_kernel_matches_python(case: str) -> None:
     assert (kernel.over_batch([a[3] for a in arrays], (), 1)[0][0] == found[3]).all()
 
 
-def test_controller_memory_is_traced() -> None:
+def test_controllers_with_memory_can_be_compiled() -> None:
     m = TREE
     controller: Any = lw.feedback.pid(m, m.random(1), 3.0, 1.0, 0.5, dt=0.01, limit=2.0)
     shapes = [(), (m.nq,), (m.nv,), (m.nv,)]

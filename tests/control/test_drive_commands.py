@@ -50,7 +50,7 @@ def control(command: Any, t: float, q: Array, v: Array) -> Array:
 
 @pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_forces_match_the_drive_equations(name: str, mimics: bool) -> None:
+def test_forces_of_drive_commands_match_the_drive_equations(name: str, mimics: bool) -> None:
     m, command, rng = arm(mimics), COMMANDS[name], np.random.default_rng(0)
     controller = lw.feedback.drives(m, command)
     for t in (0.0, 0.07, 0.5):

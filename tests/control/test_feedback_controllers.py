@@ -74,7 +74,7 @@ def test_pd_controller_acts_as_springs_and_dampers_also_on_rotations(seed: int) 
     assert relative(limited(0.0, m.integrate(q, away), v), np.clip(-kp * away - kd * v, -0.2, 0.2)) < 1e-9
 
 
-def test_pd_dissipates_energy_and_reaches_its_target() -> None:
+def test_pd_controller_dissipates_energy_and_reaches_its_target() -> None:
     """PD with gravity compensation (Takegaki and Arimoto): V = kinetic energy + e kp e / 2 never grows."""
     m = arm(3, armature=0.5)
     d = plain(m)

@@ -17,7 +17,7 @@ def wheel(**motor) -> lw.Mechanism:
     return b.joint("shaft", lw.Revolute(), "world", "wheel").drive("motor", {"shaft": 1.0}, **motor).build()
 
 
-def test_gear_multiplies_motor_speed_and_force():
+def test_gear_ratio_multiplies_motor_speed_and_force():
     m = wheel(gear=GEAR, rotor_inertia=ROTOR)
     run = lw.simulate(m, [0.0], [1.5], duration=1.0, dt=0.01, controller=lw.feedback.drives(m, [0.5]),
                       method="rk4", record=["q", "v", "tau", "work", "drive.force"])  # fmt: skip
@@ -125,7 +125,7 @@ def test_motor_parameters_in_a_batch_match_single_runs():
         ({"stall_torque": 0.0, "no_load_speed": 1.0}, "stall_torque must be > 0"),
     ],
 )
-def test_invalid_motors_are_rejected(motor, message):
+def test_motors_with_invalid_arguments_are_rejected(motor, message):
     with pytest.raises(lw.ModelError, match="drive 'motor'") as caught:
         wheel(**motor)
     assert message in str(caught.value)

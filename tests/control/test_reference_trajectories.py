@@ -47,7 +47,7 @@ def test_reference_passes_through_its_points_and_holds_its_ends(kind: str, spaci
 
 
 @pytest.mark.parametrize("spacing", TIMES)
-def test_hold_and_linear_references_match_numpy(spacing: str) -> None:
+def test_references_of_kind_hold_and_linear_match_numpy(spacing: str) -> None:
     hold, linear = reference("hold", spacing), reference("linear", spacing)
     times, values = hold.times, hold.values
     for t in instants(times):
@@ -76,7 +76,7 @@ def test_cubic_reference_is_the_clamped_spline(spacing: str, ends: Any) -> None:
             assert np.abs(ours(t) - theirs(t, order)).max() < 1e-12 * scale
 
 
-def test_cubic_rates_are_continuous_everywhere_and_accelerations_inside() -> None:
+def test_cubic_references_have_continuous_rates_and_inside_continuous_accelerations() -> None:
     r = reference("cubic", "uneven")
     for k, t in enumerate(r.times):
         before, after = np.nextafter(t, -np.inf), np.nextafter(t, np.inf)
@@ -143,7 +143,7 @@ def test_simulated_motion_follows_a_reference() -> None:
         assert np.abs(path[k] - expected[1]).max() < 1e-12
 
 
-def test_numpy_functions_of_a_partly_constant_reference_are_traced() -> None:
+def test_numpy_functions_of_references_with_constant_components_can_be_compiled() -> None:
     r = lw.Reference([0.0, 1.0], [[0.0, 2.0], [1.0, 2.0]])
     function = lifted(lambda t: np.sin(r(t)) + np.clip(r.rate(t), -0.5, 0.5))
     kernel = Kernel("half constant", function, [()], [(2,)], key="half constant reference")

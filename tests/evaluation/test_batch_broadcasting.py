@@ -117,7 +117,7 @@ def test_dynamics_do_not_depend_on_the_norm_of_quaternions() -> None:
     assert np.abs(D.forward_dynamics(scaled, s["v"], s["tau"]) - expected).max() < 1e-12 * np.abs(expected).max()
 
 
-def test_varying_parameters_default_to_the_model_and_broadcast() -> None:
+def test_varying_parameters_have_the_values_of_the_mechanism_by_default_and_broadcast() -> None:
     name = f"{M.bodies[1].name}.mass"
     d = lw.compile(M, parameters=[name, "gravity"], target="numpy")
     s = inputs(())

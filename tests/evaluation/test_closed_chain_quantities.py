@@ -64,7 +64,7 @@ def test_actuation_returns_the_forces_that_produced_a_motion() -> None:
         assert np.abs(d.inverse_dynamics(q, v, a) - tau - d.constraint_jacobian(q).T @ found.multipliers).max() < 1e-9
 
 
-def test_redundant_actuation_has_the_least_weighted_norm() -> None:
+def test_forces_of_redundant_actuators_have_the_least_weighted_norm() -> None:
     d, q, v, _ = state()
     a = d.forward_dynamics(q, v, [0.7, 0.0, -0.4, 0.0])
     every = d.actuation(q, v, a, "abcd")

@@ -48,7 +48,7 @@ def test_linkages_of_all_sizes_have_mobility_one(seed: int, far: float, size: fl
 
 
 @EVERYWHERE
-def test_loop_that_repeats_a_joint_is_redundant(seed: int, far: float) -> None:
+def test_loop_parallel_to_an_equal_joint_is_redundant(seed: int, far: float) -> None:
     s = chain((seed, far), 0.4, 0.3)
     s.pin("again", "link 0", at=(0, 0, 0), to=(0, 0, 0))
     m = s.b.build()
@@ -124,7 +124,7 @@ def test_actuating_an_immobile_joint_is_rejected(seed: int, far: float) -> None:
 
 @EVERYWHERE
 @pytest.mark.parametrize("bend", [1e-7, 1e-8])
-def test_closing_nearly_equal_loops_does_not_change_free_coordinates(seed: int, far: float, bend: float) -> None:
+def test_assembly_of_nearly_equal_loops_does_not_change_free_coordinates(seed: int, far: float, bend: float) -> None:
     """Two rods of an almost stretched arm are equal but for round-off, as are their small constraint rows."""
     s = chain((seed, far), 1.0, 1.0)
     for name in ("rod", "other rod"):
@@ -142,7 +142,7 @@ def test_sensors_that_do_not_determine_the_motion_are_rejected(seed: int, far: f
 
 
 @EVERYWHERE
-def test_scales_of_constraint_rows_are_lever_arms(seed: int, far: float) -> None:
+def test_sizes_of_constraint_rows_for_the_rank_are_their_lever_arms(seed: int, far: float) -> None:
     """Scales do not depend on the placement of a linkage and grow with its size."""
     here = row_scales(four_bar(seed, 0.0), np.array([0.0, 0.0, np.pi]))
     assert (here > 0.1).all()
@@ -159,7 +159,7 @@ def test_least_squares_solution_for_a_round_off_matrix_is_zero() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_formulations_agree_when_all_joints_are_braked(seed: int) -> None:
+def test_cross_check_agrees_if_brakes_lock_all_joints(seed: int) -> None:
     """The accelerations are round-off there and are compared at the scale of those without brakes."""
     s = chain((seed, 1.0), 0.2, 0.5)
     s.b.brake("shoulder", "link 0", engaged=True).brake("elbow", "link 1", engaged=True)

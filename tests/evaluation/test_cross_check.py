@@ -53,7 +53,7 @@ def test_accelerations_due_to_added_forces_equal_differences_of_forward_dynamics
         assert np.abs(one.added_accelerations(tree, q, forces) - expected).max() < 1e-9 * np.abs(expected).max(), name
 
 
-def test_wrong_formulation_is_detected() -> None:
+def test_cross_check_detects_a_wrong_formulation() -> None:
     wrong = replace(lw.formulations["spacedyn"], forward=lambda m, q, v, tau, w: 1.001 * np.ones(m.nv))
     with mock.patch.dict(lw.formulations, {"spacedyn": wrong}):
         check = lw.cross_check(tree(5), samples=2)

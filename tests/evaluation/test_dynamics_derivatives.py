@@ -64,7 +64,7 @@ def test_composite_body_derivatives_match_automatic_differentiation(seed: int) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_derivatives_match_differences_along_the_tangent_space(seed: int) -> None:
+def test_dynamics_derivatives_match_differences_along_the_tangent_space(seed: int) -> None:
     m = tree(seed)
     d = lw.compile(m, target="numpy")
     s = state(m, seed)
@@ -97,7 +97,7 @@ def test_derivatives_of_forward_and_inverse_dynamics_are_related_by_the_mass_mat
     assert relative(tau_a @ a_v, -tau_v, scale=1e-3) < 1e-9
 
 
-def test_derivatives_in_batches_have_the_bits_of_single_calls() -> None:
+def test_dynamics_derivatives_in_batches_have_the_bits_of_single_calls() -> None:
     m = tree(1)
     d = lw.compile(m)
     q = np.array([m.random(k) for k in range(6)]).reshape(2, 3, m.nq)
@@ -143,7 +143,7 @@ def test_every_operation_of_the_compiler_has_partial_derivatives() -> None:
 
 
 @pytest.mark.parametrize("operation", [*UNARY, *BINARY_CALLS])
-def test_partial_derivatives_match_finite_differences(operation: str) -> None:
+def test_partial_derivatives_of_compiler_operations_match_finite_differences(operation: str) -> None:
     x = np.array([0.37, 0.81])
 
     def value(x: Array) -> Array:

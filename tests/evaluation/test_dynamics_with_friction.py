@@ -22,7 +22,7 @@ def tree_with_friction(seed: int, size: float = 1.0) -> tuple[lw.Mechanism, Stat
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_inverse_dynamics_inverts_forward_dynamics(group: range) -> None:
+def test_inverse_dynamics_with_friction_inverts_forward_dynamics(group: range) -> None:
     """In motion tau is found again; at rest the smallest tau with the same motion, which then gives this motion."""
     for seed in group:
         m, s = tree_with_friction(seed)
@@ -117,7 +117,7 @@ def test_parameters_of_friction_laws_vary_in_a_batch() -> None:
         d.forward_dynamics(np.zeros(1), np.ones(1), np.zeros(1), friction=True, parameters={"rail.mu": [-1.0]})
 
 
-def test_friction_given_as_a_number_is_included() -> None:
+def test_dynamics_with_friction_true_include_friction_given_as_a_number() -> None:
     b = lw.Builder(gravity=(0, 0, 0)).body("wheel", 1.0, inertia=(1, 1, 1))
     d = lw.compile(b.joint("hub", lw.Revolute(), "world", "wheel", friction=0.5).build(), parameters=["hub.friction"])
     tau = np.array([[0.4], [0.6], [-0.6]])

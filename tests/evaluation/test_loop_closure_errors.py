@@ -35,7 +35,7 @@ def test_links_too_short_to_close_a_loop_are_reported() -> None:
     assert "check that the lengths of the links allow one" in str(caught.value)
 
 
-def test_contradictory_loops_are_reported() -> None:
+def test_assembly_reports_loops_that_contradict_each_other() -> None:
     """Two rods between the same points, of different lengths: both have an error, neither closes."""
     d = solve(arm((1.0, (1, 0, 0)), (1.2, (1, 0, 0))))
     both = r"loop 'rod 1' still has a closure error of 0\.1.*, loop 'rod 0' of 0\.09"
@@ -53,7 +53,7 @@ def test_assembly_error_names_only_the_loops_at_fault() -> None:
     assert "Without" not in str(caught.value)
 
 
-def test_fixed_joints_that_prevent_closure_are_reported() -> None:
+def test_assembly_reports_fixed_joints_that_prevent_loop_closure() -> None:
     d = solve(arm((0.5, (1, 0, 0))))
     assert np.abs(d.constraint(d.assemble([0.3, 0.4]))).max() < 1e-12
     with pytest.raises(lw.NotConverged, match="with to upper, to lower fixed: loop 'rod 0'"):
@@ -71,7 +71,7 @@ def test_assembly_bends_a_stretched_arm_to_close_a_loop() -> None:
     assert (q == d.assemble([0.0, 0.0])).all()
 
 
-def test_each_position_of_a_batch_is_assembled() -> None:
+def test_assemble_closes_the_loops_of_each_batch_member() -> None:
     d = solve(arm((1.2, (0, 0, 0))))
     q = np.random.default_rng(0).normal(size=(2, 3, 2))
     found = d.assemble(q)
@@ -91,7 +91,7 @@ def test_welds_and_sliders_that_close_a_loop_assemble_from_any_rotation(kind: lw
         assert np.abs(np.sin(0.5 * d.assemble([start]))).max() < 1e-12
 
 
-def test_spatial_weld_closes_from_any_rotation() -> None:
+def test_weld_parallel_to_a_ball_joint_assembles_from_any_rotation() -> None:
     b = lw.Builder("top").body("top", 1.0, inertia=(0.1, 0.1, 0.1)).joint("socket", lw.Ball(), "world", "top")
     d = solve(b.close("weld", lw.Weld(), "world", "top", rpy=(0.3, -0.2, 0.9)).build())
     target = d.assemble([1.0, 0.0, 0.0, 0.0])
@@ -136,7 +136,7 @@ def test_invalid_gears_are_rejected(numbers: dict[str, Any], reason: str) -> Non
         lw.Gear(**(given | numbers))
 
 
-def test_coaxial_gears_are_reported() -> None:
+def test_gears_with_coincident_centres_are_reported() -> None:
     b = lw.Builder("coaxial")
     for name in ("a", "b"):
         b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).joint(name, lw.Revolute(Y), "world", name)
@@ -164,6 +164,6 @@ def test_invalid_racks_are_rejected(numbers: dict[str, Any], reason: str) -> Non
 
 
 @pytest.mark.parametrize("axis", [(0, 0, 0), (1, 2), (0, np.nan, 1), "z"])
-def test_lines_without_a_direction_are_rejected(axis: Any) -> None:
+def test_point_on_line_loops_without_a_direction_are_rejected(axis: Any) -> None:
     with pytest.raises(lw.ModelError, match="axis must be three finite numbers"):
         lw.PointOnLine(axis)

@@ -27,7 +27,7 @@ def children(m: lw.Mechanism) -> list[str]:
 
 
 @pytest.mark.parametrize("case", SOME, ids=label)
-def test_reactions_in_another_frame_are_shifted_wrenches(case: Case) -> None:
+def test_reactions_in_another_frame_are_the_same_wrenches_shifted(case: Case) -> None:
     m, s = looped_tree(*case)
     d = lw.compile(m, target="numpy")
     own = d.reactions(s.q, s.v, s.tau, s.wrenches)
@@ -109,7 +109,7 @@ def test_reaction_frames_work_with_batches_kernels_and_out() -> None:
     assert relative(fast.reactions(s.q, s.v, tau[1], frame="probe"), expected[1]) < 1e-11
 
 
-def test_parameters_move_the_reaction_frame() -> None:
+def test_reactions_follow_a_frame_that_parameters_move() -> None:
     m, s = tree(8), state(tree(8), 8)
     name = f"{m.joints[0].name}.at"
     varied = lw.compile(m, [name], target="numpy")

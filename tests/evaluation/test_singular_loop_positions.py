@@ -58,7 +58,7 @@ def test_flat_parallelogram_has_mobility_two_and_one_nearby() -> None:
         assert abs(np.linalg.norm(check.free @ towards) - 1.0) < 0.01  # each branch leaves along a free direction
 
 
-def test_slider_crank_of_equal_links_has_a_singular_fold() -> None:
+def test_slider_crank_with_equal_links_is_singular_when_folded() -> None:
     """Where the slider passes the crank's pin, crank and rod can also rotate together without the slider."""
     m = links(0.3, 0.3, last="line")
     for crank in (0.2, 1.0, 2.0):
@@ -70,7 +70,7 @@ def test_slider_crank_of_equal_links_has_a_singular_fold() -> None:
     assert len(folded.singular)
 
 
-def test_stretched_arm_with_a_rod_can_only_swing() -> None:
+def test_stretched_arm_held_by_a_rod_can_only_swing_as_a_whole() -> None:
     """Bending is free to first order but violates the rod to second order; swinging is free."""
     b = lw.Builder("arm")
     for name, parent, x in (("upper", "world", 0.0), ("lower", "upper", 1.0)):
@@ -90,7 +90,7 @@ def test_positions_that_are_not_singular_have_no_singular_directions(name: str) 
     assert m.check_loops(m.keyframes["start"].q).singular.shape == (0, m.nv)
 
 
-def test_inactive_loops_add_no_constraints() -> None:
+def test_open_loops_add_no_constraints() -> None:
     """They need not be closed, and neither count as redundant nor add constraint rows."""
     m = links(0.2, 0.5, 0.2, ground=0.5)
     check = m.with_parameters({"end.closed": 0.0}).check_loops([0.1, 0.2, 0.3])

@@ -17,7 +17,7 @@ def walked() -> lw.Run:
     return lw.simulate(**cockroach.arguments(1.2), record=("q", "v", "tau", "contact.state", "contact.force"))
 
 
-def test_cockroach_has_36_freedoms_in_six_limbs() -> None:
+def test_cockroach_has_36_degrees_of_freedom_in_six_limbs() -> None:
     m = lw.example("cockroach")
     assert m.nv == 36
     assert [len(path) for path in limb_system(m).paths] == [6] * 6  # the body and five joints
@@ -64,7 +64,7 @@ def test_cockroach_walks_without_slip_or_wobble() -> None:
     assert np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y))).max() < 2.0
 
 
-def test_ground_forces_average_to_the_weight() -> None:
+def test_mean_ground_force_of_the_cockroach_is_its_weight() -> None:
     run = walked()
     rows = slice(120, 120 + 7 * round(cockroach.PERIOD / cockroach.ROW))
     force = run["contact.force"][rows].sum(axis=1).mean(axis=0)

@@ -80,7 +80,7 @@ def test_feet_of_the_walker_land_and_lift_off_without_horizontal_speed() -> None
     assert gaits.swing(0.5 * (1.0 + gaits.STANDING)).lifted == pytest.approx(1.0)
 
 
-def test_motor_power_matches_walking() -> None:
+def test_walker_uses_about_30_watts_of_motor_power_and_none_in_the_braked_yaw_motor() -> None:
     """Only drives act on joints; a walk on flat ground takes about 30 W, and the braked yaw motor gives none."""
     run = walked("straight")
     late = run.t >= WALKING
@@ -93,7 +93,7 @@ def test_motor_power_matches_walking() -> None:
     assert still < 1e-9  # the brake holds it
 
 
-def test_ground_forces_average_to_the_weight() -> None:
+def test_mean_ground_force_of_the_walker_is_its_weight() -> None:
     """Momentum is periodic, so over whole periods the ground force equals the weight, within the sample interval."""
     run = walked("straight")
     rows = slice(800, 800 + 18 * round(gaits.PERIOD / ROW))

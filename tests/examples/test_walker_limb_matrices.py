@@ -32,13 +32,13 @@ def test_walker_matrix_equals_the_printed_matrix(system: LimbSystem, name: str) 
     assert np.array_equal(walker.matrices(system)[name], walker.printed()[name])
 
 
-def test_numbers_of_coordinates_equal_the_printed_numbers(system: LimbSystem) -> None:
+def test_numbers_of_walker_coordinates_equal_the_printed_numbers(system: LimbSystem) -> None:
     assert sum(D.shape[1] for D in system.D0) == 68
     assert [D.shape for D in (system.D1, system.D2, system.D3)] == [(68, 26), (26, 23), (23, 11)]
     assert [D.shape for D in (walker.matrices(system)[name] for name in ("D top", "D bottom"))] == [(9, 5), (12, 6)]
 
 
-def test_body_masses_are_shared_by_8_and_4_limbs(system: LimbSystem) -> None:
+def test_masses_of_walker_bodies_are_divided_among_8_or_4_limbs(system: LimbSystem) -> None:
     """Equation (41)."""
     poses = world_poses(M, joint_poses(M, M.neutral()))
     for number, path in enumerate(system.paths):
@@ -115,7 +115,7 @@ def test_engaging_all_clutches_projects_velocities_onto_the_limb_coordinates(sys
     assert sum(event.energy for event in run.events) == pytest.approx(-lost, rel=1e-12)
 
 
-def test_reversed_clutches_change_only_signs() -> None:
+def test_reversed_clutches_change_only_signs_of_the_matrix_d_f() -> None:
     """3.1.4: back femurs clutched with opposite sign move all femurs in one direction, by the sign of D_F alone."""
     same = {name: dict.fromkeys(ratios, 1.0) for name, ratios in walker.motors().items()}
     changed = limb_system(M, same)

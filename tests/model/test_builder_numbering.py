@@ -54,7 +54,7 @@ def test_joints_are_numbered_depth_first_in_declaration_order(seed: int) -> None
     assert [(j.parent, j.child) for j in m.joints] == [next(e for e in edges if e[1] == name) for name in order]
 
 
-def test_joint_order_decides_among_siblings() -> None:
+def test_joints_of_one_parent_are_numbered_in_their_order_of_declaration() -> None:
     assert declared(list("gfedcba"), EDGES).bodies.names == ("world", *"abcdgef")
 
 
@@ -73,7 +73,7 @@ def test_index_slices_of_joints_in_q_and_v_are_contiguous(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "bodies"), [(lw.Revolute(Z), 600), (lw.Weld(), 0)], ids=["hinges", "welds"])
-def test_building_a_chain_takes_linear_time(kind: Any, bodies: int) -> None:
+def test_building_a_long_chain_takes_linear_time(kind: Any, bodies: int) -> None:
     def chain(length: int) -> lw.Mechanism:
         b = lw.Builder("chain")
         for k in range(length):
@@ -115,7 +115,7 @@ def test_topology_of_two_trees_side_by_side_has_two_roots() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_incidence_matrix_inverts_to_the_paths_from_the_world(seed: int) -> None:
+def test_inverse_of_the_incidence_matrix_gives_the_paths_from_the_world(seed: int) -> None:
     m = tree(seed)
     paths = np.zeros((m.nbodies, m.nbodies))
     for j in range(m.nbodies):
@@ -190,7 +190,7 @@ def test_parts_welded_to_the_world_support_joints_and_never_move() -> None:
     ],
     ids=str,
 )
-def test_random_positions_respect_limits(limits: tuple[Any, Any]) -> None:
+def test_random_positions_are_within_the_joint_limits(limits: tuple[Any, Any]) -> None:
     b = lw.Builder("limited").body("a", mass=1.0, inertia=(1, 1, 1))
     m = b.joint("j", lw.Planar(), "world", "a", limits=limits).build()
     q = np.array([m.random(seed) for seed in range(100)])

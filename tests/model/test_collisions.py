@@ -92,14 +92,14 @@ def test_several_collisions_have_different_force_laws() -> None:
 
 
 @pytest.mark.parametrize("second", [{"solids": "a", "against": "floor"}, {"pairs": [("floor", "a")]}, {}])
-def test_a_pair_in_two_collisions_is_an_error(second: dict[str, object]) -> None:
+def test_a_pair_of_solids_in_two_collisions_is_an_error(second: dict[str, object]) -> None:
     b = boxes("a", "b").collide("ice", ["a", "floor"], friction=0.01).collide("rubber", **second)
     message = r"collision 'rubber': the pair 'a on floor' is also in collision 'ice'.*exclude=\[\('a', 'floor'\)\]"
     with pytest.raises(lw.ModelError, match=message):
         b.build()
 
 
-def test_equal_shapes_of_one_body_are_different_solids() -> None:
+def test_two_equal_shapes_of_one_body_are_separate_solids() -> None:
     b = boxes("a", "b").geometry("a", CUBE, role="collision")
     m = b.collide("first", pairs=[("a 1", "b")]).collide("second", pairs=[("a 2", "b")]).build()
     assert [pair.collision.name for pair in m.solid_pairs] == ["first", "second"]

@@ -143,7 +143,7 @@ def test_drives_of_the_tree_with_mimic_joints_have_equivalent_ratios() -> None:
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
-def test_engaged_brake_holds_its_joint(target: str) -> None:
+def test_engaged_brake_gives_its_joint_zero_acceleration(target: str) -> None:
     m = four_bar().brake("stop", "a", engaged=True).build()
     free, d = (lw.compile(one, target=target) for one in (four_bar().build(), m))
     state = m.neutral(), np.zeros(m.nv), np.ones(m.nv)

@@ -32,7 +32,7 @@ def test_ring_of_clutches_with_consistent_ratios_is_accepted():
     assert v[0] > 0.0
 
 
-def test_gear_and_clutch_at_different_ratios_are_rejected():
+def test_gear_and_clutch_that_couple_joints_at_different_ratios_are_rejected():
     b = shafts().transmission("gearbox", "a", "b", (2.0, 4.0), selected=2).clutch("ab", "a", "b", 0.5, engaged=True)
     message = build_error(b)
     assert "transmission 'gearbox'" in message
@@ -80,13 +80,13 @@ def test_rolling_constraints_of_a_vehicle_are_accepted():
     assert v == pytest.approx([1, 0, 0, 0, 0, 0], abs=1e-12)
 
 
-def test_clutch_that_locks_a_joint_is_rejected():
+def test_clutch_that_forces_a_joint_velocity_to_zero_is_rejected():
     message = build_error(shafts().clutch("odd", "a", {"a": 1, "b": 1}, 1.0, engaged=True))
     reason = "clutch 'odd': forces the velocity of 'b' to zero at this ratio, so it could not move"
     assert f"{reason}; to lock a joint, use a brake" in message
 
 
-def test_coupling_that_repeats_a_mimic_is_rejected():
+def test_coupling_that_repeats_a_mimic_relation_is_rejected():
     message = build_error(shafts().mimic("b", "a", 0.1).couple("rope", {"b": 3, "a": -0.3}))
     assert "coupling 'rope': mimic joints already impose this relation on 'b', 'a'" in message
 

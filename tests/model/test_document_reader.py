@@ -226,14 +226,14 @@ def add_other_elements(b: lw.Builder) -> None:
     b.touch("heel", "wheel", (0, 0, 0.1), against="step", **heel, **along)
 
 
-def test_joints_have_the_order_of_the_file(tmp_path: Path) -> None:
+def test_joints_of_a_document_are_numbered_in_the_order_of_the_file(tmp_path: Path) -> None:
     bodies = "".join(f"[bodies.{name}]\nmass = 1\ninertia = [1, 1, 1]\n" for name in "abc")
     joints = "".join(f'[joints.{name}]\nkind = "ball"\nparent = "world"\nchild = "{name}"\n' for name in "cab")
     m = lw.load(written(tmp_path, "linkwork = 1\n" + joints + bodies))
     assert m.joints.names == ("c", "a", "b")
 
 
-def test_gravity_argument_overrides_the_document(tmp_path: Path) -> None:
+def test_gravity_argument_of_load_overrides_the_document(tmp_path: Path) -> None:
     path = written(tmp_path, ARM)
     assert np.array_equal(lw.load(path).gravity, (0, 0, -1.62))
     assert np.array_equal(lw.load(path, gravity=(0, 0, 0)).gravity, (0, 0, 0))
@@ -243,20 +243,20 @@ def test_gravity_argument_overrides_the_document(tmp_path: Path) -> None:
         lw.load(path, gravity=9.81)
 
 
-def test_floating_argument_is_rejected_for_documents(tmp_path: Path) -> None:
+def test_floating_argument_of_load_is_rejected_for_documents(tmp_path: Path) -> None:
     path = written(tmp_path, ARM)
     for floating in (True, False):
         with pytest.raises(lw.ModelError, match="a joint of kind 'free'"):
             lw.load(path, floating=floating)
 
 
-def test_mimic_joints_are_read(tmp_path: Path) -> None:
+def test_mimic_joints_of_a_document_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, ARM.replace("stiffness = 5", 'mimic = { of = "other", multiplier = -1 }'))
     assert [fault.element for fault in find_faults(path)] == ["joints.shoulder"]  # there is no such joint
     assert lw.load(path, mimic=False).nv == 4
 
 
-def test_keyframes_are_read_and_their_faults_located(tmp_path: Path) -> None:
+def test_keyframes_of_a_document_are_read_and_their_faults_located(tmp_path: Path) -> None:
     path = written(tmp_path, ARM)
     m = lw.load(path)
     assert m.keyframes["home"].q[m.joints["shoulder"].q] == [0.5]

@@ -89,13 +89,13 @@ def assert_same(m: lw.Mechanism, n: lw.Mechanism) -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, TREES, 6))
-def test_random_trees_with_mimic_joints_are_restored(seed: int, tmp_path: Path) -> None:
+def test_random_trees_with_mimic_joints_are_restored_from_saved_documents(seed: int, tmp_path: Path) -> None:
     m = tree_with_mimics(seed)
     assert_same(m, saved_and_loaded(m, tmp_path / "tree.toml"))
 
 
 @pytest.mark.parametrize("seed", range(TREES))
-def test_random_trees_are_restored(seed: int, tmp_path: Path) -> None:
+def test_random_trees_are_restored_from_saved_documents(seed: int, tmp_path: Path) -> None:
     m = tree(seed)
     assert_same(m, saved_and_loaded(m, tmp_path / "tree.toml"))
 
@@ -108,7 +108,7 @@ def test_random_trees_have_every_joint_kind_and_welds() -> None:
 
 
 @pytest.mark.parametrize("name", [found.name for found in lw.examples()])
-def test_examples_are_restored(name: str, tmp_path: Path) -> None:
+def test_examples_are_restored_from_saved_documents(name: str, tmp_path: Path) -> None:
     m = lw.example(name)
     assert_same(m, saved_and_loaded(m, tmp_path / "example.toml"))
 
@@ -122,7 +122,7 @@ def robots() -> Path:
 
 
 @pytest.mark.parametrize(("name", "floating"), mark_slow_pairs(ROBOTS, [False, True]))
-def test_published_robots_are_restored(name: str, floating: bool, tmp_path: Path) -> None:
+def test_published_robots_are_restored_from_saved_documents(name: str, floating: bool, tmp_path: Path) -> None:
     path = robots() / name
     if not path.is_file():
         pytest.skip(f"this release of example-robot-data has no {name}")
@@ -235,7 +235,7 @@ def builder_with_all_arguments() -> lw.Builder:
     return b
 
 
-def test_all_builder_arguments_are_restored(tmp_path: Path) -> None:
+def test_all_builder_arguments_are_restored_from_saved_documents(tmp_path: Path) -> None:
     m = builder_with_all_arguments().build(strict=False)
     path = tmp_path / "all.toml"
     n = saved_and_loaded(m, path)
@@ -265,12 +265,12 @@ def test_springs_with_changed_parameters_are_restored_from_documents(tmp_path: P
     assert_same(changed, saved_and_loaded(changed, tmp_path / "changed.toml"))
 
 
-def test_empty_mechanism_is_restored(tmp_path: Path) -> None:
+def test_empty_mechanism_is_restored_from_a_saved_document(tmp_path: Path) -> None:
     m = lw.Builder("nothing").build()
     assert_same(m, saved_and_loaded(m, tmp_path / "nothing.toml"))
 
 
-def test_hundreds_of_joints_are_restored(tmp_path: Path) -> None:
+def test_hundreds_of_joints_are_restored_from_a_saved_document(tmp_path: Path) -> None:
     b = lw.Builder("chain")
     for k in range(300):
         b.body(f"b{k}", 1.0, (0.1, 0, 0), (1, 1, 1))

@@ -37,7 +37,7 @@ def test_save_reports_paths_that_cannot_be_written(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["folder.toml"]
 
 
-def test_folder_without_write_permission_is_rejected(tmp_path: Path) -> None:
+def test_save_rejects_a_folder_without_write_permission(tmp_path: Path) -> None:
     folder = tmp_path / "closed"
     folder.mkdir()
     folder.chmod(0o500)

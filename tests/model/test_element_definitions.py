@@ -49,7 +49,7 @@ def digest(m: lw.Mechanism) -> list[str | bytes]:
 # --- kinds ---
 
 
-def test_mechanism_has_every_element_kind() -> None:
+def test_mechanism_of_these_tests_has_every_element_kind() -> None:
     assert {one.section for one in ALL.values()} == set(METHODS) == {class_.section for class_ in KINDS}
     assert set(DOCUMENT_ORDER) == set(KINDS)
     assert list(M.elements)[: len(KINDS)] == [class_.section for class_ in KINDS]
@@ -118,7 +118,7 @@ def test_elements_of_a_section_can_be_replaced() -> None:
         M.with_elements("brake", [])
 
 
-def test_constraints_are_classified_by_their_properties() -> None:
+def test_mechanism_sorts_constraints_by_their_properties() -> None:
     assert M.constraints == tuple(one for one in ALL.values() if isinstance(one, Constraint))
     assert M.constraints == M.frame_constraints + M.velocity_constraints
     assert {row.name for row in M.velocity_rows} <= {one.name for one in M.velocity_constraints}
@@ -152,7 +152,7 @@ def other_value(one: Element, key: str) -> Any:
 
 
 @pytest.mark.parametrize(("name", "key"), PARAMETERS)
-def test_changed_parameter_equals_a_new_build(name: str, key: str) -> None:
+def test_element_with_a_changed_parameter_equals_a_new_build(name: str, key: str) -> None:
     one, value = ALL[name], other_value(ALL[name], key)
     parameter = f"{name}.{key}"
     changed = M.varied({parameter: value})

@@ -73,7 +73,7 @@ def joint(kind: JointKind, friction: object, name: str = "knee") -> lw.Builder:
         (lw.Prismatic(), lw.Coupling(pin()), "the zeros on the diagonal of C (Mz); the kind is Prismatic"),
     ],
 )
-def test_a_friction_law_on_the_wrong_kind_of_joint_is_a_fault(
+def test_a_friction_law_on_the_wrong_kind_of_joint_is_rejected(
     kind: JointKind, friction_law: FrictionLaw, reason: str
 ) -> None:
     with pytest.raises(lw.ModelError) as caught:
@@ -83,7 +83,7 @@ def test_a_friction_law_on_the_wrong_kind_of_joint_is_a_fault(
 
 
 @pytest.mark.parametrize("friction", ["much", lw.Bearing])
-def test_friction_that_is_neither_a_number_nor_a_friction_law_is_refused(friction: object) -> None:
+def test_friction_that_is_neither_a_number_nor_a_friction_law_is_rejected(friction: object) -> None:
     with pytest.raises(lw.ModelError, match=r"friction must be a number or a friction law such as lw\.Bearing"):
         joint(lw.Revolute(), friction)
 
@@ -132,7 +132,7 @@ def test_numbers_of_friction_laws_are_parameters() -> None:
         m.with_parameters({"knee.mu": 0.3})
 
 
-def test_a_name_shared_by_a_joint_and_a_loop_is_a_fault() -> None:
+def test_friction_with_the_name_of_both_a_joint_and_a_loop_is_rejected() -> None:
     b = joint(lw.Revolute(), lw.Bearing(0.1, 0.02)).body("foot", 1.0, inertia=(1, 1, 1))
     b.joint("ankle", lw.Revolute(), "world", "foot").close("knee", lw.Ball(), "shin", "foot")
     with pytest.raises(lw.ModelError, match="both a joint and a loop have this name"):

@@ -17,7 +17,7 @@ def test_a_hull_stores_only_its_vertices() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_a_box_has_six_faces_at_every_scale(scale: float) -> None:
+def test_the_hull_of_a_box_has_six_faces_at_every_scale(scale: float) -> None:
     corners = np.array(lw.Hull(scale * box_corners((1.0, 2.0, 3.0)) + 5.0 * scale).points)
     assert len(corners) == 8
     normals = face_normals(corners)
@@ -37,7 +37,7 @@ def test_a_box_has_six_faces_at_every_scale(scale: float) -> None:
         (np.random.default_rng(0).normal(size=(20_000, 3)) / 1.0, None),
     ],
 )
-def test_invalid_points_are_rejected_with_a_reason(points: object, message: str | None) -> None:
+def test_hull_rejects_invalid_points_with_a_reason(points: object, message: str | None) -> None:
     if message is None:
         sphere = np.array(points) / np.linalg.norm(np.array(points), axis=1)[:, None]
         with pytest.raises(lw.ModelError, match="at most 256 vertices; these points have 20000"):
@@ -66,7 +66,7 @@ def test_a_simplified_hull_reports_its_deviation() -> None:
         lw.Hull.simplified(sphere, 300)
 
 
-def test_points_cannot_touch_a_hull() -> None:
+def test_contact_points_reject_a_hull_as_surface() -> None:
     b = lw.Builder("drop", gravity=(0, 0, -9.81))
     b.body("ball", mass=1.0, inertia=(1.0, 1.0, 1.0))
     b.joint("float", lw.Free(), "world", "ball")

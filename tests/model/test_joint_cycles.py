@@ -46,14 +46,14 @@ def test_cycle_that_the_builder_cuts_moves_as_a_loop_added_by_close() -> None:
     assert np.array_equal(found, expected)
 
 
-def test_joint_to_the_world_can_close_a_cycle() -> None:
+def test_joint_to_the_world_can_close_a_cycle_of_joints() -> None:
     b = lw.Builder("hanging").body("bar", mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
     b.joint("left", lw.Ball(), "world", "bar").joint("right", lw.Ball(), "bar", "world", at=(1, 0, 0))
     with pytest.warns(lw.ModelWarning, match="became loop closures: right"):
         assert list(b.build().loops.names) == ["right"]
 
 
-def test_joint_properties_that_loops_lack_are_rejected() -> None:
+def test_joint_properties_that_loops_lack_are_rejected_on_cut_joints() -> None:
     for key, value in (("damping", 0.1), ("armature", 0.1), ("limits", (-1, 1)), ("friction", 1.0)):
         with pytest.raises(lw.ModelError, match=f"joint 'd'.*cannot have {key}"):
             four_bar("abcd", **{key: value}).build()

@@ -160,7 +160,7 @@ def test_screw_advances_by_its_pitch() -> None:
 
 
 @pytest.mark.parametrize(("axis", "first", "second"), [("z", "x", "y"), ("x", "y", "z"), ("y", "z", "x")])
-def test_planar_joint_slides_along_the_next_two_axes(axis: str, first: str, second: str) -> None:
+def test_planar_joint_slides_along_the_two_axes_that_follow_its_normal(axis: str, first: str, second: str) -> None:
     n, ex, ey = (np.eye(3)["xyz".index(name)] for name in (axis, first, second))
     X = lw.Planar(n).transform(np.array([2.0, 3.0, 0.4]))
     assert (X.p == 2.0 * ex + 3.0 * ey).all()
@@ -186,7 +186,7 @@ def batch_of(m: lw.Mechanism, batch: tuple[int, ...]) -> tuple[Array, Array]:
 
 @each_tree
 @pytest.mark.parametrize("batch", BATCHES, ids=str)
-def test_trees_integrate_joint_by_joint_in_any_batch(seed: int, batch: tuple[int, ...]) -> None:
+def test_integrate_of_a_tree_integrates_each_joint_in_any_batch(seed: int, batch: tuple[int, ...]) -> None:
     m = tree(seed)
     q, dv = batch_of(m, batch)
     q1 = m.integrate(q, dv)

@@ -41,7 +41,7 @@ def test_point_mass_on_a_cylindrical_axis_is_rejected(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e3])
-def test_thin_bodies_of_any_size_are_accepted(seed: int, size: float) -> None:
+def test_thin_bodies_of_any_size_have_enough_inertia_to_be_accepted(seed: int, size: float) -> None:
     """A rod with a relative thickness of 1e-6 rotates about its own axis with a very small inertia."""
     R = random_rotation(np.random.default_rng(seed))
     inertia = size**2 * R @ np.diag([1.0, 1.0, 1e-9]) @ R.T

@@ -62,7 +62,7 @@ def actuator_force(model: object, q: Array, v: Array, u: Array) -> Array:
 
 
 @pytest.mark.parametrize("name", ACTUATORS)
-def test_drive_force_matches_mujoco(name: str, tmp_path: Path) -> None:
+def test_force_of_an_mjcf_actuator_matches_mujoco(name: str, tmp_path: Path) -> None:
     text = model_text(f"{TENDON}<actuator>{ACTUATORS[name]}</actuator>")
     m, model, rng = loaded(tmp_path, text), mujoco.MjModel.from_xml_string(text), np.random.default_rng(0)
     assert m.drives.names == ("u",)
@@ -102,7 +102,7 @@ NOT_DRIVES = {
 
 
 @pytest.mark.parametrize("name", NOT_DRIVES)
-def test_unsupported_actuators_are_named(name: str, tmp_path: Path) -> None:
+def test_unsupported_mjcf_actuators_are_named_in_a_warning(name: str, tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(model_text(f'<actuator>{NOT_DRIVES[name]}<motor joint="d"/></actuator>'))
     with pytest.warns(lw.ModelWarning, match="ignored, because not supported: actuators u$"):
         m = lw.load(tmp_path / "model.xml")
@@ -143,7 +143,7 @@ def mismatch(m: lw.Mechanism, q: Array) -> Transform:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_loop_closes_where_mujocos_does(name: str, tmp_path: Path) -> None:
+def test_loop_of_an_mjcf_closes_at_the_position_of_mujoco(name: str, tmp_path: Path) -> None:
     inside, closed = LOOPS[name]
     text = model_text(f"<equality>{inside}</equality>")
     m, model, rng = loaded(tmp_path, text), mujoco.MjModel.from_xml_string(text), np.random.default_rng(0)

@@ -153,7 +153,7 @@ def test_collisions_and_their_parameters_match_mujoco(seed: int) -> None:
         assert np.allclose(given.solimp, contact.solimp, rtol=1e-12)
 
 
-def test_the_option_override_replaces_all_parameters(tmp_path: Path) -> None:
+def test_mjcf_option_override_replaces_all_contact_parameters(tmp_path: Path) -> None:
     rest = '<option o_friction="0.4 0.4 0 0 0"><flag override="enable"/></option>'
     m, _ = loaded(written(tmp_path, FLOOR + BALL, rest), contacts=True)
     assert tuple(m.contacts["ball"].friction) == (0.4, 0.4)
@@ -170,7 +170,7 @@ POINTS = {  # shape: number of contacts, radius
 
 
 @pytest.mark.parametrize("geom", POINTS)
-def test_lowest_point_above_the_floor_matches_mujoco(geom: str, tmp_path: Path) -> None:
+def test_lowest_contact_point_above_the_floor_matches_mujoco(geom: str, tmp_path: Path) -> None:
     """At any attitude of a turned and offset geom."""
     count, radius = POINTS[geom]
     turned = f'{geom} euler="20 30 40" pos="0.1 0.2 0.3" margin="9"'
@@ -190,7 +190,7 @@ def test_lowest_point_above_the_floor_matches_mujoco(geom: str, tmp_path: Path) 
         assert abs(lowest - min(one.dist for one in data.contact)) <= 1e-6
 
 
-def test_static_geoms_become_surfaces(tmp_path: Path) -> None:
+def test_static_mjcf_geoms_become_surfaces(tmp_path: Path) -> None:
     shapes = '<geom name="{0}" type="{0}" size="1 2 3" pos="0 0 {1}"/>'
     world = "".join(shapes.format(kind, k) for k, kind in enumerate(("box", "sphere", "capsule", "cylinder")))
     held = '<body name="table" pos="1 0 0"><geom name="top" type="box" size="1 1 1" pos="0 0 5"/></body>'
@@ -261,7 +261,7 @@ def test_contacts_without_a_surface_are_a_warning_and_ground_is_the_remedy(tmp_p
     assert tuple(m.contacts["ball"].friction) == (1.0, 1.0)  # MuJoCo's default for the ground
 
 
-def test_names_of_contacts_are_unique(tmp_path: Path) -> None:
+def test_names_of_contacts_loaded_from_mjcf_are_unique(tmp_path: Path) -> None:
     world = FLOOR + free("a", 'type="capsule" size="0.1 0.2"') + free("a 1", 'size="0.1"', "5 0 1")
     apart = '<contact><exclude body1="a" body2="a 1"/></contact>'
     path = written(tmp_path, world.replace("<freejoint/>", '<freejoint name="a 2"/>', 1), apart)

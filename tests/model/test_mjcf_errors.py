@@ -199,7 +199,7 @@ def test_folders_given_as_packages_can_be_read(folder: Path) -> None:
     assert lw.load(path, packages=folder.parent).nv == 1
 
 
-def test_other_text_encodings_are_read(folder: Path) -> None:
+def test_mjcf_files_in_other_text_encodings_are_read(folder: Path) -> None:
     path = folder / "robot.xml"
     path.write_bytes(
         b'<?xml version="1.0" encoding="latin-1"?>' + world(BODY.replace('"b"', '"größe"')).encode("latin-1")

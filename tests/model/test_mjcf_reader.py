@@ -140,7 +140,7 @@ def _center_of_mass(model: Any, data: Any) -> Array:
 # --- names, joints and bodies ---
 
 
-def test_several_joints_of_a_body_get_massless_bodies(tmp_path: Path) -> None:
+def test_several_mjcf_joints_of_a_body_become_joints_with_massless_bodies_in_between(tmp_path: Path) -> None:
     joints = '<joint name="x" type="slide" axis="1 0 0"/><joint name="y" axis="0 1 0"/><joint name="z" pos="0 0 1"/>'
     m = loaded(tmp_path, f'<body name="torso">{joints}{BALL}<body name="hand" pos="1 0 0">{BALL}</body></body>')
     assert [(j.name, j.parent, j.child) for j in m.joints] == [
@@ -157,7 +157,7 @@ def test_several_joints_of_a_body_get_massless_bodies(tmp_path: Path) -> None:
     assert [j.child for j in m.joints] == ["torso/x", "torso"]
 
 
-def test_unnamed_elements_are_named_by_their_index(tmp_path: Path) -> None:
+def test_unnamed_mjcf_elements_are_named_by_their_index(tmp_path: Path) -> None:
     inside = f'<body><freejoint/>{BALL}<site/><body name="joint1"><joint/><joint name="joint2"/>{BALL}</body></body>'
     m = loaded(tmp_path, inside)
     assert m.joints.names == ("joint0", "joint1", "joint2")
@@ -194,14 +194,14 @@ def test_disable_flags_of_mjcf_take_effect(tmp_path: Path) -> None:
     assert np.isinf(a.upper[0])
 
 
-def test_gravity_argument_overrides_the_file(tmp_path: Path) -> None:
+def test_gravity_argument_of_load_overrides_the_mjcf_file(tmp_path: Path) -> None:
     body, option = f"<body><joint/>{BALL}</body>", '<option gravity="0 0 -1.62"/>'
     assert loaded(tmp_path, body, option).gravity.tolist() == [0.0, 0.0, -1.62]
     assert loaded(tmp_path, body).gravity.tolist() == [0.0, 0.0, -9.81]
     assert loaded(tmp_path, body, option, gravity=(0, 0, -9.81)).gravity.tolist() == [0.0, 0.0, -9.81]
 
 
-def test_floating_argument_is_rejected_for_mjcf(tmp_path: Path) -> None:
+def test_floating_argument_of_load_is_rejected_for_mjcf(tmp_path: Path) -> None:
     with pytest.raises(lw.ModelError, match="freejoint"):
         loaded(tmp_path, f"<body><joint/>{BALL}</body>", floating=True)
 
@@ -230,7 +230,7 @@ def test_keyframes_have_positions_and_velocities(tmp_path: Path) -> None:
         m.keyframes["home"].q[0] = 1.0
 
 
-def test_keyframe_energy_matches_mujoco(tmp_path: Path) -> None:
+def test_energy_at_an_mjcf_keyframe_matches_mujoco(tmp_path: Path) -> None:
     """Free-joint velocities are in world axes in MuJoCo and in body axes here."""
     body = f'<body name="b">{{}}{BALL}<body pos="1 0 0"><joint type="ball"/>{BALL}</body></body>'
     key = '<keyframe><key name="k" qpos="1 2 3 .1 .2 .3 .4 .5 .6 .7 .8" qvel="1 2 3 4 5 6 7 8 9"/></keyframe>'
@@ -265,7 +265,7 @@ def test_linear_joint_couplings_become_mimic_joints(tmp_path: Path) -> None:
 # --- shapes ---
 
 
-def test_geoms_become_visual_and_collision_shapes(tmp_path: Path) -> None:
+def test_mjcf_geoms_become_visual_and_collision_shapes(tmp_path: Path) -> None:
     written(tmp_path, "v 1 0 0\nv 2 0 0\nv 1 1 0\nv 1 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", "meshes/part.obj")
     path = written(
         tmp_path,
@@ -322,7 +322,7 @@ def test_mujoco_warnings_are_passed_on_and_nothing_is_written(tmp_path: Path, mo
     assert os.listdir(folder) == []
 
 
-def test_missing_mujoco_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_missing_mujoco_names_the_extra_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(lw.ModelError, match=r"pip install 'linkwork\[mjcf\]'"):
         loaded(tmp_path, "")
@@ -400,7 +400,7 @@ REFUSED = {  # name: what is in the model, and what is said
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_unsupported_features_that_change_the_motion_are_rejected(name: str, tmp_path: Path) -> None:
+def test_unsupported_mjcf_features_that_change_the_motion_are_rejected(name: str, tmp_path: Path) -> None:
     inside, says = REFUSED[name]
     path = written(tmp_path, f'<mujoco>\n<worldbody>{ARM}<site name="w"/></worldbody>\n{inside}\n</mujoco>')
     with pytest.raises(lw.ModelError) as caught:
@@ -477,7 +477,7 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_ignored_features_are_named_in_one_warning(name: str, tmp_path: Path) -> None:
+def test_ignored_mjcf_features_are_named_in_one_warning(name: str, tmp_path: Path) -> None:
     inside, says = LEFT_OUT[name]
     _, said = warned(written(tmp_path, f"<mujoco><worldbody>{ARM}</worldbody>{inside}</mujoco>"), contacts=False)
     assert len(said) == 1

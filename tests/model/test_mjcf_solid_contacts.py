@@ -82,7 +82,7 @@ def test_a_mesh_with_many_vertices_is_simplified_with_a_reported_deviation(tmp_p
     assert again.solid_pairs[0].first.name == "ball_"
 
 
-def test_bounded_surfaces_touch_edges_and_faces(tmp_path: Path) -> None:
+def test_solids_touch_the_edges_and_faces_of_bounded_mjcf_surfaces(tmp_path: Path) -> None:
     """A box rests on a static box that is smaller: points at its corners would miss it."""
     block = '<geom name="block" type="box" size="0.1 0.1 0.1"/>'
     m, said = loaded(tmp_path, block + free("lid", 'type="box" size="0.3 0.3 0.1" mass="2"', "0 0 0.25"))
@@ -174,7 +174,7 @@ def test_torsional_and_rolling_friction_of_solids_is_that_of_mujoco(
 
 
 @pytest.mark.parametrize(("gap", "warned"), [(-0.001, False), (-0.05, True)])
-def test_a_start_with_deep_overlaps_gives_one_warning(gap: float, warned: bool, tmp_path: Path) -> None:
+def test_mjcf_solids_with_deep_overlaps_at_the_start_give_one_warning(gap: float, warned: bool, tmp_path: Path) -> None:
     world = FLOOR + free("a", 'size="0.1"', "0 0 1") + free("b", 'type="box" size="0.1 0.1 0.1"', f"0 0 {1.2 + gap}")
     m, said = loaded(tmp_path, world)
     texts = [text for text in said if "start deep inside each other" in text]

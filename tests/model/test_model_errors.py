@@ -480,7 +480,9 @@ def gripper() -> lw.Mechanism:
     ],
 )
 @pytest.mark.parametrize("parameters", [{}, {"gravity": (0, 0, 0)}], ids=["as built", "with parameters"])
-def test_unknown_names_list_the_valid_ones(collection: str, wrong: str, says: tuple[str, ...], parameters: Any) -> None:
+def test_error_for_an_unknown_name_lists_the_valid_names(
+    collection: str, wrong: str, says: tuple[str, ...], parameters: Any
+) -> None:
     items = getattr(gripper().with_parameters(parameters) if parameters else gripper(), collection)
     assert wrong not in items
     for ask in (items.__getitem__, items.index_of):
@@ -493,6 +495,6 @@ def test_unknown_names_list_the_valid_ones(collection: str, wrong: str, says: tu
 
 
 @pytest.mark.parametrize("number", [2, 99, -3])
-def test_index_out_of_range_reports_the_count(number: int) -> None:
+def test_error_for_an_index_out_of_range_gives_the_number_of_items(number: int) -> None:
     with pytest.raises(IndexError, match=f"no body number {number}; there are 2"):
         gripper().bodies[number]

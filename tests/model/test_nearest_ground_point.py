@@ -175,7 +175,7 @@ def test_derivatives_that_are_not_finite_count_as_zero() -> None:
     assert normal[0] == pytest.approx([0, 0, 1])
 
 
-def test_nearest_points_have_the_same_bits_in_any_batch() -> None:
+def test_nearest_ground_points_have_the_same_bits_in_any_batch() -> None:
     for shape, radius, low, high in GROUNDS:
         points = random_points(shape, low, high)[:33]
         together = all_near(shape, points, radius)

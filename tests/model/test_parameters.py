@@ -96,7 +96,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
-def test_parameters_are_the_builder_arguments() -> None:
+def test_parameters_of_a_mechanism_have_the_values_of_the_builder_arguments() -> None:
     found = robot({}).parameters
     assert set(found) == set(DEFAULTS)
     for name, value in found.items():

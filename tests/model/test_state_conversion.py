@@ -112,7 +112,7 @@ def test_conversion_rejects_a_zero_quaternion() -> None:
             lw.convert(m, np.zeros(5), np.zeros(4), **options)
 
 
-def test_mimic_joints_have_coordinates_in_other_tools() -> None:
+def test_conversion_gives_mimic_joints_their_coordinates_in_other_tools() -> None:
     b = lw.Builder("hand")
     for name in ("palm", "left", "right"):
         b.body(name, mass=1.0, inertia=(1.0, 1.0, 1.0))

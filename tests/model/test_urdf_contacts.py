@@ -70,7 +70,7 @@ def test_a_urdf_without_moving_collision_shapes_gives_a_warning(tmp_path: Path) 
     assert not m.surfaces
 
 
-def test_a_robot_without_mass_has_rigid_contacts_only(tmp_path: Path) -> None:
+def test_contacts_of_a_urdf_without_mass_have_no_stiffness(tmp_path: Path) -> None:
     massless = ARM.replace(INERTIAL, "")
     m, _ = loaded(tmp_path, massless, contacts="ground")
     assert {one.stiffness for one in m.contacts} == {0.0}
@@ -86,7 +86,7 @@ def mesh(file: str) -> str:
     return f'<collision name="m"><geometry><mesh filename="{file}" scale="2 1 1"/></geometry></collision>'
 
 
-def test_vertices_of_text_meshes_are_read(tmp_path: Path) -> None:
+def test_vertices_of_mesh_files_in_text_format_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text(OBJ)
     (tmp_path / "a.stl").write_text(ASCII_STL)
     assert mesh_vertices(tmp_path / "a.obj").tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]

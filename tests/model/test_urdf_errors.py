@@ -265,12 +265,12 @@ def test_unreadable_urdf_files_are_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
-def test_named_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
+def test_named_pipe_in_place_of_a_model_file_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.urdf")
     assert_rejected(tmp_path / "pipe.urdf", "not a file")
 
 
-def test_file_without_read_permission_is_rejected(tmp_path: Path) -> None:
+def test_urdf_file_without_read_permission_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "secret.urdf"
     path.write_text(robot(link("base")))
     path.chmod(0)

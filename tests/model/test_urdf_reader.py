@@ -115,7 +115,7 @@ def content_of(m: lw.Mechanism) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("floating", [None, False, True])
-def test_urdf_equals_the_same_builder_calls(tmp_path: Path, floating: bool | None) -> None:
+def test_urdf_gives_the_mechanism_of_the_equivalent_builder_calls(tmp_path: Path, floating: bool | None) -> None:
     m = load_without_warnings(written(tmp_path, ARM), floating=floating)
     assert content_of(m) == content_of(arm_by_builder(bool(floating)))
     assert m.joints.names == ("root_joint",) * bool(floating) + ("shoulder", "elbow", "wrist")
@@ -144,7 +144,7 @@ def test_urdf_is_read_with_a_nul_at_its_end(tmp_path: Path) -> None:
     assert content_of(m) == content_of(arm_by_builder())
 
 
-def test_lower_limit_above_the_upper_limit_means_no_limits(tmp_path: Path) -> None:
+def test_urdf_joint_with_a_lower_limit_above_the_upper_limit_has_no_limits(tmp_path: Path) -> None:
     path = written(tmp_path, ARM.replace('lower="-1"', 'lower="5"'))
     (message, *_) = [text for text in warned(path) if "exceeds" in text]
     assert "the lower limit exceeds the upper limit, 5 > 2; the joint is treated as unlimited" in message
@@ -161,7 +161,7 @@ def test_repeated_equal_elements_of_a_urdf_give_a_warning_and_are_used_once(tmp_
 
 
 @pytest.mark.parametrize(("scale", "number"), [("2", 2.0), ("2 2 2 1", 2.0), ("2 2 2", 2.0)])
-def test_scale_of_one_or_four_numbers_is_accepted(tmp_path: Path, scale: str, number: float) -> None:
+def test_urdf_mesh_scale_of_one_or_four_numbers_is_accepted(tmp_path: Path, scale: str, number: float) -> None:
     m = load_without_warnings(written(tmp_path, ARM.replace('scale="1 -1 0.001"', f'scale="{scale}"')))
     (mesh,) = [item.shape for item in m.bodies["upper"].geometry if isinstance(item.shape, lw.Mesh)]
     assert mesh.scale == (number, number, number)
@@ -172,7 +172,7 @@ def test_spherical_joint_becomes_a_ball_joint(tmp_path: Path) -> None:
     assert load_without_warnings(written(tmp_path, text)).joints["elbow"].kind == lw.Ball()
 
 
-def test_gravity_argument_is_used(tmp_path: Path) -> None:
+def test_gravity_argument_of_load_is_used_for_urdf(tmp_path: Path) -> None:
     assert load_without_warnings(written(tmp_path, ARM), gravity=(0, 0, -1.62)).gravity.tolist() == [0, 0, -1.62]
 
 
@@ -183,7 +183,7 @@ def chain(n: int) -> str:
     return f'<robot name="chain">\n{chr(10).join(joints + links)}\n</robot>'
 
 
-def test_loading_a_chain_takes_linear_time(tmp_path: Path) -> None:
+def test_loading_a_long_chain_from_urdf_takes_linear_time(tmp_path: Path) -> None:
     (_, less), (m, work) = (count_calls(lw.load, written(tmp_path, chain(n))) for n in (300, 600))
     assert work < 2.1 * less
     assert (m.nv, m.joints[598].name) == (599, "j598")
@@ -400,13 +400,13 @@ def test_meshes_are_found_below_the_model_and_in_packages(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("source", ["$(find other)/c.stl", "$(find  other )/c.stl", "package://other/c.stl"])
-def test_meshes_are_found_by_package_name(tmp_path: Path, source: str) -> None:
+def test_meshes_of_a_urdf_are_found_by_package_name(tmp_path: Path, source: str) -> None:
     mesh = written(tmp_path, "", "elsewhere/other/c.stl")
     path = written(tmp_path, with_meshes(source))
     assert paths_of(lw.load(path, packages=tmp_path / "elsewhere")) == [mesh]
 
 
-def test_missing_meshes_give_one_warning(tmp_path: Path) -> None:
+def test_missing_meshes_of_a_urdf_give_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, with_meshes("a.stl", "package://nowhere/b.stl", "a.stl"))
     (message,) = warned(path)
     assert "meshes not found: a.stl, package://nowhere/b.stl" in message
@@ -461,7 +461,7 @@ def test_xacro_is_expanded_or_the_error_names_the_command(tmp_path: Path, monkey
         lw.load(path)
 
 
-def test_xacro_finds_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xacro_expansion_finds_files_in_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def not_installed(name: str) -> str:
         raise ModuleNotFoundError(name)
 

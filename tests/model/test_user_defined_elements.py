@@ -82,7 +82,7 @@ def pulleys(**belt: Any) -> lw.Builder:
     return b.add(Belt("belt", "a", "b", **belt))
 
 
-def test_user_constraint_holds_and_slips() -> None:
+def test_user_defined_constraint_sticks_and_slips_at_its_bound() -> None:
     m = pulleys(inner=2.0).build()
     assert m.belts["belt"].inner == 2.0
     assert m.velocity_constraints == (m.belts["belt"],)
@@ -98,7 +98,7 @@ def test_user_constraint_holds_and_slips() -> None:
     assert np.allclose(run.v[-1], [0.75, 0.25], atol=1e-12)  # it pushes with its grip
 
 
-def test_parameters_of_user_elements_can_vary() -> None:
+def test_parameters_of_user_defined_elements_can_vary() -> None:
     m = pulleys(grip=0.5).build()
     assert {"belt.inner", "belt.outer", "belt.grip", "belt.engaged"} <= set(m.parameters)
     grips = np.array([0.25, 0.5, 1.0])

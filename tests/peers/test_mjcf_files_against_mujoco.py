@@ -102,7 +102,7 @@ def test_loaded_mjcf_model_matches_mujoco(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_drive_forces_match_mujoco(name: str) -> None:
+def test_drive_forces_of_published_mjcf_models_match_mujoco(name: str) -> None:
     """All drives together, for models without other actuators and without actuator force limits on joints."""
     m, model = load(FILES[name]), MujocoReference(FILES[name]).model
     driving[name] = len(m.drives), model.nactuator if hasattr(model, "nactuator") else model.nu

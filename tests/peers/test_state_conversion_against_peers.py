@@ -45,7 +45,7 @@ def states(m: lw.Mechanism, seed: int) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_pinocchio_has_the_same_poses_and_velocities(seed: int) -> None:
+def test_converted_states_have_the_same_poses_and_velocities_in_pinocchio(seed: int) -> None:
     pin: Any = pytest.importorskip("pinocchio", reason="Pinocchio is not installed (the extra 'peers')")
     m = random_robot(seed, ["revolute", "ball", "prismatic", "planar", "revolute", "ball"])
     unbounded = {"revolute4"}
@@ -108,7 +108,7 @@ def pin_kind(pin: Any, joint: Any, unbounded: bool) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_mujoco_has_the_same_poses_and_velocities(seed: int) -> None:
+def test_converted_states_have_the_same_poses_and_velocities_in_mujoco(seed: int) -> None:
     mujoco: Any = pytest.importorskip("mujoco", reason="MuJoCo is not installed (the extra 'mjcf')")
     m = random_robot(seed, ["revolute", "ball", "prismatic", "revolute", "ball"])
     kinds = {lw.Free: "free", lw.Ball: "ball", lw.Revolute: "hinge", lw.Prismatic: "slide"}

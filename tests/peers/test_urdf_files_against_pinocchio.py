@@ -77,7 +77,7 @@ def test_urdf_robots_are_rejected_only_for_known_reasons() -> None:
     print(f"\n{len(FILES)} URDF files: {len(SOUND)} loaded and compared, {len(FILES) - len(SOUND)} refused")
 
 
-def test_joint_limits_match_pinocchio() -> None:
+def test_joint_limits_of_urdf_robots_match_pinocchio() -> None:
     path = FOLDER / "panda_description/urdf/panda.urdf"
     m, model = load(path, False), pin.buildModelFromUrdf(str(path))
     order = velocity_order(m, model)
@@ -133,7 +133,7 @@ def sliding_in_the_child(m: lw.Mechanism, q: Array) -> Array:
 
 
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "free"])
-def test_every_joint_type_matches_pinocchio(tmp_path: Path, floating: bool) -> None:
+def test_every_joint_type_of_urdf_matches_pinocchio(tmp_path: Path, floating: bool) -> None:
     path = tmp_path / "all_types.urdf"
     path.write_text(all_types(), encoding="utf-8")
     model = pin.buildModelFromUrdf(str(path), *[pin.JointModelFreeFlyer()] * floating)

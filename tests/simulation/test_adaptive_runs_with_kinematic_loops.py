@@ -46,7 +46,7 @@ def test_adaptive_runs_project_onto_loops_with_compiled_code(cells: int) -> None
     assert np.abs(run.q - reference.q).max() < 1e-8
 
 
-def test_each_recorded_sample_costs_few_python_function_calls() -> None:
+def test_each_sample_of_an_adaptive_run_costs_few_python_function_calls() -> None:
     m = four_bar_ladder.build(2)
     calls = []
     for dt in (0.01, 0.005):

@@ -49,7 +49,7 @@ def test_number_of_threads_does_not_change_a_bit_of_a_run() -> None:
     assert same(one, two)
 
 
-def test_batches_of_any_shape_broadcast() -> None:
+def test_simulations_accept_batches_of_any_shape() -> None:
     run = lw.simulate(M, STARTS[:6].reshape(2, 3, 2), STARTS[6:9] * 0.1, 0.1, 1e-2)
     assert run.q.shape == (2, 3, 11, 2)
     assert same(lw.simulate(M, STARTS[4], STARTS[7] * 0.1, 0.1, 1e-2), run, (1, 1))
@@ -58,7 +58,7 @@ def test_batches_of_any_shape_broadcast() -> None:
 
 
 @pytest.mark.parametrize("method", ["semi-implicit", "rk4", "midpoint"])
-def test_compiled_and_numpy_runs_agree(method: str) -> None:
+def test_compiled_and_numpy_runs_of_a_batch_agree(method: str) -> None:
     for m in (tree(3), tree_with_mimics(6)):  # every kind of joint between them
         s = state(m, 2)
         fast, plain = (
@@ -134,7 +134,7 @@ def test_simulator_steps_match_simulate() -> None:
         assert np.abs(simulator.state.v - free.v[-1]).max() < 1e-12
 
 
-def test_hundred_thousand_pendulums_in_one_call() -> None:
+def test_hundred_thousand_pendulums_are_simulated_in_one_call() -> None:
     starts = np.random.default_rng(1).normal(size=(100_000, 2))
     run = lw.simulate(M, starts, duration=0.05, dt=1e-3, method="rk4", every=50)
     assert run.ending == "100000 finished"

@@ -47,7 +47,7 @@ def test_all_formulations_agree_on_engaged_clutches_and_brakes(m):
 
 
 @pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
-def test_velocity_jump_conserves_momentum_in_allowed_directions(m):
+def test_velocity_jump_of_engaging_clutches_conserves_momentum_in_allowed_directions(m):
     rng = np.random.default_rng(1)
     q, v = m.random(rng), rng.normal(size=m.nv)
     d = lw.compile(m, target="numpy")
@@ -75,7 +75,7 @@ def test_forces_of_clutches_on_the_open_tree_give_the_constrained_accelerations(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_two_flywheels_reach_their_common_speed(method):
+def test_clutch_brings_two_flywheels_to_their_common_speed(method):
     schedule = [(0.1, "engage", "clutch"), (0.2, "release", "clutch"), (0.25, "lock", "b"), (0.3, "unlock", "b")]
     run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], duration=0.4, dt=1e-2, method=method, schedule=schedule)
     common = 2 * 5.0 / (2 + 3)
@@ -91,7 +91,7 @@ def test_two_flywheels_reach_their_common_speed(method):
     assert run.report().passed
 
 
-def test_gearbox_shifts_and_reverses():
+def test_clutch_shifts_its_ratio_and_reverses_its_sign():
     schedule = [(0.1, "shift", "clutch", 2.0), (0.2, "reverse", "clutch")]
     run = lw.simulate(flywheels(engaged=True), [0, 0], [1, 1], duration=0.3, dt=1e-2, method="rk4", schedule=schedule)
     momentum = np.array([2.0, 3.0])

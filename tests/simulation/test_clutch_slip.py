@@ -117,7 +117,7 @@ def test_brake_stops_a_wheel_and_holds_it_up_to_its_capacity():
 
 
 @pytest.mark.parametrize("method", [*EXACT, "variational", "energy-momentum"])
-def test_overloaded_brake_slips_in_the_other_direction(method):
+def test_overloaded_brake_stops_its_joint_and_then_slips_in_the_direction_of_the_load(method):
     """At the instant of zero speed there is no kinetic energy for the step to conserve."""
     m = two_wheels().brake("brake", "a", capacity=1.0, engaged=True).build()
     run = lw.simulate(m, [0, 0], [1.0, 0.0], duration=0.9, dt=0.03, method=method, controller=lambda t, q, v: [-3.0, 0])

@@ -77,7 +77,7 @@ def test_members_with_slipping_and_sticking_clutches_match_single_runs() -> None
         assert [(event.what, event.time, event.carried) for event in alone.events] == expected
 
 
-def test_continued_run_is_identical_to_the_bit() -> None:
+def test_continued_run_with_slip_and_rigid_contacts_is_identical_to_the_bit() -> None:
     half = run(START, velocities(), 0.15, schedule())
     rest = run(half, None, 0.15, schedule())
     for name in SERIES:
@@ -87,7 +87,7 @@ def test_continued_run_is_identical_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("ending", [".npz", ".nc"])
-def test_run_continues_from_its_file(tmp_path: Path, ending: str) -> None:
+def test_run_with_slip_and_rigid_contacts_continues_from_its_file(tmp_path: Path, ending: str) -> None:
     complete, half = (run(START, velocities(), duration) for duration in (0.1, 0.05))
     half.save(tmp_path / f"half{ending}")
     read = lw.open_run(tmp_path / f"half{ending}")
@@ -98,7 +98,7 @@ def test_run_continues_from_its_file(tmp_path: Path, ending: str) -> None:
         assert np.array_equal(rest[name][:, -1], complete[name][:, -1]), name
 
 
-def test_numpy_target_gives_the_same_run() -> None:
+def test_numpy_target_gives_the_same_run_with_slip_and_rigid_contacts() -> None:
     compiled, plain = (run(START, velocities()[:2], 0.02, target=target) for target in ("cpu", "numpy"))
     for name in SERIES:
         scale = max(1.0, float(np.abs(compiled[name]).max()))
@@ -266,7 +266,7 @@ def test_controller_switches_a_slipping_clutch() -> None:
 
 
 @pytest.mark.parametrize("ratio", [1e-4, 1.0, 1e4])
-def test_clutch_holds_loads_of_any_mass_on_a_one_kilogram_foot(ratio: float) -> None:
+def test_clutch_couples_loads_of_any_mass_to_a_one_kilogram_foot_on_the_floor(ratio: float) -> None:
     b = lw.Builder("rails", gravity=(0, 0, -G)).surface("floor", lw.Plane())
     b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot")
     b.body("load", ratio).joint("on", lw.Prismatic((0, 0, 1)), "world", "load", at=(1, 0, 0))

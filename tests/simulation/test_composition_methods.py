@@ -81,7 +81,7 @@ def test_compositions_conserve_the_invariants_of_their_steps() -> None:
         assert np.ptp(free.energy) < 1e-12
 
 
-def test_multipliers_are_the_mean_rod_force() -> None:
+def test_multipliers_of_a_composed_step_are_the_mean_rod_force() -> None:
     """Mean by Gauss' rule on two points of each step."""
     system = lw.discrete(lg.pendulum, lg.rod, order=4)
     errors = []
@@ -94,7 +94,7 @@ def test_multipliers_are_the_mean_rod_force() -> None:
     assert 1.8 < np.log2(errors[0] / errors[1])
 
 
-def test_failed_substep_error_gives_a_step_that_converges() -> None:
+def test_error_of_a_failed_substep_gives_a_step_that_converges() -> None:
     system = lw.discrete(lg.pendulum, lg.rod, order=4)
     now = system.start(lg.PLACE, [0.0, 9.0, 0.0])
     with pytest.raises(lw.NotConverged, match=r"step of 0\.5 s from t = 0 s") as caught:

@@ -5,7 +5,7 @@ import numpy as np
 import linkwork as lw
 
 
-def test_common_wrenches_are_not_split_when_batch_size_equals_body_count() -> None:
+def test_wrenches_common_to_all_members_act_on_each_member_if_batch_size_equals_body_count() -> None:
     m = lw.example("double_pendulum")
     rng = np.random.default_rng(0)
     wrenches = rng.normal(size=(m.nbodies, 6))

@@ -82,7 +82,7 @@ def test_errors_of_contact_runs_are_larger_without_event_location() -> None:
     assert worst(dropped("rk4", 1e-4, locate=False)) > 1e-6
 
 
-def test_landing_and_separation_times_are_recorded() -> None:
+def test_times_of_landing_and_separation_are_recorded() -> None:
     run = dropped("rk4", 1e-4)
     since, state = run["contact.since"][:, 0], run["contact.state"][:, 0]
     landed = since[np.argmax(state > 1)]

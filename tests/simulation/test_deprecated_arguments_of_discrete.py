@@ -52,7 +52,7 @@ def test_old_and_new_name_of_an_argument_together_are_an_error() -> None:
         discrete(lg.pendulum, rule="rattle", method="rattle")
 
 
-def test_normal_was_renamed_random_normal() -> None:
+def test_old_name_normal_of_random_normal_still_works_and_warns() -> None:
     with pytest.warns(DeprecationWarning, match=r"lw\.normal was renamed; use lw\.random_normal") as warned:
         old = lw.normal(7, 3, 4)
     assert warned[0].filename == __file__

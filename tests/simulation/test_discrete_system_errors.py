@@ -44,7 +44,7 @@ def test_redundant_constraints_are_reported() -> None:
         flat.start([1.0, 1.0, 0.0], np.zeros(3))
 
 
-def test_massless_coordinates_are_reported() -> None:
+def test_coordinates_without_mass_are_reported() -> None:
     with pytest.raises(lw.LinkworkError, match=r"mass matrix is singular: x\[1\] has no inertia"):
         lw.discrete(lambda x, v: 0.5 * v[0] ** 2 - x[1] ** 2).start([1.0, 1.0], [0.0, 0.0])
 

@@ -69,7 +69,7 @@ def test_energy_momentum_rule_balances_the_work_of_forces() -> None:
 
 
 @pytest.mark.parametrize("rule", ["midpoint", "rattle"])
-def test_energy_oscillates_without_drift(rule: str) -> None:
+def test_energy_of_symplectic_steps_oscillates_without_drift(rule: str) -> None:
     run = lw.discrete(lg.pendulum, lg.rod, method=rule).run(lg.PLACE, lg.SPEED, 4000.0, 0.02, every=2)
     size = np.abs(run.energy).max()
     assert 1e-5 * size < np.ptp(run.energy) < 1e-2 * size
@@ -104,7 +104,7 @@ def defect(A: Array, tangents: Array) -> float:
 
 
 @pytest.mark.parametrize(("rule", "symplectic"), [(rule, rule != "energy-momentum") for rule in RULES])
-def test_steps_preserve_the_symplectic_form(rule: str, symplectic: bool) -> None:
+def test_discrete_steps_preserve_the_symplectic_form(rule: str, symplectic: bool) -> None:
     system, h = lw.discrete(lg.springs, method=rule), 0.2
     now = system.start(*lg.SPRINGS_START)
     found = []
@@ -158,7 +158,7 @@ def test_runs_report_their_symplectic_defect() -> None:
     assert many.symplectic_defect[1:] == pytest.approx(np.array([0.1, 0.2]) * 0.05 / lg.MASS, rel=0.2)
 
 
-def test_step_derivatives_match_finite_differences() -> None:
+def test_derivatives_of_discrete_steps_match_finite_differences() -> None:
     system, h, tiny = lw.discrete(lg.springs, forces=lg.driven), 0.1, 1e-6
     now = system.start(*lg.SPRINGS_START)
     columns = []
@@ -183,7 +183,7 @@ def dragged(x: Array, v: Array, t: Any, mass: Any, push: Array) -> Array:
     return push * np.cos(t) - 0.1 * mass * v
 
 
-def test_batch_members_match_single_runs() -> None:
+def test_batch_members_of_discrete_systems_match_single_runs() -> None:
     """Also where one member fails: a fast one leaves the reach of the sphere within a step."""
     system = lw.discrete(weighed, lg.rod, dragged)
     rng = np.random.default_rng(3)

@@ -180,7 +180,7 @@ def test_steps_equal_those_of_scipy_if_the_error_estimate_is_zero(rates: Rates) 
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
-def test_non_finite_derivative_ends_the_solver(bad: float) -> None:
+def test_non_finite_state_derivative_ends_the_dop853_solver(bad: float) -> None:
     """SciPy's solver repeats the first step forever if the derivative at the start is nan."""
     with np.errstate(all="ignore"):
         for begin in (0.0, 0.5):
@@ -245,7 +245,7 @@ def test_compiled_and_numpy_targets_take_the_same_steps() -> None:
     assert np.abs(fast.v - slow.v).max() < 1e-10
 
 
-def test_members_of_a_batch_equal_single_runs() -> None:
+def test_batch_members_of_dop853_runs_equal_single_runs() -> None:
     m = lw.example("double_pendulum")
     starts = np.random.default_rng(1).normal(size=(2, 3, 2))
     options: dict[str, Any] = {"duration": 0.5, "dt": 0.05, "method": "dop853"}
@@ -271,7 +271,7 @@ def test_run_shorter_than_one_step_ends_at_its_duration() -> None:
 
 
 @pytest.mark.parametrize("method", ["dop853", "lsoda"])
-def test_interrupted_run_keeps_its_samples(method: str) -> None:
+def test_interrupted_adaptive_run_keeps_its_samples(method: str) -> None:
     m = lw.example("double_pendulum")
     options: dict[str, Any] = {"duration": 2.0, "dt": 0.01, "method": method}
 

@@ -76,7 +76,7 @@ def test_drawing_of_several_positions_shows_the_last_opaque(turning: lw.Run) -> 
 
 
 @pytest.mark.parametrize(("offset", "radius"), [(0.3, 0.0), (0.3, 0.3), (0.1, 0.25)])
-def test_bar_with_one_joint_has_the_length_of_its_inertia(offset: float, radius: float) -> None:
+def test_drawn_bar_of_a_body_with_one_joint_has_a_length_from_its_inertia(offset: float, radius: float) -> None:
     """A bar extends beyond the centre of mass by half its length; a point mass ends there."""
     b = lw.Builder("bar", gravity=(0, -9.81, 0))
     b.body("bar", 2.0, com=(0, -offset, 0), inertia=np.diag([1, 0, 1]) * (2.0 * radius**2 / 3 + 1e-15))
@@ -131,7 +131,7 @@ def test_every_example_can_be_drawn(name: str, tmp_path: Path) -> None:
         (lw.Capsule(0.3, 0.5), 0, lambda p: np.hypot(*p.T) / 0.3),
     ],
 )
-def test_shapes_are_drawn_at_their_pose(shape: Any, edges: int, outlined: Callable[[Array], Array]) -> None:
+def test_shapes_of_bodies_are_drawn_at_their_pose(shape: Any, edges: int, outlined: Callable[[Array], Array]) -> None:
     """Seen along z, in its colour: every corner of the outline is on the edge of the shape."""
     b = lw.Builder("shape")
     b.body("one", 1.0, inertia=(1, 1, 1)).joint("pin", lw.Revolute((0, 0, 1)), "world", "one", at=(1.0, 0.0, 0.0))

@@ -105,7 +105,7 @@ def test_controller_forces_are_clipped_in_plain_python() -> None:
     assert python.tau[0, 0] == 4.0
 
 
-def test_members_of_a_batch_equal_single_runs() -> None:
+def test_batch_members_with_clipped_forces_equal_single_runs() -> None:
     starts = np.array([[0.2, 0.1], [0.55, 0.1], [-0.5, 0.4]])
     many = lw.simulate(arm(), starts, duration=0.2, dt=2e-3, controller=servo, clip_effort=True)
     for k, start in enumerate(starts):
@@ -127,7 +127,7 @@ def test_clip_effort_is_part_of_the_cache_key() -> None:
 
 
 @pytest.mark.parametrize("method", FIXED)
-def test_simulator_clips_as_simulate_does(method: str) -> None:
+def test_simulator_clips_forces_as_simulate_does(method: str) -> None:
     tau = np.array([9.0, -7.0])
     run = lw.simulate(
         arm(), [0.2, 0.1], duration=0.1, dt=2e-3, method=method, controller=lambda t, q, v: tau, clip_effort=True

@@ -82,7 +82,7 @@ def _case(request: pytest.FixtureRequest) -> tuple[lw.Mechanism, dict[str, Any]]
     return CASES[request.param]
 
 
-def test_diagnosis_is_quick_and_its_remedy_works(case: tuple[lw.Mechanism, dict[str, Any]]) -> None:
+def test_diagnosis_of_a_failed_step_is_quick_and_its_remedy_works(case: tuple[lw.Mechanism, dict[str, Any]]) -> None:
     m, options = case
     spent: list[float] = []
     whole, original = failure_diagnosis._diagnosis, Kernel._built
@@ -137,7 +137,7 @@ def test_failed_members_of_a_batch_get_one_remedy() -> None:
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_trials_from_the_failed_state_log_located_contact_events(batch: bool) -> None:
+def test_trial_runs_from_a_failed_state_record_located_contact_events(batch: bool) -> None:
     """Before, a trial from the failed state had more lines in its event log than the run, and raised a ValueError."""
     b = lw.Builder("box", gravity=(0, 0, -9.81)).body("box", 70.0, inertia=(1.167, 0.758, 1.458))
     b.joint("float", lw.Free(), "world", "box").surface("floor", lw.Plane())
@@ -157,7 +157,7 @@ def test_trials_from_the_failed_state_log_located_contact_events(batch: bool) ->
     assert "from this state, a trial run with it" in run.outcomes.flat[0].diagnosis
 
 
-def test_controllers_in_python_are_not_called_by_trials() -> None:
+def test_trial_runs_of_a_diagnosis_do_not_call_controllers_in_python() -> None:
     m, calls = lw.example("double_pendulum"), []
 
     def controller(t: float, q: Array, v: Array) -> Array:

@@ -52,7 +52,7 @@ def test_all_formulations_agree_on_engaged_gears(name):
 
 
 @each
-def test_velocity_jump_conserves_momentum_in_allowed_directions(name):
+def test_velocity_jump_of_a_gear_shift_conserves_momentum_in_allowed_directions(name):
     m, rng = TREES[name], np.random.default_rng(1)
     d, q, v = lw.compile(m, target="numpy"), m.random(rng), rng.normal(size=m.nv)
     after, M = d.consistent(q, v), d.mass_matrix(q)

@@ -63,7 +63,7 @@ def test_plain_guard_fires_each_time_and_one_shot_guard_fires_once():
         assert run["clutch.ratio"][-1] == (-1.0) ** count
 
 
-def test_the_old_name_of_one_shot_still_works() -> None:
+def test_old_name_once_of_one_shot_still_works_and_warns() -> None:
     with pytest.warns(DeprecationWarning, match=r"lw\.once was renamed; use lw\.one_shot"):
         once = lw.once
     assert once is lw.one_shot
@@ -91,7 +91,7 @@ def test_guards_of_batch_members_fire_separately_and_saved_runs_continue(tmp_pat
     assert sorted(half.events + rest.events) == sorted(run.events)
 
 
-def test_numpy_target_gives_the_same_events():
+def test_numpy_target_gives_the_same_guard_events():
     schedule = [(turned, "engage", "clutch"), (0.3, "release", "clutch")]
     runs = [
         lw.simulate(

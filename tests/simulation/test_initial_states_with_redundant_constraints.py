@@ -30,7 +30,7 @@ def test_duplicated_constraint_counts_once_in_the_projection_of_initial_states(n
     assert np.abs(xdot - (np.array([1.0, 2.0, 3.0]) - 3.0 * n)).max() < 1e-9
 
 
-def test_constraints_of_different_scale_are_both_satisfied() -> None:
+def test_initial_states_satisfy_constraints_of_very_different_scale() -> None:
     def planes(x: Any) -> Any:
         return np.stack([1e6 * (x[0] - 1.0), 1e-6 * (x[1] - 2.0)])
 

@@ -37,7 +37,7 @@ def runs(seed: int, method: str) -> list[lw.Run]:
 
 @pytest.mark.parametrize("method", ORDERS)
 @some_trees
-def test_errors_fall_with_the_order_of_the_method(seed: int, method: str) -> None:
+def test_errors_of_integration_methods_fall_with_their_order(seed: int, method: str) -> None:
     m = tree(seed)
     coarse, middle, fine = runs(seed, method)
     slope = np.log2(gap(m, coarse, middle) / gap(m, middle, fine))

@@ -81,7 +81,7 @@ def in_bodies(m: lw.Mechanism, q: Array) -> Array:
 
 @pytest.mark.parametrize("h", [0.01, 0.05])
 @pytest.mark.parametrize("name", ["double pendulum", "free chain"])
-def test_joint_coordinates_give_the_same_points_as_body_coordinates(name: str, h: float) -> None:
+def test_variational_steps_in_joint_coordinates_equal_those_in_body_coordinates(name: str, h: float) -> None:
     m, steps = two_bodies(name), 20
     rng = np.random.default_rng(2)
     q0, v0 = (m.random(rng), rng.normal(size=m.nv)) if name == "free chain" else ([1.0, 0.7], [0.5, -1.0])

@@ -42,7 +42,7 @@ def test_examples_with_loops_stay_closed_and_conserve_energy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_keyframes_are_closed(name: str) -> None:
+def test_keyframes_of_examples_have_closed_loops(name: str) -> None:
     m = lw.example(name)
     d, start = lw.compile(m, target="numpy"), m.keyframes["start"]
     assert np.abs(d.constraint(start.q)).max() < 1e-12
@@ -67,7 +67,7 @@ def test_every_integration_method_keeps_loops_closed(method: str) -> None:
     assert max(errors(run)) < 1e-10
 
 
-def test_numpy_target_gives_the_same_run() -> None:
+def test_numpy_target_gives_the_same_run_of_closed_loops() -> None:
     m = lw.example("four_bar")
     runs = [lw.simulate(m, duration=0.02, dt=1e-3, method="rk4", target=target) for target in ("cpu", "numpy")]
     assert relative(runs[0].q, runs[1].q) < 1e-12
@@ -90,7 +90,7 @@ def test_loops_with_mimic_joints_stay_closed() -> None:
     assert max(errors(run)) < 1e-10
 
 
-def test_batch_members_match_single_runs() -> None:
+def test_batch_members_with_closed_loops_match_single_runs() -> None:
     m = four_bar.build()
     q = np.array([four_bar.coordinates(angle) for angle in (0.3, 1.0, 2.0)])
     run = lw.simulate(m, q, duration=0.1, dt=1e-3, method="rk4")

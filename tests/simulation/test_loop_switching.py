@@ -32,7 +32,7 @@ def total_momentum(m: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return lw.compile(m).momentum(q, v)
 
 
-def test_closing_conserves_momentum_and_removes_the_least_energy():
+def test_closing_a_loop_conserves_momentum_and_removes_the_least_energy():
     m = tumbling_pair(lw.Free())
     q, v = touching(m, np.random.default_rng(0))
     run = lw.simulate(m, q, v, duration=0.01, dt=1e-3, method="rk4", schedule=[(0.0, "close", "latch")])
@@ -201,7 +201,7 @@ def test_invalid_baumgarte_rates_are_rejected(method, rate):
         lw.simulate(four_bar.build(), duration=0.1, method=method, baumgarte=rate)
 
 
-def test_report_gives_the_loop_projection_distance():
+def test_report_gives_the_largest_change_by_a_projection_onto_loops():
     runs = [lw.simulate(four_bar.build(), duration=0.5, dt=dt, method="rk4") for dt in (1e-3, 4e-3)]
     moves = [float(run.report()["loop projection"].value) for run in runs]
     assert 0.0 < moves[0] < 1e-9

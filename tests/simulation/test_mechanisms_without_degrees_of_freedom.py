@@ -25,7 +25,7 @@ def test_a_mechanism_without_degrees_of_freedom_is_drawn_and_plotted() -> None:
     lw.simulate(welded(), duration=0.1).plot()
 
 
-def test_cross_check_of_a_mechanism_without_freedoms_is_rejected() -> None:
+def test_cross_check_rejects_a_mechanism_without_degrees_of_freedom() -> None:
     with pytest.raises(lw.LinkworkError, match="no degrees of freedom"):
         lw.cross_check(welded())
 

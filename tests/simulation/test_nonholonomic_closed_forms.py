@@ -98,7 +98,7 @@ def test_coin_rolls_on_a_circle(rule: str) -> None:
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
-def test_coin_on_a_slope_moves_as_under_an_equal_force() -> None:
+def test_rolling_coin_on_a_slope_moves_as_under_the_equal_constant_force() -> None:
     def sloped(x: Array, v: Array) -> Any:
         return coin(x, v) - 3.0 * x[0]
 
@@ -122,7 +122,7 @@ def particle(x: Array, v: Array) -> Any:
 
 
 @pytest.mark.parametrize("rule", ["midpoint", "rattle", "energy-momentum"])
-def test_energy_oscillates_without_drift(rule: str) -> None:
+def test_energy_of_symplectic_steps_oscillates_without_drift(rule: str) -> None:
     system = lw.discrete(particle, nonholonomic=lambda x: np.stack([[-x[1], 0.0, 1.0]]), method=rule)
     run = system.run([1.0, 0.0, 0.0], [0.3, 0.8, 0.0], 10000.0, 0.1, every=2)
     if rule == "energy-momentum":

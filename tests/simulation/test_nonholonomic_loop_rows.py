@@ -76,14 +76,14 @@ def test_blade_of_a_sleigh_does_not_slip_sideways_and_does_no_work(method: str) 
     assert spread < (1e-12 if method == "energy-momentum" else 1e-2)
 
 
-def test_symplectic_form_is_not_checked() -> None:
+def test_report_does_not_check_the_symplectic_form_of_nonholonomic_systems() -> None:
     """The motion of a nonholonomic system conserves no symplectic form."""
     row = lw.simulate(sleigh(), None, START, 0.5, 0.05, "variational").report(structure=True)["symplectic defect"]
     assert (row.value, row.verdict) == ("unknown", "")
     assert "loop 'blade'" in row.note
 
 
-def test_rows_of_linkwork_are_holonomic() -> None:
+def test_loop_rows_of_linkworks_own_kinds_are_holonomic() -> None:
     assert not NoSlip().holonomic
     kinds = [
         lw.Revolute(),

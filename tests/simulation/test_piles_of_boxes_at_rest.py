@@ -36,7 +36,7 @@ def test_ten_compliant_boxes_rest_on_each_other_for_a_minute() -> None:
 
 
 @pytest.mark.slow
-def test_27_flush_cubes_land_and_rest() -> None:
+def test_pile_of_27_flush_cubes_lands_and_comes_to_rest() -> None:
     """They land at the same instant, on their faces, beside each other."""
     m, q = pile(3, 3, 3, 0.1, 0.05)
     run = lw.simulate(m, q, duration=0.3, dt=1e-3, contact="rigid")

@@ -91,7 +91,7 @@ def test_series_of_poses_and_bodies_are_plotted(flying: lw.Run) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "mark"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
-def test_plots_are_saved(tmp_path: Path, many: lw.Run, suffix: str, mark: bytes) -> None:
+def test_plots_are_saved_as_files(tmp_path: Path, many: lw.Run, suffix: str, mark: bytes) -> None:
     many.plot("q", path=tmp_path / f"run{suffix}")
     assert (tmp_path / f"run{suffix}").read_bytes().startswith(mark)
     assert os.listdir(tmp_path) == [f"run{suffix}"]

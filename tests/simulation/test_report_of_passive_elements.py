@@ -115,7 +115,7 @@ def test_works_of_different_elements_add_up_to_the_work_of_the_run(method: str) 
     np.testing.assert_allclose(parts[1][: np.argmin(run.v[:, 0])], -3.0 * fall[: np.argmin(run.v[:, 0])], atol=1e-3)
 
 
-def test_heat_of_an_engaging_clutch_is_work_of_clutches() -> None:
+def test_energy_loss_of_an_engaging_clutch_counts_as_work_of_clutches() -> None:
     for capacity, lost in ((np.inf, -15.0), (6.0, -15.0)):
         m = flywheels(**({} if capacity == np.inf else {"capacity": capacity}))
         run = lw.simulate(

@@ -118,7 +118,7 @@ def test_a_ridge_between_the_contact_points_of_a_solid_is_reported(ridge: str) -
     assert good.report()[DEPTH].verdict == "ok"
 
 
-def test_compliant_solids_deeper_than_half_their_thickness_fail() -> None:
+def test_compliant_solids_deeper_than_half_their_thickness_fail_the_report() -> None:
     m = scene(CUBE, floor=lw.Plane())
     run = lw.simulate(m, at((0, 0, 1.0)), duration=0.6, dt=1e-4, method="rk4")
     report = run.report()

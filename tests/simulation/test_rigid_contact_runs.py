@@ -48,7 +48,7 @@ def test_options_that_rigid_contacts_do_not_support_are_rejected() -> None:
         lw.simulate(lw.example("double_pendulum"), duration=0.1, contact="rigid")
 
 
-def test_contacts_without_stiffness_are_rigid_only() -> None:
+def test_contacts_without_stiffness_need_rigid_contact() -> None:
     m = rail().build()
     for run in (lambda: lw.simulate(m, [1.0], duration=0.1), lambda: lw.Simulator(m, [1.0])):
         with pytest.raises(lw.LinkworkError, match=r"'tip' has no stiffness.*contact='rigid'"):
@@ -62,7 +62,7 @@ def test_contacts_without_stiffness_are_rigid_only() -> None:
         lw.simulate(m, [1.0], duration=0.1, contact="rigid", parameters={"tip.restitution": 1.5})
 
 
-def test_penetrating_start_warns_and_is_moved_out_without_speed() -> None:
+def test_start_inside_a_surface_warns_and_is_moved_out_without_changing_the_velocity() -> None:
     m = rail().build()
     with pytest.warns(UserWarning, match=r"'tip' starts 0.02 m inside surface 'floor'.*start it farther outside"):
         run = lw.simulate(m, [-0.02], duration=0.01, dt=1e-3, contact="rigid")

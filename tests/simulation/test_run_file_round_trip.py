@@ -73,7 +73,7 @@ def test_saved_runs_are_restored_to_the_bit(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [5, 16, 23])
-def test_runs_of_every_mechanism_kind_are_restored(tmp_path: Path, form: str, seed: int) -> None:
+def test_runs_with_every_kind_of_element_are_restored_from_files(tmp_path: Path, form: str, seed: int) -> None:
     for m in (tree(seed), tree_with_mimics(seed)):
         s = state(m, seed)
         q = s.q if m is tree(seed) else m.random(seed)

@@ -128,7 +128,7 @@ def test_summary_of_the_report_counts_failed_checks() -> None:
     assert report.summary == f"{count} check{'s' if count > 1 else ''} failed: {', '.join(report.failures)}"
 
 
-def test_mechanism_at_rest_passes_the_report() -> None:
+def test_run_of_a_mechanism_at_rest_passes_the_report() -> None:
     report = lw.simulate(PENDULUM, [0.0, 0.0], duration=1.0, dt=0.01).report()
     assert report.passed, str(report)
 
@@ -144,7 +144,7 @@ def test_report_names_the_batch_member_with_the_largest_error() -> None:
 
 
 @pytest.mark.parametrize(("method", "dt"), [("rk4", 0.02), ("midpoint", 0.005), ("semi-implicit", 0.001)])
-def test_estimated_error_matches_the_true_error(method: str, dt: float) -> None:
+def test_error_estimated_by_report_compare_matches_the_true_error(method: str, dt: float) -> None:
     run, exact = swing(method, dt, 1.0), swing("dop853", dt, 1.0, rtol=1e-13, atol=1e-13)
     error = max(np.abs(run[name] - exact[name]).max() / np.abs(run[name]).max() for name in ("q", "v"))
     estimate = float(run.report(compare=True)["estimated error"].value)

@@ -29,7 +29,7 @@ def test_an_automatic_step_divides_the_duration(duration: float, rate: float | N
 
 
 @pytest.mark.parametrize("dt", [1e-300, 1e-320, 1e-18])
-def test_steps_too_small_to_count_are_refused(dt: float) -> None:
+def test_steps_too_small_for_the_duration_are_rejected(dt: float) -> None:
     with pytest.raises(lw.LinkworkError, match="use a longer dt"):
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, dt=dt, method="rk4")
 

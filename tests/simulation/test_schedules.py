@@ -22,7 +22,7 @@ def test_engage_and_release_within_one_step_apply_the_velocity_jump(method):
     assert [event.energy for event in run.events] == pytest.approx([-15.0, 0.0], rel=1e-12)
 
 
-def test_entries_within_a_step_act_in_order_for_each_member():
+def test_schedule_entries_within_a_step_act_in_order_for_each_batch_member():
     """The second and third entries are simultaneous for the first member only."""
     m = two_wheels().clutch("low", "a", "b", 2.0).clutch("high", "a", "b", -1.0).build()
     schedule = [(0.5, "engage", "low"), ([0.502, 0.502], "release", "low"), ([0.502, 0.503], "engage", "high")]

@@ -135,7 +135,7 @@ def test_registry_entries_match_recorded_series(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_default_recording_matches_the_registry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_series_recorded_by_default_match_the_registry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     how, names = KINDS[kind]
     seen: list[Storage] = []
     made = Storage.__init__
@@ -152,7 +152,7 @@ def test_default_recording_matches_the_registry(kind: str, monkeypatch: pytest.M
     assert list(run.recorded) == [name for name, entry in possible.items() if entry.by_default]
 
 
-def test_every_registry_entry_occurs_in_a_run() -> None:
+def test_every_series_of_the_registry_occurs_in_a_test_run() -> None:
     met: set[str] = set()
     for how, names in KINDS.values():
         run = lw.simulate(**how(), record=(*ALWAYS, *names), duration=0.01, target="numpy", progress=False)

@@ -151,7 +151,7 @@ def test_a_batch_of_sockets_gives_the_bits_of_single_runs_also_without_friction(
             np.testing.assert_array_equal(single.q, batch.q[k])
 
 
-def test_a_ball_joint_that_closes_a_loop_rubs_as_the_same_joint_of_the_tree() -> None:
+def test_friction_of_a_ball_joint_that_closes_a_loop_equals_that_of_the_same_tree_joint() -> None:
     def linkage(closing: str) -> lw.Mechanism:
         b = lw.Builder("swing", gravity=(0, 0, -G)).body("bob", 2.0, com=(0.4, 0, 0), inertia=(0.1, 0.2, 0.2))
         if closing == "loop":
@@ -167,7 +167,7 @@ def test_a_ball_joint_that_closes_a_loop_rubs_as_the_same_joint_of_the_tree() ->
         np.testing.assert_allclose(run.q[-1, 3:], tree.q[-1], atol=error)
 
 
-def test_sockets_beside_rigid_contact_are_refused_by_name() -> None:
+def test_socket_friction_with_rigid_contact_is_rejected_with_the_name_of_the_joint() -> None:
     b = lw.Builder("ball", gravity=(0, 0, -G)).body("bob", 1.0, com=(0.6, 0, 0), inertia=(0.1, 0.1, 0.1))
     b.joint("hip", lw.Ball(), "world", "bob", friction=lw.Socket(mu=0.3, radius=0.1))
     m = b.surface("floor", lw.Plane(), at=(0, 0, -1)).touch("tip", "bob", (0.8, 0, 0)).build()

@@ -98,6 +98,6 @@ def test_derivative_of_many_steps_is_the_product_of_step_derivatives() -> None:
     assert np.abs((ends[0] - ends[1]) / (2.0 * nudge) - A[:, 0]).max() < 1e-7 * np.abs(A).max()
 
 
-def test_forces_of_wrong_shape_are_rejected() -> None:
+def test_step_derivatives_reject_joint_forces_of_wrong_shape() -> None:
     with pytest.raises(lw.ShapeError, match="expected"):
         lw.Simulator(lw.example("double_pendulum")).step_derivatives(np.zeros(3))

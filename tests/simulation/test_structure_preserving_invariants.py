@@ -143,7 +143,7 @@ def test_report_does_not_check_the_symplectic_form_of_dissipative_motion() -> No
     ((0, 0, -9.81), (lw.Revolute((0, 0, 1)), lw.Revolute((1, 0, 0))), ["about z"]),
     ((0, 0, -9.81), (lw.Revolute((0, 1, 0)),), []),
 ])  # fmt: skip
-def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, conserved: list[str]) -> None:
+def test_report_lists_the_momenta_of_symmetries(gravity: tuple, kinds: tuple, conserved: list[str]) -> None:
     b = lw.Builder("held", gravity=gravity)
     for k, kind in enumerate(kinds):
         b.body(f"body {k}", 1.0, com=(0.1, 0.2, -0.5), inertia=(0.1, 0.2, 0.15))

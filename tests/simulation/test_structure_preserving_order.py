@@ -94,7 +94,7 @@ def test_energy_balance_of_small_steps_does_not_amplify_round_off(
 
 
 @pytest.mark.parametrize("method", FAMILY)
-def test_closed_loops_have_second_order(method: str) -> None:
+def test_structure_preserving_methods_have_second_order_with_closed_loops(method: str) -> None:
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=0.5, dt=1e-3, method="rk4")
     assert abs(convergence_order(m, run.q[-1], run.v[-1], 64, 0.1, method=method) - 2.0) < 0.1
@@ -102,7 +102,7 @@ def test_closed_loops_have_second_order(method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
-def test_mimic_joints_have_second_order(method: str) -> None:
+def test_structure_preserving_methods_have_second_order_with_mimic_joints(method: str) -> None:
     m = tree_with_mimics(36)
     s = state(m, 1)
     assert len(m.mimics)
@@ -115,7 +115,7 @@ def test_loops_between_any_bodies_have_second_order() -> None:
     assert abs(convergence_order(m, s.q, 0.2 * s.v, 64, method="variational") - 2.0) < 0.1
 
 
-def test_shake_and_rattle_visit_the_same_points() -> None:
+def test_shake_and_rattle_compute_the_same_positions() -> None:
     m = lw.example("four_bar")
     d = lw.compile(m)
     rattle, shake = (lw.simulate(m, duration=2.0, dt=5e-3, method=method) for method in ("rattle", "shake"))
@@ -160,7 +160,7 @@ def test_simulator_and_run_take_the_same_steps() -> None:
      ("variational", 3, "one of 2, 4, 6; got 3"), ("auto", 4, "order needs method"),
      ("dop853", 4, "order needs method")],
 )  # fmt: skip
-def test_unavailable_orders_are_rejected(method: str, order: int, says: str) -> None:
+def test_orders_that_a_method_does_not_support_are_rejected(method: str, order: int, says: str) -> None:
     with pytest.raises(lw.LinkworkError, match=says):
         lw.simulate(lw.example("double_pendulum"), duration=0.1, method=method, order=order)
 
@@ -170,7 +170,7 @@ def test_step_size_is_chosen_for_structure_preserving_methods() -> None:
     assert (run.method, run.outcome.kind) == ("variational", "finished")
 
 
-def test_contacts_reject_backward_substeps_and_step_derivatives() -> None:
+def test_compositions_and_step_derivatives_reject_contacts() -> None:
     b = lw.Builder("ball").body("ball", mass=1.0).joint("fall", lw.Prismatic((0, 0, 1)), "world", "ball")
     m = b.surface("floor", lw.Plane()).touch("foot", "ball", stiffness=1e3).build()
     with pytest.raises(lw.LinkworkError, match="backward in time, which are impossible with contact 'foot'"):

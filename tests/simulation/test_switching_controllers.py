@@ -17,7 +17,7 @@ def engaging_by_angle(t, q, v):
 
 
 @pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
-def test_controller_switches_like_a_schedule(method):
+def test_controller_switches_elements_as_a_schedule_does(method):
     arguments: dict[str, Any] = {"duration": 0.6, "dt": 0.01, "method": method}
     run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], controller=lw.sampled(engaging_by_angle, rate=50), **arguments)
     assert [event.what.split(" (")[0] for event in run.events] == ["engage clutch", "release clutch"]
@@ -38,7 +38,7 @@ def test_controller_switches_like_a_schedule(method):
     assert run.report().passed
 
 
-def test_host_controller_gives_the_same_run_as_a_traced_one(monkeypatch):
+def test_switching_controller_in_python_gives_the_same_run_as_a_compiled_one(monkeypatch):
     arguments: dict[str, Any] = {"duration": 0.6, "dt": 0.01, "method": "rk4"}
     traced = lw.simulate(
         flywheels(), [0, 0], [5.0, 0.0], controller=lw.sampled(engaging_by_angle, rate=50), **arguments

@@ -103,7 +103,7 @@ def _chart_rows(angles: Array) -> Array:
     return np.array([np.imag(lg.on_sphere(angles + 1j * tiny * one)) / tiny for one in np.eye(2)]).T
 
 
-def test_members_have_separate_times_and_runs_can_continue() -> None:
+def test_batch_members_with_a_clock_have_separate_times_and_runs_can_continue() -> None:
     system = lw.discrete(attracted, clock=clock)
     x, v = np.tile(START[0], (3, 1)), START[1] * np.array([[1.0], [0.97], [0.9]])
     many = system.run(x, v, 4.0, 0.02)

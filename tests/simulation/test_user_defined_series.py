@@ -148,7 +148,7 @@ def test_family_of_series_has_one_series_per_element() -> None:
     np.testing.assert_allclose(run["share.pin 2"], run.v[..., 1] / ((run.v**2).sum(axis=-1) + 1.0), rtol=1e-13)
 
 
-def test_reregistered_series_is_recomputed() -> None:
+def test_derived_series_registered_again_is_recomputed() -> None:
     run = swing([0.3, 0.2])
     register(Series("twice", "twice", derive=lambda run: 2.0 * run.t))
     assert run["twice"][-1] == 2.0 * run.t[-1]

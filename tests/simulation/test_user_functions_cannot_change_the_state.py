@@ -179,7 +179,7 @@ UNREPEATABLE: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("name", UNREPEATABLE)
-def test_functions_that_differ_from_call_to_call_are_refused(name: str) -> None:
+def test_user_functions_that_differ_from_call_to_call_are_rejected(name: str) -> None:
     function, message = UNREPEATABLE[name]
     with pytest.raises(lw.NotTraceable, match=message):
         run(controller=function, method="rk4")
@@ -235,11 +235,11 @@ def test_traced_conditions_are_one_or_zero_in_arithmetic(controller: Callable[..
 # --- gains ---
 
 
-def test_a_gain_without_the_batch_shape_is_explained() -> None:
+def test_error_for_a_gain_without_the_batch_shape_gives_the_expected_shape() -> None:
     with pytest.raises(lw.ShapeError, match=r"gains K \(256,\) of one member.*has the batch shape of q0"):
         run(method="rk4", controller=lambda t, q, v, K: -K * v, gains={"K": np.ones(256)})
 
 
-def test_the_error_for_a_missing_gain_names_it() -> None:
+def test_error_for_a_missing_gain_names_the_gain() -> None:
     with pytest.raises(lw.LinkworkError, match="argument 'K' of the controller is not among the gains"):
         run(method="rk4", controller=lambda t, q, v, K: -K * v)

@@ -60,7 +60,7 @@ def test_center_of_mass_moves_as_in_figure_5_3(method: str) -> None:
     assert run.q[-1, 0] == pytest.approx(3.27, abs=0.02)
 
 
-def test_second_order_integration_methods_agree() -> None:
+def test_second_order_methods_agree_on_wendlandts_box() -> None:
     ends = [dropped(method).q[-1] for method in SECOND_ORDER]
     assert np.ptp(ends, axis=0).max() < 2e-3
 
@@ -76,14 +76,14 @@ def test_energy_gain_is_limited_to_late_contact_detection(method: str) -> None:
     assert np.abs(run.energy - run.energy[0] - run["work"]).max() < 0.2
 
 
-def test_box_drop_report_passes() -> None:
+def test_run_of_wendlandts_box_passes_the_report() -> None:
     report = dropped("variational").report()
     assert report.passed, str(report)
     assert report["momentum"].verdict == report["angular momentum"].verdict == "ok"
     assert "gravity and ground" in report["momentum"].note
 
 
-def test_newton_needs_at_most_five_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_wendlandts_box_need_at_most_five_newton_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 5 in Figure 5.6; here through the first contact, with the NumPy target."""
     iterations, iterate = [], structured_steps.iterate
 

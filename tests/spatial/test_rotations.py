@@ -68,7 +68,7 @@ def test_quaternion_rotates_vectors_like_its_matrix() -> None:
         assert relative(rot.matrix_from_quaternion(rot.conjugate(q)), R.T) < EPS
 
 
-def test_two_quaternions_represent_each_rotation() -> None:
+def test_a_quaternion_and_its_negative_represent_the_same_rotation() -> None:
     for q in quaternions():
         assert (rot.matrix_from_quaternion(-q) == rot.matrix_from_quaternion(q)).all()
     for rng in generators(30):
@@ -143,14 +143,14 @@ def test_quaternion_is_recovered_from_its_matrix_whichever_component_is_largest(
         assert relative(back, q if q[0] > 0 else -q) < EPS
 
 
-def test_quaternions_with_equal_components_are_recovered() -> None:
+def test_quaternions_with_equal_components_are_recovered_from_their_matrices() -> None:
     for signs in np.ndindex(2, 2, 2, 2):
         q = 0.5 - np.array(signs, dtype=float)
         assert (rot.quaternion_from_matrix(rot.matrix_from_quaternion(q)) == (q if q[0] > 0 else -q)).all()
 
 
 @pytest.mark.parametrize("short", [0.0, 1e-15, 1e-12, 1e-9, 1e-6, -1e-9])
-def test_half_turns_are_recovered(short: float) -> None:
+def test_quaternions_of_half_turns_are_recovered_from_their_matrices(short: float) -> None:
     for n in [*axes(), *np.sqrt([[1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])]:
         s = np.sin(short / 2)  # cos((pi - short) / 2)
         q = np.array([s, *(n * np.sqrt(1.0 - s * s))])

@@ -218,7 +218,7 @@ def test_only_zeros_of_known_value_count_as_zero() -> None:
     ] * 3
 
 
-def test_scalars_of_unknown_value_refuse_conversion_and_branching() -> None:
+def test_scalars_of_unknown_value_reject_conversion_and_branching() -> None:
     peeks: list[Function] = [float, bool, int, lambda x: x < 2.0 and x, lambda x: np.array([x], dtype=float)]
     for peek in peeks:
         with pytest.raises(AssertionError, match="algorithm"):

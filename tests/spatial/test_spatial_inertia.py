@@ -98,7 +98,7 @@ def test_inertia_matrix_has_the_documented_form() -> None:
         assert relative((I @ V).array, I.matrix @ V.array) < EPS
 
 
-def test_parallel_axis_theorem_holds() -> None:
+def test_rigid_inertia_satisfies_the_parallel_axis_theorem() -> None:
     for rng in generators(20):
         mass, com, A = 2.5, rng.normal(size=3), positive(rng, 3)
         I = RigidInertia.of(mass, com, A)

@@ -91,7 +91,7 @@ def test_transforming_by_a_product_equals_transforming_by_each_factor(kind: str)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DRAWS if "inertia" not in kind])
-def test_upward_and_downward_transforms_are_inverse(kind: str) -> None:
+def test_methods_up_and_down_of_a_transform_are_inverse(kind: str) -> None:
     for rng in generators(20):
         X, Y, x = transform(rng), transform(rng), DRAWS[kind](rng)
         assert relative(numbers(X.down(X.up(x))), numbers(x)) < EPS
@@ -143,14 +143,14 @@ def test_momentum_and_energy_are_frame_independent(kind: str) -> None:
 # --- its Lie algebra ---
 
 
-def test_cross_products_transform_with_their_factors() -> None:
+def test_spatial_cross_products_transform_with_their_factors() -> None:
     for rng in generators(20):
         X, V, W, F = transform(rng), motion(rng), motion(rng), force(rng)
         assert relative(X.up(V.cross(W)).array, X.up(V).cross(X.up(W)).array, 10.0) < EPS
         assert relative(X.up(V.cross(F)).array, X.up(V).cross(X.up(F)).array, 10.0) < EPS
 
 
-def test_cross_products_are_a_lie_bracket_and_its_dual() -> None:
+def test_spatial_cross_products_are_a_lie_bracket_and_its_dual() -> None:
     for rng in generators(20):
         U, V, W, F = motion(rng), motion(rng), motion(rng), force(rng)
         assert relative(V.cross(W).array, -W.cross(V).array) < EPS
@@ -212,7 +212,7 @@ def test_constant_twist_gives_a_one_parameter_group() -> None:
 # --- snapping ---
 
 
-def test_snapping_rounds_near_zeros_and_ones_only() -> None:
+def test_snapped_transform_rounds_only_entries_near_zero_and_one() -> None:
     R = np.array([[1.0 - 1e-13, -1e-13, 0.0], [1e-16, -1.0 + 9e-13, 2e-12], [0.5, 1.0 + 2e-12, -0.0]])
     X = Transform(R, np.array([1e-13, 2.0 + 1e-13, -1.0 + 1e-13])).snapped()
     assert (X.R == [[1.0, 0.0, 0.0], [0.0, -1.0, 2e-12], [0.5, 1.0 + 2e-12, 0.0]]).all()
