@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,3 +151,30 @@ def test_forces_along_the_freedoms_of_a_joint_do_not_count_as_load(seed: int) ->
     for limit in found.limits(S):
         for _, L, _ in limit.terms:
             assert np.abs(L @ motor_directions(S).array).max() < 1e-14
+
+
+def test_closing_a_loop_with_friction_adds_the_same_friction_as_the_builder_method_friction(tmp_path: Path) -> None:
+    def linkage(**more: Any) -> lw.Builder:
+        b = lw.Builder().body("left", 1.0, inertia=(1, 1, 1)).body("right", 1.0, inertia=(1, 1, 1))
+        y = lw.Revolute((0, 1, 0))
+        b.joint("pin", y, "world", "left").joint("pivot", y, "left", "right", at=(1, 0, 0))
+        return b.close("hinge", y, "world", "right", at=(1, 0, 1), to=(0, 0, 1), **more)
+
+    bearing = lw.Bearing(mu=0.1, radius=0.02)
+    m = linkage(friction=bearing).build()
+    lw.save(m, tmp_path / "one.toml")
+    lw.save(linkage().friction("hinge", bearing).build(), tmp_path / "other.toml")
+    assert (tmp_path / "one.toml").read_text() == (tmp_path / "other.toml").read_text()
+    assert lw.load(tmp_path / "one.toml").frictions["hinge"].law == bearing
+    assert linkage(friction=0.3).build().frictions["hinge"].law == lw.DryFriction(0.3)
+    for none in (0.0, None):
+        assert not len(linkage(friction=none).build().frictions)
+    for wrong, reason in (
+        (-1.0, "loop 'hinge': friction: force must be >= 0"),
+        (np.nan, "loop 'hinge': friction: force must be finite"),
+        ("sticky", "loop 'hinge': friction must be a number or a friction law"),
+        (True, "loop 'hinge': friction must be a number or a friction law"),
+        (lw.Guide(0.1, 0.2), "friction 'hinge': law: Guide is for prismatic joints"),
+    ):
+        with pytest.raises(lw.ModelError, match=reason):
+            linkage(friction=wrong).build()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
 from linkwork.model.elements.brake import Brake, locks, with_locks
 from linkwork.model.elements.clutch import Clutch
@@ -17,7 +17,7 @@ from linkwork.model.elements.drive import Drive
 from linkwork.model.elements.element import Element, arrange
 from linkwork.model.elements.element_key_definition import with_parameters_section
 from linkwork.model.elements.gearbox import Transmission
-from linkwork.model.elements.joint_friction import JointFriction
+from linkwork.model.elements.joint_friction import JointFriction, friction_of_loop
 from linkwork.model.elements.latch import Latch
 from linkwork.model.elements.loop import Loop, close
 from linkwork.model.elements.ratchet import Ratchet
@@ -91,6 +91,30 @@ def builder_method(make: Callable[P, Element], class_: type[Element]) -> Callabl
     return add
 
 
+def with_friction(method: Callable[Concatenate[B, P], B]) -> Callable[..., B]:
+    """Return the Builder method with the argument `friction`, which adds a `JointFriction` of the same name.
+
+    `method` adds an element to which friction can belong.
+    """
+    friction = inspect.Parameter("friction", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+    signature = inspect.signature(method)
+
+    def add(self: Any, /, name: str, *args: Any, friction: Any = None, **kwargs: Any) -> Any:
+        added = None if friction is None else friction_of_loop(name, friction)
+        itself = cast("Callable[..., Any]", method)(self, name, *args, **kwargs)
+        return itself if added is None else itself.add(added)
+
+    about = """friction : float, [N m or N], or friction law, optional
+    Dry friction of the joint that closes the loop: a constant force for each velocity, or a friction law such as
+    `lw.Bearing`. A document has it in a table [frictions.NAME].
+"""
+    add.__doc__ = (method.__doc__ or "").replace("\nReturns\n-------\n", f"{about}\nReturns\n-------\n", 1)
+    add.__signature__ = signature.replace(  # pyright: ignore[reportFunctionMemberAccess]
+        parameters=[*signature.parameters.values(), friction]
+    )
+    return add
+
+
 def _derived(make: object) -> set[str]:
     """Return the names of the fields that `Builder.build` computes for the element class `make`.
 
@@ -107,7 +131,7 @@ class ElementMethods:
     `Builder.build` checks that the bodies and joints that elements name exist.
     """
 
-    close = builder_method(close, Loop)
+    close = with_friction(builder_method(close, Loop))
     drive = builder_method(Drive, Drive)
     clutch = builder_method(Clutch, Clutch)
     brake = builder_method(Brake, Brake)

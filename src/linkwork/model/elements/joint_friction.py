@@ -16,7 +16,7 @@ from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.key_types import ClassKind, derived, key
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow
-from linkwork.model.friction import FrictionLaw
+from linkwork.model.friction import DryFriction, FrictionLaw
 from linkwork.model.friction.friction_law import has_constant_subspace
 from linkwork.model.joints import ClosingKind, JointKind
 from linkwork.model.model_definition_faults import Fault
@@ -140,6 +140,17 @@ class JointFriction(Element, section="frictions", what="friction"):
 
 
 # --- velocities that static friction holds at zero ---
+
+
+def friction_of_loop(name: str, friction: object) -> JointFriction | None:
+    """Return the friction of the loop called `name`: a friction law, or a number for constant friction; None for 0."""
+    element = f"loop {name!r}"
+    if not isinstance(friction, (int, float, np.number)) or isinstance(friction, bool):
+        return JointFriction(name, checked_law(friction, element))
+    try:
+        return None if friction == 0.0 else JointFriction(name, DryFriction(float(friction)))
+    except ModelError as error:
+        raise ModelError(f"friction: {error.reason}", element) from None
 
 
 class HeldVelocity(VelocityConstraint):
