@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.model.solid_separation import body_poses
-from linkwork.simulation import contact_checks
+from linkwork.simulation import solid_contacts
 from linkwork.simulation.solid_separation_bounds import depth_bounds, solid_tables, stacked
 
 RNG = np.random.default_rng(0)
@@ -40,7 +40,7 @@ def test_depth_bounds_are_at_least_the_penetration_depth(spread: float) -> None:
     (bounds,) = depth_bounds(solid_tables(m), poses)
     compared = 0
     for pair, bound in zip(m.solid_pairs, bounds, strict=True):
-        depth = max(0.0, contact_checks._depth(pair, poses[0]))
+        depth = max(0.0, solid_contacts._depth(pair, poses[0]))
         assert bound >= depth - 1e-14, pair.name
         kinds = {type(one.shape).__name__ for one in (pair.first, pair.second)}
         if "Plane" in kinds or (spread and kinds <= EXACT and len(kinds) == 1):
@@ -66,7 +66,7 @@ def test_solids_that_start_apart_need_no_contact_points() -> None:
         b.geometry(f"ball {k}", lw.Sphere(0.5), role="collision")
     m = b.collide("all", friction=0.5).build()
     start = np.concatenate([[0, 0, 0.5 + k, 1, 0, 0, 0] for k in range(3)])
-    with mock.patch.object(contact_checks, "_depth", side_effect=AssertionError):
+    with mock.patch.object(solid_contacts, "_depth", side_effect=AssertionError):
         for q in (start, [start] * 9):
             lw.simulate(m, q, duration=1e-3, dt=1e-3, contact="rigid", target="numpy", record=["q"])
     deep = start.copy()

@@ -2,131 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import (
-    APART,
-    SLIPPING,
-    STICKING,
-    ContactForce,
-    Memory,
-    contact_force,
-    contact_wrenches,
-    elastic_energy,
-    wrenches_from_forces,
-)
-from linkwork.algorithms.contact_kinematics import ContactKinematics, contact_kinematics
-from linkwork.algorithms.mimic_reduction import to_tree
-from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
-from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
-from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids, SolidForces, stored_columns
+from linkwork.algorithms.rigid_contact import contact_memory_size
+from linkwork.algorithms.solid_contact.solid_contact_forces import stored_columns
+from linkwork.simulation.contact_families import contact_families
+from linkwork.simulation.contact_family_interface import ContactFamily
+from linkwork.simulation.point_contacts import compliant_contacts
 from linkwork.simulation.series_definition import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
-from linkwork.spatial import Transform
-from linkwork.spatial.row_arrays import RowLayout
-from linkwork.spatial.scalar import Array, Number, dot, where
+from linkwork.spatial.scalar import Array, Number
 
 DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
-class Places(NamedTuple):
-    """Kinematics of all contact pairs (distance, normal, velocity) and world poses of all bodies, in one sample of a
-    run.
-    """
-
-    kinematics: list[ContactKinematics]
-    poses: list[Transform]
-
-
-def _places(now: Sample) -> Places:
-    m = now.system.mechanism
-    return Places(*contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
-
-
-def _memory(now: Sample) -> Memory:
-    return Memory.of(now.state.motion.contact_memory)
-
-
-class Recorded(NamedTuple):
-    """Force, anchor, slip velocity and elastic energy of one compliant contact in one sample; vectors in world axes.
-
-    `contact_force` has the force in the axes of the surface, with the contact state. The energy is in J.
-    """
-
-    contact_force: ContactForce
-    force: Array
-    anchor: Array
-    slip: Array
-    energy: Number
-
-
-def _compliant_contacts(now: Sample) -> list[Recorded]:
-    """Return force, anchor, slip velocity and energy of each compliant contact pair in the sample `now`.
-
-    All quantities of one contact are computed together, because compiled code is shorter if it uses their common values
-    soon.
-    """
-    memory, found = now.once(_memory), []
-    pairs = zip(
-        now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).kinematics, strict=True
-    )
-    for pair, number, anchor, at in pairs:
-        sticks = (number == STICKING) | (number == SLIPPING)
-        state = contact_force(pair.contact, where(sticks, STICKING, number), anchor, at)
-        found.append(
-            Recorded(
-                state,
-                force=at.pose.R @ state.force,
-                anchor=where(number > APART, at.pose.point(anchor), np.zeros(3)),
-                slip=_slip_velocity(at, at.distance < 0.0),
-                energy=elastic_energy(pair.contact, number, anchor, at),
-            )
-        )
-    return found
-
-
-def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
-    """Return the tangential velocity (3,) [m/s] of a contact in world axes, if `touches` is 1; zeros if it is 0.
-
-    `at` is the kinematics of the contact.
-    """
-    slip = at.velocity - at.normal * dot(at.normal, at.velocity)
-    return where(touches, at.pose.R @ slip, np.zeros(3))
-
-
-def _solids(now: Sample) -> SolidForces:
-    """Return an object that computes the forces between solids in the sample `now`, at the contact points of each
-    pair.
-    """
-    m, stored = now.system.mechanism, now.state.motion.solid_memory
-    if now.system.rigid:
-        return RigidSolids(m, stored, now.q, now.v)
-    return CompliantSolids(m, SolidMemory(stored, 0.0), 0.0, now.q, now.v)
-
-
-def _points_of_solids(now: Sample) -> list[list[Any]]:
-    """Return, for each contact point between solids, its force [N], slip velocity [m/s], position [m] and energy [J].
-
-    The vectors (3,) are those of the sample `now`, in world axes; the position is zero if the solids are apart.
-    """
-    if not now.system.mechanism.solid_pairs:
-        return []
-    return now.once(_solids).each(
-        RowLayout((3,), (3,), (3,), ()),
-        lambda one, point: (one.force, one.slip, where(one.number > APART, point, np.zeros(3)), one.energy),
-    )
-
-
-def _all_vectors(now: Sample, points: list[Array], part: int) -> Array:
-    """Return one vector per contact, as an array (n, 3): first the vectors `points` of contact pairs, then those of
-    solids.
-
-    `part` selects the vector of a contact point between solids, as an index into the result of `_points_of_solids`.
-    """
-    return np.array([*points, *(one[part] for one in now.once(_points_of_solids))]).reshape(-1, 3)
+def _of_all_points(now: Sample, vectors: Callable[[ContactFamily], list[Array]]) -> Array:
+    """Return one vector per contact point, as an array (n, 3): `vectors` returns those of a contact family."""
+    families = contact_families(now.system.mechanism)
+    return np.array([one for family in families for one in vectors(family)]).reshape(-1, 3)
 
 
 def _stored(now: Sample, columns: int | slice) -> Array:
@@ -137,27 +33,17 @@ def _stored(now: Sample, columns: int | slice) -> Array:
 
 def _force(now: Sample) -> Array:
     """Return the contact forces (n, 3) [N] in the sample `now`, in world axes; those of the last step if rigid."""
-    if now.system.rigid:
-        return _stored(now, slice(1, 4))
-    return _all_vectors(now, [each.force for each in now.once(_compliant_contacts)], 0)
+    return _stored(now, slice(1, 4)) if now.system.rigid else _of_all_points(now, lambda family: family.forces(now))
 
 
 def _slip(now: Sample) -> Array:
     """Return the slip velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes; zero if apart."""
-    if not now.system.rigid:
-        return _all_vectors(now, [each.slip for each in now.once(_compliant_contacts)], 1)
-    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
-    slips = [_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)]
-    return _all_vectors(now, slips, 1)
+    return _of_all_points(now, lambda family: family.slips(now))
 
 
 def _point(now: Sample) -> Array:
     """Return the position (n, 3) [m] of each of n contact points in the sample `now`, in world axes; zero if apart."""
-    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
-    points = [
-        where(number > APART, at.pose.point(at.point), np.zeros(3)) for number, at in zip(states, there, strict=True)
-    ]
-    return _all_vectors(now, points, 2)
+    return _of_all_points(now, lambda family: family.points(now))
 
 
 def _torque(now: Sample) -> Array:
@@ -169,8 +55,7 @@ def _torque(now: Sample) -> Array:
 
 def _energy(now: Sample) -> Number:
     """Return the energy [J] of all contact springs in the sample `now`."""
-    points = sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
-    return points + sum((energy for *_, energy in now.once(_points_of_solids)), 0.0)
+    return sum((sum(family.energies(now), 0.0) for family in contact_families(now.system.mechanism)), 0.0)
 
 
 def _wrenches(now: Sample) -> Array:
@@ -179,14 +64,8 @@ def _wrenches(now: Sample) -> Array:
     A wrench is about the origin of the body's frame, in its axes. For rigid contacts, the wrenches are those of the
     last step.
     """
-    m, places = now.system.mechanism, now.once(_places)
-    if now.system.rigid:
-        forces = forces_of(now.state.motion.contact_memory)
-        found = wrenches_from_forces(m.contact_pairs, forces, places.kinematics, places.poses)
-    else:
-        forces = [each.contact_force for each in now.once(_compliant_contacts)]
-        found = contact_wrenches(m.contact_pairs, forces, places.poses)
-    return found + now.once(_solids).wrenches() if m.solid_pairs else found
+    m = now.system.mechanism
+    return sum((family.wrenches(now) for family in contact_families(m)), np.zeros((m.nbodies, 6)))
 
 
 def _touching(facts: RunFacts) -> bool:
@@ -239,7 +118,7 @@ CONTACT_SERIES: tuple[Series, ...] = (
     ),
     Series(
         "contact.anchor", "contact anchors", "m", _vectors,
-        lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
+        lambda now: np.array([each.anchor for each in now.once(compliant_contacts)]),
         exists=_anchored, by_default=True,
     ),
     Series(

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
+from linkwork.simulation.contact_families import contact_families
+from linkwork.simulation.contact_family_interface import FINE_CONTACTS
 from linkwork.simulation.joint_friction_rows import directions_after, friction_count
 from linkwork.simulation.loop_constraint_rows import LoopRows
 from linkwork.simulation.methods.method_registry import method_of_order
@@ -23,8 +25,6 @@ ADAPTIVE = ("dop853", "radau", "lsoda")
 # Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
 # limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
-FINE_CONTACTS = 0.1  # product of step and spring rate of compliant contacts, for the methods that are chosen for them
-FINE_DAMPERS = 0.5  # product of step and rate of the dampers of compliant contacts between solids
 FINE_RIGID = 0.1  # product of step and fastest rate with rigid contacts: impacts, not smooth motion, limit the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # by method: longest step [s] that is chosen
@@ -103,11 +103,9 @@ def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
     """
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
-    usual = "rk4" if problem.mechanism.solid_pairs else "variational"
-    method = usual if wanted.method == "auto" else wanted.method
-    rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
-    if problem.mechanism.solid_pairs:  # all methods treat the dampers of solid contacts explicitly
-        rate = max(rates.stiffness, rates.damping * FINE_CONTACTS / FINE_DAMPERS)
+    family = contact_families(problem.mechanism)[-1]
+    method = family.automatic_method if wanted.method == "auto" else wanted.method
+    rate = family.step_rate(rates, method)
     reach = min(LONGEST["semi-implicit"], FINE_CONTACTS / max(rate, 1e-9))
     dt = wanted.dt or _round_step(reach, problem, wanted.duration)
     return Choice(method, dt, f"contact rate {rates.stiffness:.3g} 1/s")

@@ -36,6 +36,7 @@ from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.solid_contact.compliant_pairs import CompliantSolids, SolidMemory
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_families import contact_families
 from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy_balance import Powers, stored_energy, working_powers
 from linkwork.simulation.events.guards import Guard
@@ -245,13 +246,10 @@ class System:
         pair. `solid_memory` (4 n, 5) has the same numbers for each contact point of solids, with the stretch (3,) [m]
         instead of the anchor.
         """
-        if self.rigid or not self.mechanism.touches:
+        if self.rigid:
             return self
-        return replace(
-            self,
-            memory=Memory.of(contact_memory).begun(t) if self.mechanism.contact_pairs else None,
-            solids=SolidMemory(solid_memory, t) if self.mechanism.solid_pairs else None,
-        )
+        families = contact_families(self.mechanism)
+        return replace(self, **dict(family.begun(t, contact_memory, solid_memory) for family in families))
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
         """Return the loads of compliant contacts at t [s], q (nq,), v (nv,); None if there are none."""

@@ -8,22 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import wrenches_from_forces
 from linkwork.algorithms.constraints.articulated_body_solver import Constrained
-from linkwork.algorithms.contact_kinematics import contact_kinematics
 from linkwork.algorithms.mimic_reduction import (
     active_constraints,
     constrained_forward_dynamics,
     project_positions,
-    to_tree,
 )
 from linkwork.algorithms.passive_joint_forces import dry_friction_limits
-from linkwork.algorithms.rigid_contact import forces_of
-from linkwork.algorithms.solid_contact.solid_contact_forces import RigidSolids
 from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.model.elements.contradicting_couplings import contradictions, couplings_agree
 from linkwork.model.elements.key_types import is_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_families import contact_families
 from linkwork.simulation.events.event_tolerances import PULLING_IMPULSE
 from linkwork.simulation.events.slip import (
     holding,
@@ -240,10 +236,7 @@ def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -
 
     The wrenches of rigid contacts follow from the contact memory of the state `now`.
     """
-    met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-    pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
-    if m.solid_pairs:
-        pushed = pushed + RigidSolids(m, now.solid_memory, now.q, now.v).wrenches()
+    pushed = sum((family.rigid_wrenches(now) for family in contact_families(m)), np.zeros((m.nbodies, 6)))
     return pushed if wrenches is None else wrenches + pushed
 
 

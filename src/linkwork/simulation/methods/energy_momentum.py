@@ -13,6 +13,7 @@ from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
 from linkwork.algorithms.pose_increments import MEAN_VELOCITY, Increment
 from linkwork.algorithms.rotor_inertia import rotor_matrix
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.algorithms.tangent_space import integrate
 from linkwork.algorithms.tree_traversal import outward
@@ -217,7 +218,8 @@ class EnergyBalance:
         self.kinetic, _ = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
-        self.force_energy = self._force_energy() if interval.mechanism.constrained else 0.0
+        force_energy = SolverChoice.by_constraints(lambda: 0.0, self._force_energy)
+        self.force_energy = force_energy.of(interval.mechanism)()
         places = [place for one in interval.tree.frame_constraints for place in (one.at, one.to)]
         reach = sum((largest(interval.poses[place.body].p) for place in places), 0.0)
         # [J], scale of the round-off of energies in mechanisms with loops

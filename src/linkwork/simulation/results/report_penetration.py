@@ -19,7 +19,7 @@ from linkwork.algorithms.contact_tolerances import INSIDE_AT_START
 from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.elements.contact import Contact, Pair
 from linkwork.model.geometry import Box, Cylinder, Sphere
-from linkwork.simulation.contact_checks import DEEP
+from linkwork.simulation.contact_family_interface import DEEP
 from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.results.report_rows import Row, member_name, verdict
 from linkwork.simulation.results.run_data import RunData

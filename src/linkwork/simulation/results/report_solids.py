@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.contact_tolerances import INSIDE_AT_START
-from linkwork.simulation.contact_checks import DEEP
+from linkwork.simulation.contact_family_interface import DEEP
 from linkwork.simulation.results.ground_inside_solids import ground_depths
 from linkwork.simulation.results.report_penetration import AT_REST, NEEDED, THROUGH, energy_brought
 from linkwork.simulation.results.report_rows import WARNING, Row, member_name, verdict

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.compiler import Kernel
 from linkwork.model.batch_broadcasting import Shape
+from linkwork.simulation.contact_families import contact_families
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.event_sources import any_of, constraint_number, sources
@@ -60,7 +61,7 @@ class MemberProgram:
         parameters and gains. With solids, no step is computed for an ended member, because a step from an invalid state
         may take a thousand times longer.
         """
-        if not self.problem.mechanism.solid_pairs:
+        if not any(family.skips_ended_members for family in contact_families(self.problem.mechanism)):
             return self._always_stepped(values, dt, now)
 
         def once(*state: Value) -> tuple[Leaves, bool]:

@@ -1,0 +1,145 @@
+"""The interface of contact families: what a simulation needs of the contacts of points, and of those of solids.
+
+`contact_families` returns the families that a mechanism has. All other code loops over this list, or sums over it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import Memory
+from linkwork.algorithms.solid_contact.compliant_pairs import SolidMemory
+from linkwork.errors import LinkworkError
+from linkwork.model.elements.collision import Collision
+from linkwork.model.elements.contact import Contact, Pair
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.solids import SolidPair
+from linkwork.spatial.scalar import Array, Number
+
+if TYPE_CHECKING:
+    from linkwork.simulation.series_definition import Sample
+    from linkwork.simulation.simulation_problem import Problem
+    from linkwork.simulation.state import StepState
+
+DEEP = 3.0  # contact force at the start, relative to the weight, that causes a warning
+FINE_CONTACTS = 0.1  # product of step and spring rate of compliant contacts, for the methods that are chosen for them
+
+
+class Rates(NamedTuple):
+    """Rates [1/s] of contact springs and dampers, and the name of the contact pair with the stiffest spring.
+
+    `stiffness` is the largest angular frequency sqrt(eigenvalue of M^-1 K) of all contact springs together; `damping`
+    is the largest eigenvalue of M^-1 D of all contact dampers together.
+    """
+
+    stiffness: float
+    damping: float
+    fastest: str
+
+
+class ContactFamily(ABC):
+    """All contacts of one kind, of points or of solids, of a mechanism.
+
+    `automatic_method` is the method that is chosen for compliant contacts. If `skips_ended_members` is true, no step is
+    computed for batch members that have ended, because a step from an invalid state may take a thousand times longer.
+    """
+
+    automatic_method: ClassVar[str]
+    skips_ended_members: ClassVar[bool] = False
+
+    def __init__(self, mechanism: Mechanism):
+        self.mechanism = mechanism
+
+    @property
+    @abstractmethod
+    def pairs(self) -> Sequence[Pair | SolidPair]:
+        """All pairs that can touch."""
+
+    @property
+    @abstractmethod
+    def elements(self) -> Sequence[Contact | Collision]:
+        """The elements with the force laws of the pairs."""
+
+    # --- checks before a run ---
+
+    def refuse(self, problem: Problem, method: str, adaptive: bool, locate: bool) -> None:
+        """Raise a LinkworkError if the integration method `method` cannot simulate the contacts.
+
+        `adaptive` is true if the method has adaptive steps, and `locate` is true if the user requires contact events to
+        be located within steps.
+        """
+        for one in self.elements:
+            if problem.compliant and not (f"{one.name}.stiffness" in problem.parameters or one.stiffness > 0.0):
+                reason = f"{one.label} has no stiffness"
+                raise LinkworkError(f"{reason}: set its stiffness, or simulate with contact='rigid'")
+        self.refuse_own(problem, method, locate)
+        if adaptive:
+            reason = f"contacts need fixed steps; method {method!r} has adaptive steps"
+            raise LinkworkError(f"{reason}: choose another method")
+
+    @abstractmethod
+    def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
+        """Raise a LinkworkError for reasons that hold for this kind of contact only; see `refuse`."""
+
+    @abstractmethod
+    def start_warning(self, problem: Problem) -> str | None:
+        """Return the text of a warning if contacts start deep inside each other, else None.
+
+        Of a large batch, only the first members are checked.
+        """
+
+    @abstractmethod
+    def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
+        """Return the rates [1/s] of springs and dampers, as if all pairs touched.
+
+        M (nv, nv) is the mass matrix, `position` (tree.nq,) [rad, m] are the joint coordinates, and `weight` [N] is the
+        weight of the mechanism, the load at which the stiffness is evaluated.
+        """
+
+    @abstractmethod
+    def step_rate(self, rates: Rates, method: str) -> float:
+        """Return the rate [1/s] that limits the step of `method`, from the `rates` of all contacts."""
+
+    # --- steps ---
+
+    @abstractmethod
+    def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory | SolidMemory]:
+        """Return the contact memory for a step that begins at t [s], after the name of its field in `System`.
+
+        `contact_memory` and `solid_memory` are the stored numbers of all contacts; see `System.begun`.
+        """
+
+    @abstractmethod
+    def rigid_wrenches(self, now: StepState) -> Array:
+        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts on the bodies, from the memory of `now`."""
+
+    # --- recorded series ---
+
+    @abstractmethod
+    def forces(self, now: Sample) -> list[Array]:
+        """Return the force (3,) [N] at each contact point with compliant contacts, in world axes."""
+
+    @abstractmethod
+    def slips(self, now: Sample) -> list[Array]:
+        """Return the slip velocity (3,) [m/s] at each contact point, in world axes; zero if apart."""
+
+    @abstractmethod
+    def points(self, now: Sample) -> list[Array]:
+        """Return the position (3,) [m] of each contact point in the world; zero if apart."""
+
+    @abstractmethod
+    def energies(self, now: Sample) -> list[Number]:
+        """Return the energy [J] of the springs of each compliant contact point."""
+
+    @abstractmethod
+    def wrenches(self, now: Sample) -> Array:
+        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body."""
+
+
+def largest_rate(M: Array, K: Array) -> float:
+    """Return the largest absolute eigenvalue of M^-1 K, for matrices M and K (nv, nv)."""
+    return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
