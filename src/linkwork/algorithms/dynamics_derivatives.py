@@ -156,7 +156,7 @@ def _subspace_rate(j: Joint, q: Array, unit: Array) -> Motion:
 
 
 def _columns(motions: list[Motion]) -> Motion:
-    """Return a list of motion vectors as one `Motion` with these vectors as columns."""
+    """Return the motion vectors in the list `motions` as one `Motion` with these vectors as columns."""
     return Motion(np.array([x.linear for x in motions]).T, np.array([x.angular for x in motions]).T)
 
 

@@ -230,7 +230,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
 
 
 def _most(values: Array) -> Number:
-    """Return the largest entry of an array (n,)."""
+    """Return the largest entry of the array `values` (n,)."""
     found = values[0]
     for x in values[1:]:
         found = maximum(found, x)

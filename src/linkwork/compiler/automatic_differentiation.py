@@ -133,7 +133,10 @@ def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dic
 
 
 def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
-    """Return the nodes on paths from `starts` to `ends`, in order of evaluation."""
+    """Return the nodes on paths from `starts` to `ends`, in order of evaluation.
+
+    `graph` is the graph of all nodes.
+    """
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
         operation = graph.nodes[number][0]
@@ -159,7 +162,8 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
 def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> None:
     """Compute the derivatives of the nodes `order` in forward mode, and add them to `rates`.
 
-    `rates` maps a node to the node of its derivative; a node without an entry has derivative zero.
+    `rates` maps a node to the node of its derivative; a node without an entry has derivative zero. `graph` is the graph
+    of all nodes.
     """
     for number in order:
         operation, *operands = graph.nodes[number]
@@ -182,7 +186,7 @@ def _propagate_back(graph: Graph, order: Sequence[int], adjoints: dict[int, int]
     """Compute the adjoints of the nodes `order` and of their operands in reverse mode, and add them to `adjoints`.
 
     The adjoint of a node is the derivative of the weighted sum of outputs with respect to it. `adjoints` maps each node
-    to the node of its adjoint; a node without an entry has the adjoint zero.
+    to the node of its adjoint; a node without an entry has the adjoint zero. `graph` is the graph of all nodes.
     """
     for number in reversed(order):
         operation, *operands = graph.nodes[number]

@@ -85,7 +85,10 @@ class TracedRows:
         return TracedSelection(tracer, self, first, count, rows, 0.0, length)
 
     def selections(self, size: int, groups: Any) -> TracedSelections:
-        """Return the selection of each group of rows; see `spatial.row_arrays.selected_rows_of_groups`."""
+        """Return the selection of each group of rows; see `spatial.row_arrays.selected_rows_of_groups`.
+
+        Each of the `groups` has `size` successive rows.
+        """
         return TracedSelections(self._tracer, self, size, groups)
 
     def _current(self) -> Number:
@@ -133,7 +136,8 @@ def _listed(
 ) -> tuple[TracedRows, Number]:
     """Return `rows` with a list of the rows of `flags` that any SIMD lane has selected, and the number of its entries.
 
-    `count` rows from `first` on are considered, and counted from 0. The list begins at the row `place`.
+    `count` rows from `first` on are considered, and counted from 0. The list begins at the row `place`. `tracer` traces
+    the loop that makes the list.
     """
 
     def add(k: Number, length: Number, rows: TracedRows) -> tuple[Any, ...]:
@@ -211,7 +215,7 @@ def shape_in_state(value: Any) -> tuple[int, ...]:
 
 
 def numbers_in_state(values: Sequence[Any]) -> list[Any]:
-    """Return all numbers of a loop's state as one list; a row array is represented by its version."""
+    """Return all numbers of `values`, the state of a loop, as one list; a row array is represented by its version."""
     found: list[Any] = []
     for value in values:
         whole = value.version if isinstance(value, TracedRows) else value

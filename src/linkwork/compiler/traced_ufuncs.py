@@ -77,7 +77,10 @@ def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def plain(value: Any) -> Any:
-    """Return a traced number or array as an ordinary NumPy object array, without overrides of NumPy's functions."""
+    """Return `value`, a traced number or array, as an ordinary NumPy object array.
+
+    Unlike a `TracedArray`, this array does not override NumPy's functions.
+    """
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if not hasattr(value, "graph"):

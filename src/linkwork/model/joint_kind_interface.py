@@ -132,7 +132,10 @@ class JointKind(ClosingKind):
         return self.integrate(q, dv), v
 
     def free_acceleration(self, inertia: RigidInertia, v: Array) -> Array:
-        """Return the time derivative dv/dt (nv,) during `free_flight`; zero in the base class."""
+        """Return the time derivative dv/dt (nv,) of velocities v (nv,) in `free_flight`; zero in the base class.
+
+        `inertia` is the inertia of the child.
+        """
         return np.zeros(self.nv)
 
     def difference(self, q0: Array, q1: Array) -> Array:

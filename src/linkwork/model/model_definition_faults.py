@@ -54,7 +54,7 @@ def errors_in(faults: Iterable[Fault]) -> list[Fault]:
 
 
 def raise_first(faults: Iterable[Fault]) -> None:
-    """Raise the first fault with the severity "error" as a ModelError, if there is one."""
+    """Raise the first of the `faults` with the severity "error" as a ModelError, if there is one."""
     errors = errors_in(faults)
     if errors:
         raise errors[0].as_error(len(errors) - 1)

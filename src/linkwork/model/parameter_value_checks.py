@@ -42,12 +42,12 @@ JOINT_PARAMETERS: Mapping[str, Rules] = {
 
 
 def is_traced(value: Number | Array) -> bool:
-    """Return whether a number or array is traced by the compiler, so that its values are unknown."""
+    """Return whether `value`, a number or array, is traced by the compiler, so that its values are unknown."""
     return np.asarray(value).dtype == object
 
 
 def as_number(value: Number) -> Array:
-    """Return a number or bool as an array of shape (); a traced number stays unchanged."""
+    """Return `value`, a number or bool, as an array of shape (); a traced number stays unchanged."""
     return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
 
 

@@ -141,7 +141,10 @@ def solid_faults(mechanism: Mechanism, collision: Collision) -> Iterator[Fault]:
 
 
 def _selected(known: Sequence[Solid], names: Sequence[str]) -> list[Solid]:
-    """Return the solids that have one of the given names; all solids if `names` is empty."""
+    """Return the solids that have one of the given names; all solids if `names` is empty.
+
+    `known` are all solids of the mechanism.
+    """
     return [one for one in known if not names or not {*one.names}.isdisjoint(names)]
 
 

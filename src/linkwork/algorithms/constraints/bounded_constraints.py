@@ -198,17 +198,20 @@ class Ball:
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return improved impulses (d,) of rolling or spinning friction.
+        """Return improved impulses (d,) of rolling or spinning friction; see `improved_in_ball`.
 
-        They are the impulses of sticking if these are admissible, else those after STEPS projected-gradient steps. p
-        and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
+        p and u (d,) are the present impulses and speeds, G (d, d) is the inverse effective mass with its `factors`, and
         `limit` the largest admissible length of the impulse. `caution` is not used.
         """
         return improved_in_ball(G, factors, p, u, limit)
 
 
 def improved_in_ball(G: Array, factors: LDLT, p: Array, u: Array, limit: Number) -> Array:
-    """Return improved impulses (d,) of at most the length `limit`; see `Ball.improved`."""
+    """Return improved impulses (d,) of at most the length `limit`.
+
+    They are the impulses of sticking if these are admissible, else those after STEPS projected-gradient steps. p and u
+    (d,) are the present impulses and speeds, and G (d, d) is the inverse effective mass with its `factors`.
+    """
     stuck = p - factors.solve(u)
     ease = 1.0 / largest_row_sum(G)
     slides = into_ball(p - u * ease, limit)

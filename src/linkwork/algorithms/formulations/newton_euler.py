@@ -131,7 +131,8 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
     """Return the equations of motion M y'' + k = q with a lower triangular M (f, f), and k (f,), q (f,): equation (16).
 
-    The equations follow from the minimal equations (8) by Gaussian elimination from the last row up.
+    The equations follow from the minimal equations (8) by Gaussian elimination from the last row up. `system` are the
+    Newton-Euler equations.
     """
     M, k, q = minimal_equations(system)
     rows = np.column_stack([M, k, q])
@@ -145,7 +146,7 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
     """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,).
 
     Both follow from equations (6) and (12) together, without an inverse of the mass matrix: M a - Q_bar g = q - k, and
-    Q^T ((E - C) a - xi) = 0 is the joint constraint.
+    Q^T ((E - C) a - xi) = 0 is the joint constraint. `system` are the Newton-Euler equations.
     """
     a, g = _saddle_solution(system, system.q - system.k, system.Q.T @ system.xi)
     return system.T.T @ (system.E_C @ a - system.xi), g
@@ -154,7 +155,7 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 def response(system: NewtonEuler, forces: Array) -> Array:
     """Return the changes (f, k) of the joint accelerations y'' due to k sets of additional joint forces.
 
-    The columns of `forces` (f, k) are the sets.
+    The columns of `forces` (f, k) are the sets. `system` are the Newton-Euler equations.
     """
     a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
     return system.T.T @ system.E_C @ a
@@ -164,7 +165,7 @@ def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) ->
     """Return accelerations a (6p, ...) and reactions g with M a - Q_bar g = applied and Q_bar^T a = constrained.
 
     `applied` (6p, ...) are the forces on the p bodies, and `constrained` (6p - f, ...) the given accelerations along
-    the constrained directions.
+    the constrained directions. `system` are the Newton-Euler equations.
     """
     Q = system.Q_bar
     n, r = Q.shape
@@ -176,7 +177,7 @@ def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) ->
 def joint_wrenches(system: NewtonEuler) -> Array:
     """Return the wrench (p, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-    The wrench is the sum of reaction, joint force and the force of the rotor.
+    The wrench is the sum of reaction, joint force and the force of the rotor. `system` are the Newton-Euler equations.
     """
     acceleration, g = solve(system)
     return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

@@ -231,7 +231,8 @@ def _orthogonal_complement(columns: Array) -> Array:
 def _squared_terms(mechanism: Mechanism, equations: Propagation, q: Array) -> Array:
     """Return the sums of squares (n, tree.nv) of the terms in the entries of all n constraint rows.
 
-    `constraint_ranks` uses these sums to decide ranks. q (nq,) are the coordinates of the mechanism.
+    `constraint_ranks` uses these sums to decide ranks. q (nq,) are the coordinates of the mechanism. `equations` has
+    the constraint rows.
     """
     (position,) = to_tree(mechanism, ("q",), (q,))
     mimics = equations.rows.J[: len(mechanism.mimics)]

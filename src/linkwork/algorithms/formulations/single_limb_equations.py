@@ -106,7 +106,7 @@ def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array |
     """Return force F and moments (3 + 3n,) [N, N m], the right-hand side of equation (1), due to loads on the n frames.
 
     `forces` (n, 3) [N] act at the frames' origins. Forces and `torques` (n, 3) [N m] are given in the axes of the
-    frames.
+    frames. `limb` is the limb in its present position.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)

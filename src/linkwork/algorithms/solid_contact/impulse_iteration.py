@@ -52,8 +52,7 @@ def solve_pairs(
     other_guess: Array | None = None,
     matrix: Matrix | None = None,
 ) -> tuple[PairImpulses, Matrix]:
-    """Return the impulses that satisfy the contact conditions of all touching pairs, and the matrix of the last
-    iteration.
+    """Return the impulses that satisfy the contact conditions of all touching pairs, and the last matrix.
 
     `equations` are the equations of the bodies, and `free` (nv,) the velocities without impulses. `guess` is a first
     guess of the impulses, one row (12,) or (15,) per pair, which is overwritten; it is used only if its violation is

@@ -16,7 +16,7 @@ TRIANGLE = np.dtype([("normal", "<f4", 3), ("vertices", "<f4", (3, 3)), ("attrib
 
 
 def mesh_vertices(path: Path) -> Array:
-    """Return the vertices (n, 3) of an STL or OBJ file, in the unit of the file.
+    """Return the vertices (n, 3) of the STL or OBJ file at `path`, in the unit of the file.
 
     Raise a ModelError if the file is invalid, too large or of another type.
     """

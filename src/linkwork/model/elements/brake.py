@@ -52,7 +52,10 @@ class Brake(VelocityConstraint, section="brakes"):
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return a copy of the brake that stores the number of velocities of its joint."""
+        """Return a copy of the brake that stores the number of velocities of its joint.
+
+        `joints` are the numbered joints of the mechanism.
+        """
         return replace(self, size=joints[self.joint].kind.nv)
 
     @property

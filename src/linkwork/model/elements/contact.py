@@ -169,7 +169,10 @@ class Pair(NamedTuple):
 
 
 def pairs_of(contacts: Named[Contact], surfaces: Named[Surface]) -> tuple[Pair, ...]:
-    """Return all pairs of a contact and a surface that it can touch, in the order of contacts."""
+    """Return all pairs of a contact and a surface that it can touch, in the order of contacts.
+
+    `contacts` and `surfaces` are those of the mechanism.
+    """
     return tuple(Pair(contact, surfaces[name]) for contact in contacts for name in contact.against)
 
 

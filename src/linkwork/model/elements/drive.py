@@ -276,7 +276,10 @@ class Drive(Actuator, section="drives"):
 
 
 def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[JointSpecification]:
-    """Yield the joint called `joint`, then the joint of its parent body, and so on up to the world."""
+    """Yield the joint called `joint`, then the joint of its parent body, and so on up to the world.
+
+    `joints` are the joints of the Builder by name.
+    """
     carriers = {one.child: one for one in joints.values()}
     now: JointSpecification | None = joints[joint]
     for _ in joints:  # bounded, so that the loop ends even if joints form a cycle

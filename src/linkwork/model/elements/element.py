@@ -261,7 +261,10 @@ class Element:
 
     @classmethod
     def stand_in(cls, name: str) -> Self | None:
-        """Return a valid placeholder for an invalid element, or None if no other element can refer to this kind."""
+        """Return a valid placeholder for an invalid element, or None if no other element can refer to this kind.
+
+        The placeholder is called `name`.
+        """
         return None
 
     def digest(self) -> Iterator[str | bytes]:
@@ -315,7 +318,7 @@ _registered: dict[str, type[Element]] = {}
 
 
 def _register(class_: type[Element]) -> None:
-    """Add an element class to the registry of element kinds, under its section.
+    """Add the element class `class_` to the registry of element kinds, under its section.
 
     A section that is already registered may only be replaced by a new definition of the same class.
     """

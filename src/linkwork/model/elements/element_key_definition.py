@@ -169,7 +169,7 @@ def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
     """Return the docstring of an element class with the sections `Parameters` and `Returns` added.
 
     Both sections are made from the definitions of the element's fields, and precede the section `Examples`. The result
-    is not indented.
+    is not indented. `text` is the docstring without these sections.
     """
     before, examples, after = cleandoc(text).partition("\nExamples\n")
     lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]

@@ -95,7 +95,10 @@ class JointFriction(Element, section="frictions", what="friction"):
             yield Fault("viscous: a loop has no damping", self.label, "set it on a joint of the tree")
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the friction without its viscous part, which the joint's damping contains, and with `in_tree` set."""
+        """Return the friction without its viscous part, which the joint's damping contains, and with `in_tree` set.
+
+        `joints` are the numbered joints of the mechanism.
+        """
         return replace(self, law=self.law.without_damping(), in_tree=self.name in joints)
 
     def added_damping(self, joint: str) -> float:

@@ -113,8 +113,10 @@ class Coupling(FrictionLaw):
 
     @staticmethod
     def _components(S: Motion, frame: Array) -> list[int] | None:
-        """Return the component of the load that belongs to each velocity; None if a freedom is not along an axis of the
-        frame.
+        """Return, for each velocity of a joint, the index (0 to 5) of the load component along this velocity.
+
+        S is the motion subspace of the joint, and `frame` (3, 3) has the axes of the coupling matrix. Return None if a
+        freedom is not along an axis of the frame.
         """
         turned = np.concatenate([frame.T @ S.linear, frame.T @ S.angular])
         found: list[int] = []

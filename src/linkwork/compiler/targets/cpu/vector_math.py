@@ -417,7 +417,8 @@ def math_function(module: ir.Module, name: str, width: int) -> ir.Function:
     """Return the IR function `lw.<name>.<width>` of an elementary function, which is created at the first call.
 
     It takes and returns `double` or, for a width above 1, `<width x double>`: one argument, or y and x for `atan2`, or
-    seed, counter and stream for `uniforms`. `sincos` returns the pair {sine, cosine}, `uniforms` two numbers.
+    seed, counter and stream for `uniforms`. `sincos` returns the pair {sine, cosine}, `uniforms` two numbers. The
+    function is added to `module`.
     """
     type_ = _lanes(ir.DoubleType(), width)
     returned = ir.LiteralStructType([type_, type_]) if name in PAIRS else type_
