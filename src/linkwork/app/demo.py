@@ -24,8 +24,8 @@ from linkwork.spatial.scalar import Array
 OUT = Path("out")
 DURATION, RAMP = 10.0, 6.0  # duration of the run, and of the motion to the target position [s]
 TARGET = np.radians([60.0, -40.0, 70.0, 30.0, 50.0, 0.0, -20.0, 30.0, -60.0, 0.0, -45.0, 20.0])  # left arm, right arm
-STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # [N m/rad]
-DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
+STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # of the controller at each joint [N m/rad]
+DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # of the controller at each joint [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:

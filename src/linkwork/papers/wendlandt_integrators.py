@@ -160,7 +160,7 @@ def rigid_body_experiment() -> Experiment:
 
 MASSES, LENGTHS, GRAVITY = (2.0, 3.5), (4.0, 3.0), 9.81  # [kg], [m], [m/s^2]
 PLACE = ((2.820, 0.025), (5.085, 0.105))  # x and y of both masses [m]
-SPEED = ((3.381, 2.506), (2.497, 10.495))  # [m/s]
+SPEED = ((3.381, 2.506), (2.497, 10.495))  # x and y velocities of both masses [m/s]
 TABLE_2_2 = {
     ("DVP", 1e-4): Measured(73.648, 2.329e-7, 6.475e-6, 2.547e-6),
     ("EM", 1e-4): Measured(103.871, 0.0, 0.0, 0.0),
