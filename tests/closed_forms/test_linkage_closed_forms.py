@@ -51,10 +51,10 @@ def test_four_bar_position_satisfies_freudensteins_equation(crank: float) -> Non
 @pytest.mark.parametrize("crank", ANGLES)
 def test_four_bar_velocities_match_closed_form(crank: float) -> None:
     d, q = solve(four_bar.build()), four_bar.coordinates(crank)
-    assert relative(free_velocity(d, q), four_bar.slopes(crank)) < 1e-12
+    assert relative(free_velocity(d, q), four_bar.coordinate_derivatives(crank)) < 1e-12
     h = 1e-3
     near, far = (four_bar.coordinates(crank + x) - four_bar.coordinates(crank - x) for x in (h, 2 * h))
-    assert relative(four_bar.slopes(crank), (8 * near - far) / (12 * h)) < 1e-8
+    assert relative(four_bar.coordinate_derivatives(crank), (8 * near - far) / (12 * h)) < 1e-8
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -62,11 +62,13 @@ def test_four_bar_input_torque_matches_eksergians_equation(seed: int) -> None:
     """The virtual work of the tree's inverse dynamics along the one freedom is the work of the motor."""
     rng, d = np.random.default_rng(seed), solve(four_bar.build())
     crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 4, rng.normal() * 10
-    q, v = four_bar.coordinates(crank), speed * four_bar.slopes(crank)
+    q, v = four_bar.coordinates(crank), speed * four_bar.coordinate_derivatives(crank)
     torque = four_bar.torque(crank, speed, acceleration)
     a = d.forward_dynamics(q, v, [torque, 0.0, 0.0])
     assert abs(a[0] - acceleration) < 1e-10 * max(1.0, abs(acceleration))
-    assert abs(four_bar.slopes(crank) @ d.inverse_dynamics(q, v, a) - torque) < 1e-10 * max(1.0, abs(torque))
+    assert abs(four_bar.coordinate_derivatives(crank) @ d.inverse_dynamics(q, v, a) - torque) < 1e-10 * max(
+        1.0, abs(torque)
+    )
 
 
 # --- slider-crank ---
@@ -81,14 +83,14 @@ def test_slider_crank_position_and_velocity_match_closed_form(crank: float) -> N
     root = np.sqrt(rod**2 - (r * np.sin(crank)) ** 2)
     slide = -r * np.sin(crank) * (1.0 + r * np.cos(crank) / root)
     assert abs(free_velocity(d, q)[2] - slide) < 1e-12
-    assert relative(free_velocity(d, q), slider_crank.slopes(crank)[0]) < 1e-12
+    assert relative(free_velocity(d, q), slider_crank.coordinate_derivatives(crank)[0]) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_slider_crank_input_torque_matches_eksergians_equation(seed: int) -> None:
     rng, d = np.random.default_rng(seed), solve(slider_crank.build())
     crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 10, rng.normal() * 50
-    (first, second), q = slider_crank.slopes(crank), slider_crank.coordinates(crank)
+    (first, second), q = slider_crank.coordinate_derivatives(crank), slider_crank.coordinates(crank)
     torque = slider_crank.torque(crank, speed, acceleration)
     a = d.forward_dynamics(q, speed * first, [torque, 0.0, 0.0])
     assert relative(a, first * acceleration + second * speed**2) < 1e-10
@@ -100,7 +102,7 @@ def test_piston_side_force_follows_the_rod_angle() -> None:
     crank, force = 1.1, 300.0
     m = slider_crank.build()
     weightless = lw.compile(m, parameters=["gravity"], target="numpy")
-    q, slope = slider_crank.coordinates(crank), slider_crank.slopes(crank)[0]
+    q, slope = slider_crank.coordinates(crank), slider_crank.coordinate_derivatives(crank)[0]
     tau = np.array([force * slope[2], 0.0, 0.0])  # holds the force -force on the slider
     push = np.zeros((3, 6))
     push[m.bodies.index_of("slider") - 1, 0] = -force
@@ -217,6 +219,6 @@ def test_example_linkages_have_expected_mobility_and_redundancy(name: str) -> No
 def test_scissor_lift_with_any_number_of_stages_has_mobility_one(stages: int) -> None:
     m = scissor_lift.build(stages)
     d, q = solve(m), m.keyframes["start"].q
-    assert relative(free_velocity(d, q), scissor_lift.slopes(stages)) < 1e-10
+    assert relative(free_velocity(d, q), scissor_lift.coordinate_derivatives(stages)) < 1e-10
     height = d.pose(q, "platform")[1, 3]
     assert abs(height - 2 * stages * scissor_lift.HALF * np.sin(0.6)) < 1e-12

@@ -139,7 +139,7 @@ def balance(
         touching = judge(t, now)
         on = [in_stance(points) for points in touching]
         share, springs = _controlled_velocities(on_legs, on), passive(m, q, v)
-        given = np.zeros(m.nv) if others is None else _sized(others(t, q, v), m.nv)
+        given = np.zeros(m.nv) if others is None else _checked_forces(others(t, q, v), m.nv)
         known = (given + springs) * (1.0 - share)
         space = (exact if dynamics == "exact" else big_base)(on_legs, now, known, on)
         turn = product(placed, q[base.q][3:])
@@ -225,7 +225,7 @@ def _distribution(stance: Stance, friction: Any) -> Distribution:
     return by_cones
 
 
-def _sized(given: Any, size: int) -> Array:
+def _checked_forces(given: Any, size: int) -> Array:
     """Return the result of the controller `others` as an array (size,); raise a ShapeError if its shape is
     different.
     """

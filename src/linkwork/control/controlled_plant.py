@@ -184,11 +184,11 @@ def controller(function: Controller) -> Controller:
     @wraps(function)
     def run(t: Any, q: Any, v: Any, *memory: Any) -> Any:
         found = function(t, *(np.asarray(x) for x in (q, v, *memory)))
-        return tuple(_like(q, x) for x in found) if isinstance(found, tuple) else _like(q, found)
+        return tuple(_in_class_of(q, x) for x in found) if isinstance(found, tuple) else _in_class_of(q, found)
 
     return run
 
 
-def _like(q: Any, array: Array) -> Array:
+def _in_class_of(q: Any, array: Array) -> Array:
     """Return an array with the class of q, such as the class of traced arrays."""
     return array.view(type(q)) if isinstance(q, np.ndarray) and array.dtype == object else array

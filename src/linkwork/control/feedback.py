@@ -321,7 +321,7 @@ def resolved_rate(
     array([ 3., -4.,  0.])
 
     """
-    plant, (wanted, rows) = _with_frame(m, actuated, frame, target)
+    plant, (wanted, rows) = _plant_and_frame_target(m, actuated, frame, target)
     proportional, limited = gains("gain", gain, rows), limiter(limit, m.nv)
     loosened = np.diag(gains("damping", damping, rows) ** 2)
     loop = gains("bandwidth", bandwidth, 1)[0]
@@ -393,7 +393,7 @@ def operational_space(
     array([ 3., -4.,  0.])
 
     """
-    plant, (wanted, rows) = _with_frame(m, actuated, frame, target)
+    plant, (wanted, rows) = _plant_and_frame_target(m, actuated, frame, target)
     stiffness, drag, limited = gains("kp", kp, rows), gains("kd", kd, rows), limiter(limit, m.nv)
     loosened = np.diag(gains("damping", damping, rows) ** 2)
     decay = gains("null_damping", null_damping, 1)[0]
@@ -413,7 +413,7 @@ def operational_space(
     return controller(control)
 
 
-def _with_frame(m: Mechanism, actuated: Joints, frame: str, target: Any) -> tuple[Plant, Any]:
+def _plant_and_frame_target(m: Mechanism, actuated: Joints, frame: str, target: Any) -> tuple[Plant, Any]:
     """Return the plant and the target as a function of time; raise a LinkworkError if the frame or the target is not
     valid.
     """

@@ -71,9 +71,9 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
     """
     plant = Plant(m, actuated)
     require_inertia(m)
-    q0 = _sized("q0", q0, (m.nq,))
+    q0 = _checked_array("q0", q0, (m.nq,))
     holding = plants.gravity(m, q0) - plants.passive(m, q0, np.zeros(m.nv))
-    tau0 = plant.expanded(holding[plant.driven]) if tau0 is None else _sized("tau0", tau0, (m.nv,))
+    tau0 = plant.expanded(holding[plant.driven]) if tau0 is None else _checked_array("tau0", tau0, (m.nv,))
     _require_equilibrium(plant, q0, tau0)
     A, B = linearised(plant, q0, tau0)
     _require_stabilisable(plant, A, B)
@@ -116,7 +116,7 @@ def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5)
 # --- checks of the arguments ---
 
 
-def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+def _checked_array(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Return `given` as an array of floats; raise a ShapeError if it does not have the shape `shape`."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)

@@ -97,11 +97,11 @@ def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetec
         found = list(given(t, now.q, now.v))
         if len(found) != len(sizes):
             raise ShapeError(f"standing must return {len(sizes)} values, one for each foot; got {len(found)}")
-        return [[where(_yes(one), 1.0, 0.0)] * size for one, size in zip(found, sizes, strict=True)]
+        return [[where(_is_true(one), 1.0, 0.0)] * size for one, size in zip(found, sizes, strict=True)]
 
     return by_function
 
 
-def _yes(value: Any) -> Any:
+def _is_true(value: Any) -> Any:
     """Return a truth value of the user as a condition; a number counts as true above 0.5."""
     return value if hasattr(value, "select") or isinstance(value, (bool, np.bool_)) else value > 0.5

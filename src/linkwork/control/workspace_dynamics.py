@@ -51,7 +51,9 @@ def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number])
     own = m.bodies[stance.base.o].inertia
     for foot, in_stance in zip(stance.feet, on, strict=True):
         ground = foot.pose.up(_ground(own, stance.rows)).articulated()
-        P[foot.body] = _either(in_stance, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
+        P[foot.body] = _selected_inertia(
+            in_stance, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body]
+        )
         z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - in_stance)
     for j in reversed(stance.carried):
         S, X, a = motion.S[j.o], motion.X[j.o], motion.bias[j.o]
@@ -73,7 +75,7 @@ def _ground(base: RigidInertia, rows: int) -> RigidInertia:
     return RigidInertia(mass, np.zeros(3), turning)
 
 
-def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
+def _selected_inertia(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
     """Return the inertia `yes` if `in_stance` is 1, else `no`."""
     if isinstance(in_stance, float) and in_stance == 1.0:
         return yes

@@ -22,7 +22,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 
-def _everything(mechanism: Mechanism) -> str:
+def _applies_to_every_mechanism(mechanism: Mechanism) -> str:
     """Return an empty string, for formulations that apply to every mechanism: the default of `Formulation.why_not`."""
     return ""
 
@@ -48,7 +48,7 @@ class Formulation:
     reactions: Callable[..., Array] | None = None
     response: constrained_formulations.Response | None = None
     closes_loops: bool = False
-    why_not: Callable[[Mechanism], str] = _everything
+    why_not: Callable[[Mechanism], str] = _applies_to_every_mechanism
 
     def applies(self, mechanism: Mechanism) -> bool:
         """Return whether the formulation applies to the mechanism."""

@@ -45,7 +45,7 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
         return _with_constraints(mechanism, q, v, tau)
     a = friction_dynamics.forward_dynamics(mechanism, q, v, tau)
     by_q, by_v, by_a = inverse_dynamics_derivatives(mechanism, q, v, a)
-    moves = _moves(mechanism, q, v, a)
+    moves = _moving_flags(mechanism, q, v, a)
     unit = np.eye(mechanism.nv)
     rows = moves[:, None]
     factors = lu(by_a * rows * moves[None, :] + unit * (1.0 - moves))
@@ -110,7 +110,7 @@ def _slips(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> tuple[Array,
     return found.friction, np.array(slips)
 
 
-def _moves(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
+def _moving_flags(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
     """Return 1 for each velocity (nv,) that moves or begins to move, and 0 for velocities at which a joint sticks."""
     speeds, changes = slip_velocities(mechanism, q, v), slip_velocities(mechanism, q, a)
     G, found = mechanism.spread, list(np.ones(mechanism.nv))
@@ -120,10 +120,10 @@ def _moves(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
         for n, k in zip(range(site.start, site.start + site.size), numbers, strict=True):
             moves = where(maximum(abs(speeds[n]), abs(changes[n])) > STICKING_SPEED, 1.0, 0.0)
             for i in np.flatnonzero(G[k]):
-                found[i] = _smaller(found[i], moves)
+                found[i] = _smaller_of(found[i], moves)
     return np.array(found)
 
 
-def _smaller(x: Number, y: Number) -> Number:
+def _smaller_of(x: Number, y: Number) -> Number:
     """Return the smaller of two numbers, which may be traced."""
     return where(x < y, x, y)

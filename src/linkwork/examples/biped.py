@@ -55,7 +55,7 @@ def build(name: str = "biped") -> Mechanism:
     return builder(name).keyframe("start", start()).build()
 
 
-def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
+def simulation_arguments(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
     """Return keyword arguments with which `lw.simulate` simulates the biped `m` with the sampled `controller`.
 
     `duration` [s] is the simulated time.

@@ -54,7 +54,7 @@ def controller(m: Mechanism, **options: Any) -> Controller:
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
-    return biped.led(m, controller(m), duration) | biped.BALANCED
+    return biped.simulation_arguments(m, controller(m), duration) | biped.BALANCED
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:

@@ -36,7 +36,7 @@ def controller(m: Mechanism, **options: Any) -> Controller:
 def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
-    return biped.led(m, controller(m), duration) | biped.BALANCED
+    return biped.simulation_arguments(m, controller(m), duration) | biped.BALANCED
 
 
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:

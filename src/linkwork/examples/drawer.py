@@ -28,7 +28,7 @@ def build() -> Mechanism:
     return b.build()
 
 
-def pulled(offset: float, pull: float = PULL) -> Callable[[Number, Array, Array], Array]:
+def pull_wrenches(offset: float, pull: float = PULL) -> Callable[[Number, Array, Array], Array]:
     """Return the wrenches (1, 6) [N, N m] of a pull [N] along x, as a function of (t, q, v).
 
     `offset` [m] is the distance of the pull from the centre line.
@@ -49,7 +49,13 @@ def acceleration(offset: float, pull: float = PULL) -> float:
 
 def arguments(duration: float = 0.5) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: a pull at half the distance at which the drawer jams."""
-    return {"mechanism": build(), "duration": duration, "dt": 1e-3, "method": "rk4", "wrenches": pulled(JAM / 2.0)}
+    return {
+        "mechanism": build(),
+        "duration": duration,
+        "dt": 1e-3,
+        "method": "rk4",
+        "wrenches": pull_wrenches(JAM / 2.0),
+    }
 
 
 def claim() -> Claim:
@@ -60,7 +66,9 @@ def claim() -> Claim:
     run = simulate(**arguments(), progress=False)
     expected = acceleration(JAM / 2.0)
     errors = [abs(run.v[-1, 0] / (expected * run.t[-1]) - 1.0)]
-    jammed = simulate(build(), [0.0], duration=0.1, dt=1e-3, method="rk4", wrenches=pulled(JAM, 1e6), progress=False)
+    jammed = simulate(
+        build(), [0.0], duration=0.1, dt=1e-3, method="rk4", wrenches=pull_wrenches(JAM, 1e6), progress=False
+    )
     return Claim(
         "relative error of the acceleration below the jam distance, and displacement [m] of the jammed drawer",
         float(max(*errors, np.abs(jammed.q).max())),

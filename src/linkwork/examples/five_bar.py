@@ -7,7 +7,7 @@ import numpy as np
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_linkage_formulas import bar_inertia, meeting
+from linkwork.examples.planar_linkage_formulas import bar_inertia, circle_intersection
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -53,7 +53,7 @@ def tip(left: float, right: float) -> Array:
     `left` and `right` [rad] are the shoulder angles.
     """
     first, second = elbows(left, right)
-    return meeting(first, second, OUTER, OUTER)
+    return circle_intersection(first, second, OUTER, OUTER)
 
 
 def coordinates(left: float, right: float) -> Array:

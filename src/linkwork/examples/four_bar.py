@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force, meeting
+from linkwork.examples.planar_linkage_formulas import (
+    MovingLink,
+    bar_inertia,
+    circle_intersection,
+    claim_of_crank,
+    input_force,
+)
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.model.friction import FrictionLaw
 from linkwork.spatial.scalar import Array
@@ -41,7 +47,7 @@ def build(
     if friction is not None:
         for pin in PINS:
             build.friction(pin, friction)
-    q, v = coordinates(crank), speed * slopes(crank)
+    q, v = coordinates(crank), speed * coordinate_derivatives(crank)
     names = ("crank pin", "coupler pin", "rocker pin")
     return build.keyframe("start", dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True))).build()
 
@@ -53,7 +59,7 @@ def angles(crank: float) -> Array:
     """
     a, b, c, d = LENGTHS
     elbow = a * np.array([np.cos(crank), np.sin(crank)])
-    joint = meeting(elbow, np.array([d, 0.0]), b, c)
+    joint = circle_intersection(elbow, np.array([d, 0.0]), b, c)
     coupler, rocker = joint - elbow, joint - [d, 0.0]
     return np.array([crank, np.arctan2(coupler[1], coupler[0]), np.arctan2(rocker[1], rocker[0])])
 
@@ -81,7 +87,7 @@ def coordinates(crank: float) -> Array:
     return np.array([A, B - A, C])
 
 
-def slopes(crank: float) -> Array:
+def coordinate_derivatives(crank: float) -> Array:
     """Return the derivatives (3,) of the joint coordinates `coordinates` by the crank angle."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
@@ -95,8 +101,8 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
     a, b, c, _ = LENGTHS
     (A, B, C), (first, second) = angles(crank), rates(crank)
 
-    def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> Moved:
-        """Return bar k of the given length [m] as a `Moved` link, whose near end is `at` (2,) [m].
+    def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> MovingLink:
+        """Return bar k of the given length [m] as a `MovingLink` link, whose near end is `at` (2,) [m].
 
         `at1` and `at2` are the first and second derivatives of `at` with respect to the crank angle; k is the index of
         the bar's angle in `angles`.
@@ -105,7 +111,7 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
         e, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
         half = length / 2
         x1, x2 = at1 + half * turn * n, at2 + half * (bend * n - turn**2 * e)
-        return Moved(MASSES[k], bar_inertia(MASSES[k], length)[2], np.append(x1, turn), np.append(x2, bend))
+        return MovingLink(MASSES[k], bar_inertia(MASSES[k], length)[2], np.append(x1, turn), np.append(x2, bend))
 
     still, e, n = np.zeros(2), np.array([np.cos(A), np.sin(A)]), np.array([-np.sin(A), np.cos(A)])
     links = [centre(a, 0, still, still, still), centre(b, 1, a * e, a * n, -a * e), centre(c, 2, still, still, still)]
@@ -117,4 +123,4 @@ def claim() -> Claim:
 
     Return the measured error and its tolerance as a `Claim`.
     """
-    return claim_of_crank(build(), coordinates, slopes, torque)
+    return claim_of_crank(build(), coordinates, coordinate_derivatives, torque)

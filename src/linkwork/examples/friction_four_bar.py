@@ -40,7 +40,7 @@ def claim() -> Claim:
     """
     m, none, worst = build(), np.zeros(3), 0.0
     for crank in np.linspace(0.1, 2.0 * np.pi, 12):
-        q, v = four_bar.coordinates(crank), SPEED * four_bar.slopes(crank)
+        q, v = four_bar.coordinates(crank), SPEED * four_bar.coordinate_derivatives(crank)
         found = solve(m, q, v, none)
         power, forces = found.friction @ slip_velocities(m, q, v), inverse_dynamics(m, q, v, found.a).tau
         worst = max(worst, abs(v @ forces - power) / (np.abs(v) @ np.abs(forces)))

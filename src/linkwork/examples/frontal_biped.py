@@ -9,7 +9,7 @@ import numpy as np
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import constrained_reactions
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_linkage_formulas import meeting
+from linkwork.examples.planar_linkage_formulas import circle_intersection
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.model.friction import FrictionLaw
 from linkwork.spatial.scalar import Array
@@ -77,7 +77,7 @@ def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
     """
     (l1, l3), feet = numbers.legs, numbers.feet
     left = l1 * np.array([np.sin(lean), np.cos(lean)])  # left hip, from the left foot
-    right = meeting(left, np.array([feet, 0.0]), 2 * numbers.hip, l3)
+    right = circle_intersection(left, np.array([feet, 0.0]), 2 * numbers.hip, l3)
     across, down = right - left, np.array([feet, 0.0]) - right
     return np.array([lean, np.arctan2(-across[1], across[0]), np.arctan2(down[0], down[1]) % (2 * np.pi)])
 
@@ -90,7 +90,7 @@ def relative(absolute: Array) -> Array:
     return np.diff(absolute, prepend=0.0)
 
 
-def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
+def closure_coefficients(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
     """Return the two coefficient matrices (2, 3) of the second time derivative of the loop closure equations.
 
     The first matrix multiplies the accelerations of the paper's angles, the second one their squared rates. In the
@@ -107,7 +107,7 @@ def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
 
     `theta` (3,) [rad] are the paper's angles, and `rate` [rad/s] is the rate of the left leg.
     """
-    rows, _ = turning(theta, numbers)
+    rows, _ = closure_coefficients(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
 
 
@@ -135,7 +135,7 @@ def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) 
 
     def residual(x: Array) -> Array:
         balance = propagation(theta, omega, x[:3], u, x[3:6], x[6:], numbers)
-        by_angles, by_squares = turning(theta, numbers)
+        by_angles, by_squares = closure_coefficients(theta, numbers)
         return np.append(balance, by_angles @ x[:3] + by_squares @ omega**2)
 
     known = residual(np.zeros(9))
@@ -156,28 +156,43 @@ def propagation(
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
     (l1, l3), d2 = numbers.legs, numbers.hip
     weight_1, weight_2, weight_3 = (
-        onward((0.0, 0.0, turn), np.array([0.0, -m * GRAVITY, 0.0]))
+        transformed_force((0.0, 0.0, turn), np.array([0.0, -m * GRAVITY, 0.0]))
         for m, turn in ((m1, -t1), (m2, -t2), (m3, np.pi - t3))
     )
-    hip = onward((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]  # acceleration, in the body's axes
+    # acceleration of the hip, in the body's axes
+    hip = transformed_force((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]
     inert_1 = -np.array([m1 * k1 * a1, -m1 * k1 * w1**2, -I1 * a1])
     inert_2 = -np.append(m2 * (hip + np.array([k2 * a2 - d2 * w2**2, -d2 * a2 - k2 * w2**2])), -I2 * a2)
     inert_3 = -np.array([m3 * k3 * a3, -m3 * k3 * w3**2, -I3 * a3])
 
     at_A1 = left + torque(u[0])
-    at_C1 = onward((0.0, k1, 0.0), onward((0.0, 0.0, -t1), coupled(at_A1)) - torque(u[0])) + inert_1 + weight_1
-    at_L12 = onward((0.0, l1 - k1, 0.0), at_C1) + torque(u[1])
-    from_left = onward((d2, k2, 0.0), onward((0.0, 0.0, t1 - t2), coupled(at_L12)) - torque(u[1]))
+    at_C1 = (
+        transformed_force((0.0, k1, 0.0), transformed_force((0.0, 0.0, -t1), force_through_pin(at_A1)) - torque(u[0]))
+        + inert_1
+        + weight_1
+    )
+    at_L12 = transformed_force((0.0, l1 - k1, 0.0), at_C1) + torque(u[1])
+    from_left = transformed_force(
+        (d2, k2, 0.0), transformed_force((0.0, 0.0, t1 - t2), force_through_pin(at_L12)) - torque(u[1])
+    )
 
     at_A3 = right * [-1.0, -1.0, 1.0] - torque(u[3])
-    at_C3 = onward((0.0, k3, 0.0), onward((0.0, 0.0, np.pi - t3), coupled(at_A3)) + torque(u[3])) + inert_3 + weight_3
-    at_L31 = onward((0.0, l3 - k3, 0.0), at_C3) - torque(u[2])
-    from_right = onward((-d2, k2, 0.0), onward((0.0, 0.0, t3 - t2 - np.pi), coupled(at_L31)) + torque(u[2]))
+    at_C3 = (
+        transformed_force(
+            (0.0, k3, 0.0), transformed_force((0.0, 0.0, np.pi - t3), force_through_pin(at_A3)) + torque(u[3])
+        )
+        + inert_3
+        + weight_3
+    )
+    at_L31 = transformed_force((0.0, l3 - k3, 0.0), at_C3) - torque(u[2])
+    from_right = transformed_force(
+        (-d2, k2, 0.0), transformed_force((0.0, 0.0, t3 - t2 - np.pi), force_through_pin(at_L31)) + torque(u[2])
+    )
 
     return np.append(from_left + from_right + inert_2 + weight_2, [at_A1[2], at_L12[2], at_A3[2], at_L31[2]])
 
 
-def onward(position: tuple[float, float, float], f: Array) -> Array:
+def transformed_force(position: tuple[float, float, float], f: Array) -> Array:
     """Return a planar force f (3,) [N, N m], given in one frame, in a second frame.
 
     `position` is x, y [m] and angle [rad] of the second frame in the first one.
@@ -187,7 +202,7 @@ def onward(position: tuple[float, float, float], f: Array) -> Array:
     return np.array([c * f[0] + s * f[1], c * f[1] - s * f[0], f[2] - x * f[1] + y * f[0]])
 
 
-def coupled(f: Array) -> Array:
+def force_through_pin(f: Array) -> Array:
     """Return the part of a planar force (3,) [N, N m] that a pin joint transmits: C f with C = diag(1, 1, 0)."""
     return f * [1.0, 1.0, 0.0]
 
@@ -210,9 +225,10 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
     wrenches[2, 5] = u[3]
     state = relative(theta), relative(omega), u[:3], wrenches
     a, through = forward_dynamics(m, *state).a, constrained_reactions(m, *state)
-    left = onward((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])  # rotated from the leg's axes to the world's axes
+    # rotated from the leg's axes to the world's axes
+    left = transformed_force((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])
     # rotated to the world's axes, and moved from hip to foot
-    right = onward((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])
+    right = transformed_force((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])
     return Motion(np.cumsum(a), left, right * [-1.0, -1.0, 1.0])
 
 

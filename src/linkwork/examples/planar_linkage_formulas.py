@@ -24,7 +24,7 @@ def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
     return mass * WIDTH**2 / 6, across, across
 
 
-def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
+def circle_intersection(first: Array, second: Array, reach: float, other: float) -> Array:
     """Return the intersection (2,) [m] of the circle of radius `reach` about `first` with that of radius `other` about
     `second`.
 
@@ -37,7 +37,7 @@ def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
     return first + (along * line + across * np.array([-line[1], line[0]])) / apart
 
 
-class Moved(NamedTuple):
+class MovingLink(NamedTuple):
     """A planar link whose pose depends on one coordinate: mass [kg], inertia [kg m^2] and derivatives of the pose.
 
     `first` and `second` (3,) are the first and second derivatives of x, y [m] of the link's centre and of its angle
@@ -50,7 +50,7 @@ class Moved(NamedTuple):
     second: Array
 
 
-def input_force(links: Sequence[Moved], speed: float, acceleration: float, gravity: float) -> float:
+def input_force(links: Sequence[MovingLink], speed: float, acceleration: float, gravity: float) -> float:
     """Return the force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
 
     The force is I(s) s'' + I'(s) s'^2 / 2 + V'(s), with the generalized inertia I = sum of m (x'^2 + y'^2) + J
@@ -66,18 +66,18 @@ def input_force(links: Sequence[Moved], speed: float, acceleration: float, gravi
 def claim_of_crank(
     m: Mechanism,
     coordinates: Callable[[float], Array],
-    slopes: Callable[[float], Array],
+    coordinate_derivatives: Callable[[float], Array],
     torque: Callable[[float, float, float], float],
 ) -> Claim:
     """Return the error with which the crank of a linkage accelerates as Eksergian's equation predicts, as a `Claim`.
 
-    The crank is the first of three joints. `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the
-    crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank.
+    The crank is the first of three joints. `coordinates` (3,) and their `coordinate_derivatives` (3,) are functions of
+    the crank angle [rad]; `torque` [N m] is a function of angle, speed and acceleration of the crank.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(20):
         crank, speed, acceleration = rng.uniform(-np.pi, np.pi), rng.normal() * 5, rng.normal() * 20
         tau = np.array([torque(crank, speed, acceleration), 0.0, 0.0])
-        found = forward_dynamics(m, coordinates(crank), speed * slopes(crank), tau).a
+        found = forward_dynamics(m, coordinates(crank), speed * coordinate_derivatives(crank), tau).a
         worst = max(worst, abs(found[0] - acceleration) / max(1.0, abs(acceleration)))
     return Claim("relative error of the crank's acceleration against Eksergian's equation", float(worst), 1e-10)

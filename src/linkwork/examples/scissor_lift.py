@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, input_force
+from linkwork.examples.planar_linkage_formulas import MovingLink, bar_inertia, input_force
 from linkwork.model import Builder, Mechanism, PointOnLine, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -57,12 +57,12 @@ def coordinates(stages: int, angle: float) -> Array:
     return np.array([angle, *pairs[1:], angle - np.pi])
 
 
-def slopes(stages: int) -> Array:
+def coordinate_derivatives(stages: int) -> Array:
     """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` by the bar angle."""
     return np.array([1.0, *[x for _ in range(stages) for x in (2.0, -2.0)][1:], 1.0])
 
 
-def links(stages: int, angle: float) -> list[Moved]:
+def links(stages: int, angle: float) -> list[MovingLink]:
     """Return all bars and the platform as planar links whose poses depend on the bar angle [rad].
 
     The middle of stage k is at the height (2 k - 1) HALF sin(angle), where HALF is half the length of a bar.
@@ -72,9 +72,9 @@ def links(stages: int, angle: float) -> list[Moved]:
     found = []
     for up in range(1, 2 * stages, 2):
         for turn in (1.0, -1.0):
-            found.append(Moved(BAR, inertia, np.array([-s, up * c, turn]), np.array([-c, -up * s, 0.0])))
+            found.append(MovingLink(BAR, inertia, np.array([-s, up * c, turn]), np.array([-c, -up * s, 0.0])))
     up = 2 * stages
-    return [*found, Moved(LOAD, 0.0, np.array([0.0, up * c, 0.0]), np.array([0.0, -up * s, 0.0]))]
+    return [*found, MovingLink(LOAD, 0.0, np.array([0.0, up * c, 0.0]), np.array([0.0, -up * s, 0.0]))]
 
 
 def weight(stages: int, angle: float) -> float:
@@ -97,7 +97,7 @@ def claim() -> Claim:
             angle, speed, acceleration = rng.uniform(0.3, 1.2), rng.normal() * 2, rng.normal() * 5
             tau = np.zeros(m.nv)
             tau[0] = input_force(links(stages, angle), speed, acceleration, GRAVITY)
-            found = forward_dynamics(m, coordinates(stages, angle), speed * slopes(stages), tau).a
-            expected = acceleration * slopes(stages)
+            found = forward_dynamics(m, coordinates(stages, angle), speed * coordinate_derivatives(stages), tau).a
+            expected = acceleration * coordinate_derivatives(stages)
             worst = max(worst, np.abs(found - expected).max() / max(1.0, abs(acceleration)))
     return Claim("relative error of the lift's acceleration against Eksergian's equation", float(worst), 1e-10)

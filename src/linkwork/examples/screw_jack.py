@@ -29,14 +29,14 @@ def build() -> Mechanism:
     return b.build()
 
 
-def cranked(t: Number, q: Array, v: Array) -> Array:
+def spindle_torque(t: Number, q: Array, v: Array) -> Array:
     """Return the torque (1,) [N m] on the spindle, 10 % above the torque that raises the load at constant speed."""
     return np.array([1.1 * RAISING])
 
 
 def arguments(duration: float = 2.0) -> dict[str, Any]:
     """Return keyword arguments for `lw.simulate`: the load is raised from rest."""
-    return {"mechanism": build(), "duration": duration, "dt": 1e-3, "method": "rk4", "controller": cranked}
+    return {"mechanism": build(), "duration": duration, "dt": 1e-3, "method": "rk4", "controller": spindle_torque}
 
 
 def claim() -> Claim:

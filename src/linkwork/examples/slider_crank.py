@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
-from linkwork.examples.planar_linkage_formulas import Moved, bar_inertia, claim_of_crank, input_force
+from linkwork.examples.planar_linkage_formulas import MovingLink, bar_inertia, claim_of_crank, input_force
 from linkwork.model import Builder, Mechanism, Prismatic, Revolute
 from linkwork.spatial.scalar import Array
 
@@ -31,7 +31,7 @@ def build(crank: float = 0.8, speed: float = 10.0) -> Mechanism:
     b.joint("rail", Prismatic((1, 0, 0)), "world", "slider")
     b.close("piston pin", Revolute(Z), "rod", "slider", at=(ROD, 0, 0))
     b.drive("motor", {"crank pin": 1.0})
-    q, v = coordinates(crank), speed * slopes(crank)[0]
+    q, v = coordinates(crank), speed * coordinate_derivatives(crank)[0]
     return b.keyframe("start", dict(zip(NAMES, q, strict=True)), dict(zip(NAMES, v, strict=True))).build()
 
 
@@ -41,16 +41,16 @@ def coordinates(crank: float) -> Array:
     return np.array([crank, -lean - crank, CRANK * np.cos(crank) + ROD * np.cos(lean)])
 
 
-def slopes(crank: float) -> tuple[Array, Array]:
+def coordinate_derivatives(crank: float) -> tuple[Array, Array]:
     """Return the first and second derivatives, (3,) each, of the joint coordinates by the crank angle."""
-    lean1, lean2 = leaning(crank)
+    lean1, lean2 = rod_angle_derivatives(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
     bend = np.cos(lean) * lean1**2 + np.sin(lean) * lean2
     return first, np.array([0.0, -lean2, -CRANK * np.cos(crank) - ROD * bend])
 
 
-def leaning(crank: float) -> tuple[float, float]:
+def rod_angle_derivatives(crank: float) -> tuple[float, float]:
     """Return the first and second derivatives of the angle between rod and rail by the crank angle.
 
     The angle satisfies ROD sin(lean) = CRANK sin(crank).
@@ -65,21 +65,21 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
     The torque follows from Eksergian's equation.
     """
-    (first, second), (lean1, lean2) = slopes(crank), leaning(crank)
+    (first, second), (lean1, lean2) = coordinate_derivatives(crank), rod_angle_derivatives(crank)
     c, s = np.cos(crank), np.sin(crank)
     # The centre of the rod is halfway between crank pin and slider pin
     rod1 = np.array([(first[2] - CRANK * s) / 2, CRANK * c / 2, -lean1])
     rod2 = np.array([(second[2] - CRANK * c) / 2, -CRANK * s / 2, -lean2])
     half = CRANK / 2
     links = [
-        Moved(
+        MovingLink(
             MASSES[0],
             bar_inertia(MASSES[0], CRANK)[2],
             np.array([-half * s, half * c, 1.0]),
             -half * np.array([c, s, 0]),
         ),
-        Moved(MASSES[1], bar_inertia(MASSES[1], ROD)[2], rod1, rod2),
-        Moved(MASSES[2], 0.0, np.array([first[2], 0.0, 0.0]), np.array([second[2], 0.0, 0.0])),
+        MovingLink(MASSES[1], bar_inertia(MASSES[1], ROD)[2], rod1, rod2),
+        MovingLink(MASSES[2], 0.0, np.array([first[2], 0.0, 0.0]), np.array([second[2], 0.0, 0.0])),
     ]
     return input_force(links, speed, acceleration, GRAVITY)
 
@@ -89,4 +89,4 @@ def claim() -> Claim:
 
     Return the measured error and its tolerance as a `Claim`.
     """
-    return claim_of_crank(build(), coordinates, lambda crank: slopes(crank)[0], torque)
+    return claim_of_crank(build(), coordinates, lambda crank: coordinate_derivatives(crank)[0], torque)

@@ -32,18 +32,18 @@ def build(selected: int = 1) -> Mechanism:
     return b.transmission("gearbox", "driving shaft", "driven shaft", RATIOS, selected).build()
 
 
-def at_the_load(ratio: float) -> float:
+def inertia_at_load(ratio: float) -> float:
     """Return the total inertia [kg m^2] of motor and load, reflected to the load, in the gear with the given ratio."""
     return ratio**2 * (ROTOR + SHAFT) + LOAD
 
 
-def run_up(ratio: float, start: float, time: float) -> float:
+def load_speed_after(ratio: float, start: float, time: float) -> float:
     """Return the load speed [rad/s] after `time` [s] at full voltage, for a torque that decreases linearly with motor
     speed.
 
     `start` [rad/s] is the initial speed of the load, and `ratio` the ratio of the gear.
     """
-    fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
+    fastest, constant = NO_LOAD / ratio, inertia_at_load(ratio) * NO_LOAD / (ratio**2 * STALL)
     return fastest + (start - fastest) * np.exp(-time / constant)
 
 
@@ -53,7 +53,7 @@ def speed_after_shift(speed: float) -> float:
     `speed` [rad/s] is the load speed before the shift.
     """
     first, second = RATIOS
-    return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
+    return (second * (ROTOR + SHAFT) * first + LOAD) * speed / inertia_at_load(second)
 
 
 def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
@@ -77,13 +77,13 @@ def claim() -> Claim:
     """
     run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)
-    before = run_up(RATIOS[0], 0.0, SHIFT)
+    before = load_speed_after(RATIOS[0], 0.0, SHIFT)
     after = speed_after_shift(before)
-    expected = [run_up(RATIOS[0], 0.0, SHIFT - 0.01), after, run_up(RATIOS[1], after, SHIFT)]
+    expected = [load_speed_after(RATIOS[0], 0.0, SHIFT - 0.01), after, load_speed_after(RATIOS[1], after, SHIFT)]
     found = run.v[[shifted - 1, shifted, -1], 1]
-    lost = 0.5 * at_the_load(RATIOS[0]) * before**2 - 0.5 * at_the_load(RATIOS[1]) * after**2
+    lost = 0.5 * inertia_at_load(RATIOS[0]) * before**2 - 0.5 * inertia_at_load(RATIOS[1]) * after**2
     reported = float(run["work"][shifted] - run["work"][shifted - 1])
-    gained = 0.5 * at_the_load(RATIOS[0]) * (before**2 - expected[0] ** 2)
+    gained = 0.5 * inertia_at_load(RATIOS[0]) * (before**2 - expected[0] ** 2)
     errors = [*np.abs(found / expected - 1.0), abs((reported - gained) / lost + 1.0)]
     return Claim(
         "relative error of speeds before the shift, velocity jump and energy loss against closed forms",

@@ -201,7 +201,7 @@ class Discrete:
         count = _sample_count(positive("duration", duration), positive("dt", dt), every)
         if isinstance(x0, State) and (v0 is not None or x1 is not None):
             raise LinkworkError("x0 is a state, which includes velocities: remove v0 and x1")
-        now = _arrays(x0) if isinstance(x0, State) else self.start(x0, v0, x1=x1, dt=dt, gains=gains)
+        now = _float_state(x0) if isinstance(x0, State) else self.start(x0, v0, x1=x1, dt=dt, gains=gains)
         values, batch, programs = self._prepared(now.x, gains)
         found = programs.kernel("run", every).over_batch(
             [*now, np.asarray(dt), *values], batch, threads, counts=(count,)
@@ -281,7 +281,7 @@ class Discrete:
 
         `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
-        now = _arrays(now)
+        now = _float_state(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("dt", dt))
         *state, solved = programs.kernel("step").over_batch([*now, step, *values], batch, None)[0]
@@ -295,7 +295,7 @@ class Discrete:
 
         `gains` has the values of the gains (further named arguments of the user's functions) by name.
         """
-        now = _arrays(now)
+        now = _float_state(now)
         values, batch, programs = self._prepared(now.x, gains)
         return self._derivative(programs, now, batch, positive("dt", dt), values)[0]
 
@@ -313,12 +313,12 @@ class Discrete:
         for _ in range(CLOSING_ITERATIONS):
             if np.abs(left).max(initial=0.0) <= CLOSED:
                 break
-            x = x - _smallest(system.rows(x)[:m], left)
+            x = x - _least_norm_solution(system.rows(x)[:m], left)
             left = system.violation(x)
         G = system.rows(x)
         if m and np.abs(left / np.linalg.norm(G[:m], axis=1)).max() > CONSISTENT * np.abs(x).max():
             raise NotConverged(f"no coordinates near x satisfy the constraints; residual {np.abs(left).max():.3g}")
-        return x, xdot - _smallest(G, G @ xdot) if len(G) else xdot
+        return x, xdot - _least_norm_solution(G, G @ xdot) if len(G) else xdot
 
     # --- checks and diagnosis ---
 
@@ -381,14 +381,14 @@ class Discrete:
         return failure(programs.integrator(own), alone, h)
 
 
-def _smallest(rows: Array, right: Array) -> Array:
+def _least_norm_solution(rows: Array, right: Array) -> Array:
     """Return the solution x (n,) of least norm of rows @ x = right, where `rows` (m, n) may be linearly dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=DEPENDENT_ROWS)[0]
 
 
-def _arrays(now: State) -> State:
+def _float_state(now: State) -> State:
     """Return a state whose entries are arrays of floats."""
     return State(*(np.asarray(a, dtype=float) for a in now))
 

@@ -48,10 +48,10 @@ class Programs:
 
     def integrator(self, values: Sequence[Value]) -> Integrator:
         """Return the integrator of a discrete system with the given values of its gains."""
-        plain = self._plain(values)
+        plain = self._second_order_integrator(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
-    def _plain(self, values: Sequence[Value]) -> Integrator:
+    def _second_order_integrator(self, values: Sequence[Value]) -> Integrator:
         """Return the integrator of order 2 that `method` selects, with the given values of the gains."""
         named = dict(zip((name for name, _ in self.gains), values, strict=True))
         system = self.functions.bound(self.size, named, self.form.linear_momentum)
@@ -79,7 +79,7 @@ class Programs:
 
         `values` are the values of the gains, in the order of `self.gains`.
         """
-        plain = self._plain(values)
+        plain = self._second_order_integrator(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)
 

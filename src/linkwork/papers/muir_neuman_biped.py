@@ -14,10 +14,10 @@ from linkwork.examples.frontal_biped import (
     Motion,
     angles,
     build,
+    closure_coefficients,
     equations,
     rates,
     relative,
-    turning,
 )
 from linkwork.examples.frontal_biped import propagation as printed_balances
 from linkwork.papers.printed_values import Compared, planar, position, position_in_plane
@@ -102,13 +102,14 @@ def _unknowns(found: Propagation, motion: Motion) -> Array:
     x[found.columns.ground] = ground
     (ankle,) = found.loops
     on_leg = np.zeros(6)
-    on_leg[:2] = _turned(THETA[2], -motion.right[:2])  # force of the ankle on the right leg, in the axes of this leg
+    # force of the ankle on the right leg, in the axes of this leg
+    on_leg[:2] = _in_turned_axes(THETA[2], -motion.right[:2])
     W = ankle.wrenches
     x[found.columns.loops] = np.linalg.lstsq(W, on_leg, rcond=None)[0]
     return x
 
 
-def _turned(angle: float, f: Array) -> Array:
+def _in_turned_axes(angle: float, f: Array) -> Array:
     """Return the components of a vector f (2,) in axes that are turned clockwise by `angle` [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([c * f[0] - s * f[1], s * f[0] + c * f[1]])
@@ -128,17 +129,21 @@ def _forces(found: Propagation) -> list[Compared]:
         listed.append(Compared(f"^C{name} f_iL{name}", about, value, _inertial(body, motion.accelerations)))
     for body, mass in zip((LEFT, BODY, RIGHT), NUMBERS.masses, strict=True):
         value = sources["gravity", body, 0].force @ x
-        printed = _six(0.0, -mass * GRAVITY, 0.0)
+        printed = _six_vector(0.0, -mass * GRAVITY, 0.0)
         listed.append(Compared(f"^G(L{body}) f_gL{body}", f"weight of link {body}", value, printed))
     left = sources["environment", -LEFT, 0].force @ x
     motor_4 = next(one.force @ x for one in found.sources if (one.kind, one.body) == ("environment", RIGHT))
     right = link_jacobian(planar(0.0, 0.0, -THETA[2])).T @ (found.loops[0].wrenches @ x[found.columns.loops])
     right = right + motor_4  # the moment of the ground on the leg includes the motor torque
     acting = "on the legs"
-    at_right = _six(-motion.right[0], -motion.right[1], motion.right[2])
+    at_right = _six_vector(-motion.right[0], -motion.right[1], motion.right[2])
     listed += [
         Compared(
-            "^A1 f_eL1", "F1, G1, H1 of the ground", left, _six(motion.left[0], motion.left[1], motion.left[2]), acting
+            "^A1 f_eL1",
+            "F1, G1, H1 of the ground",
+            left,
+            _six_vector(motion.left[0], motion.left[1], motion.left[2]),
+            acting,
         ),
         Compared("^A3 f_eL3", "-F4, -G4, H4 of the ground", right, at_right, acting),
     ]
@@ -147,11 +152,11 @@ def _forces(found: Propagation) -> list[Compared]:
     for k, (names, bodies) in enumerate(zip(motors, ends, strict=True)):
         for name, body, sign in zip(names, bodies, (1.0, -1.0), strict=True):
             value = sources["actuation", body, bodies[1]].force @ x
-            listed.append(Compared(name, f"motor {k + 1}", value, _six(0.0, 0.0, sign * U[k])))
+            listed.append(Compared(name, f"motor {k + 1}", value, _six_vector(0.0, 0.0, sign * U[k])))
     return [
         *listed,
-        Compared("^L32 f_aL3", "motor 4", motor_4, _six(0.0, 0.0, U[3])),
-        Compared("^A3 f_aE", "motor 4, opposite to its torque on link 3", -motor_4, _six(0.0, 0.0, -U[3])),
+        Compared("^L32 f_aL3", "motor 4", motor_4, _six_vector(0.0, 0.0, U[3])),
+        Compared("^A3 f_aE", "motor 4, opposite to its torque on link 3", -motor_4, _six_vector(0.0, 0.0, -U[3])),
     ]
 
 
@@ -164,12 +169,12 @@ def _inertial(body: int, acceleration: Array) -> Array:
     mass, moment, k = NUMBERS.masses[body - 1], NUMBERS.inertias[body - 1], NUMBERS.centres[body - 1]
     turn, rate = acceleration[body - 1], OMEGA[body - 1]
     if body != BODY:  # a leg turns about its foot
-        return -_six(mass * k * turn, -mass * k * rate**2, -moment * turn)
+        return -_six_vector(mass * k * turn, -mass * k * rate**2, -moment * turn)
     leg, d2 = NUMBERS.legs[0], NUMBERS.hip
     # acceleration of the hip, in the axes of the left leg
     hip = np.array([leg * acceleration[0], -leg * OMEGA[0] ** 2])
-    x, y = _turned(THETA[1] - THETA[0], hip) + np.array([k * turn - d2 * rate**2, -d2 * turn - k * rate**2])
-    return -_six(mass * x, mass * y, -moment * turn)
+    x, y = _in_turned_axes(THETA[1] - THETA[0], hip) + np.array([k * turn - d2 * rate**2, -d2 * turn - k * rate**2])
+    return -_six_vector(mass * x, mass * y, -moment * turn)
 
 
 def _balances(found: Propagation) -> list[Compared]:
@@ -180,7 +185,7 @@ def _balances(found: Propagation) -> list[Compared]:
     """
     rng = np.random.default_rng(0)
     left, right = 50.0 * rng.normal(size=(2, 3))
-    by_angles, by_squares = turning(THETA)
+    by_angles, by_squares = closure_coefficients(THETA)
     first = rng.normal()
     rest = np.linalg.solve(by_angles[:, 1:], -by_squares @ OMEGA**2 - by_angles[:, 0] * first)
     alpha = np.append(first, rest)
@@ -215,10 +220,15 @@ def _closure() -> list[Compared]:
     printed = np.array([l1 * s1 + 2 * d2 * c2 + l3 * s3 - d1, l1 * c1 - 2 * d2 * s2 + l3 * c3])
     return [
         Compared("geometry", "position of the right foot relative to its place", (foot.X.p - place)[:2], printed),
-        Compared("derivative", "velocity of the right foot", (foot.X.R @ foot.v[:3])[:2], turning(THETA)[0] @ OMEGA),
+        Compared(
+            "derivative",
+            "velocity of the right foot",
+            (foot.X.R @ foot.v[:3])[:2],
+            closure_coefficients(THETA)[0] @ OMEGA,
+        ),
     ]
 
 
-def _six(x: float, y: float, turn: float) -> Array:
+def _six_vector(x: float, y: float, turn: float) -> Array:
     """Return a six-vector (6,) of a planar force: x, y [N] and the torque `turn` [N m] about z."""
     return np.array([x, y, 0.0, 0.0, 0.0, turn])

@@ -86,7 +86,9 @@ def experiment(example: Any) -> BipedRun:
     """
     m = example.build()
     controller = example.controller(m)
-    run, seconds = timed(lambda: lw.simulate(**biped.led(m, controller), record=SERIES, every=2).check())
+    run, seconds = timed(
+        lambda: lw.simulate(**biped.simulation_arguments(m, controller), record=SERIES, every=2).check()
+    )
     return BipedRun(run, seconds, *errors_and_wrenches(controller, run))
 
 
@@ -121,7 +123,7 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
         q0[i, j, throw.q], v0[i, j, throw.v] = biped_hit.thrown(float(speeds[i]), float(places[j]))
 
     def recovered(**options: Any) -> tuple[Array, float]:
-        arguments = biped.led(m, biped_hit.controller(m, **options), WATCHED)
+        arguments = biped.simulation_arguments(m, biped_hit.controller(m, **options), WATCHED)
         run = lw.simulate(**arguments, q0=q0, v0=v0, record=("q",), every=100, stop_when=fallen)
         distance = np.linalg.norm(run.q[..., -1, :3] - np.array(biped_hit.TARGET[:3]), axis=-1)
         return distance < UPRIGHT, run.wall
@@ -142,10 +144,10 @@ def fallen(t: Any, q: Array, v: Array) -> Any:
 
 def biped_statements(found: Biped) -> list[Statement]:
     """Return the statements of the paper's section 4.3, each with the result of linkwork's experiments `found`."""
-    return [*_of_reach(found.reach), *_of_hit(found.hit), *_of_map(found.survived)]
+    return [*_reach_statements(found.reach), *_hit_statements(found.hit), *_map_statements(found.survived)]
 
 
-def _of_reach(one: BipedRun) -> list[Statement]:
+def _reach_statements(one: BipedRun) -> list[Statement]:
     """Return the paper's statements about the first experiment, with linkwork's results from the run `one`."""
     run = one.run
     controller: Any = biped_reach.controller(run.mechanism)
@@ -159,7 +161,7 @@ def _of_reach(one: BipedRun) -> list[Statement]:
     return [
         Statement(
             "1: computed from the paper's data at 0 s: z = (99.7, 0, 590.3) N, desired force (216, -28, 1359.5) N",
-            f"z = ({_listed(first.workspace.z[:3], 1)}) N, desired force ({_listed(first.wrench[:3], 1)}) N",
+            f"z = ({_as_text(first.workspace.z[:3], 1)}) N, desired force ({_as_text(first.wrench[:3], 1)}) N",
             bool(np.abs(first.wrench[:3] - [216.0, -28.4, 1359.5]).max() < 0.1),
         ),
         Statement(
@@ -185,7 +187,7 @@ def _of_reach(one: BipedRun) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _of_hit(one: BipedRun) -> list[Statement]:
+def _hit_statements(one: BipedRun) -> list[Statement]:
     """Return the paper's statements about the second experiment, with linkwork's results from the run `one`."""
     run, t = one.run, one.run.t
     m, states = run.mechanism, np.asarray(run["contact.state"] > 1.0)
@@ -230,7 +232,7 @@ def _of_hit(one: BipedRun) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _of_map(found: Map) -> list[Statement]:
+def _map_statements(found: Map) -> list[Statement]:
     """Return statements about the throws of the block, with linkwork's results."""
     place = int(np.argmin(np.abs(found.places - biped_hit.PLACE[1])))
     here, cones = (
@@ -264,7 +266,7 @@ def _in_world(one: BipedRun) -> Array:
     return pose[:3, :3] @ one.wrench[-1, :3]
 
 
-def _listed(numbers: Array, digits: int) -> str:
+def _as_text(numbers: Array, digits: int) -> str:
     """Return numbers as text with the given number of digits, separated by commas."""
     return ", ".join(f"{x:.{digits}f}" for x in np.round(numbers, digits) + 0.0)
 

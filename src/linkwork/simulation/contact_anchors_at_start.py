@@ -41,7 +41,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     results = [(m.nv, m.nv), (3 * n, m.nv), (m.nv,), (n, 8)]
 
     def one(q: Array, v: Array, *values: Array) -> tuple[Array, ...]:
-        return _facts(problem, q, v, dict(zip(problem.values, values, strict=True)))
+        return _equilibrium_data(problem, q, v, dict(zip(problem.values, values, strict=True)))
 
     if target == "numpy":
         each = []
@@ -60,7 +60,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
         return problem
     J = J * np.repeat(touches, 3, axis=-1)[..., None]
     W, r = J @ np.linalg.solve(M, np.swapaxes(J, -1, -2)), (J @ a[..., None])[..., 0]
-    force = _held(W, np.where(np.isfinite(r), r, 0.0), limits, normals)
+    force = _holding_friction(W, np.where(np.isfinite(r), r, 0.0), limits, normals)
     stored = np.array(motion.contact_memory)
     stored[..., 0] = np.where(touches, STICKING, stored[..., 0])
     anchors = points + force / stiffness[..., None]
@@ -68,7 +68,7 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     return replace(problem, start=problem.start.moved(contact_memory=stored))
 
 
-def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
+def _equilibrium_data(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
     """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers (n, 8) for each of n contacts.
 
     The mass matrix is (nv, nv). The Jacobian (3 n, nv) gives the contact velocities in the axes of the surfaces. The
@@ -96,7 +96,7 @@ def _facts(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tu
     return M, np.concatenate(rows), system.acceleration(q, v, loads), np.array(facts)
 
 
-def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
+def _holding_friction(W: Array, r: Array, limits: Array, normals: Array) -> Array:
     """Return friction forces (..., n, 3) [N], at most `limits` (..., n), that cancel the accelerations of n contacts.
 
     Without contact forces, the contact accelerations are r (..., 3 n) [m/s^2]; W (..., 3 n, 3 n) [1/kg] is their change
@@ -105,20 +105,20 @@ def _held(W: Array, r: Array, limits: Array, normals: Array) -> Array:
     projected Gauss-Seidel sweeps find forces within the limits.
     """
     force = -(np.linalg.pinv(W, rcond=RANK, hermitian=True) @ r[..., None])[..., 0]
-    along = _along(force.reshape(normals.shape), normals)
+    along = _tangential_parts(force.reshape(normals.shape), normals)
     for _ in range(SWEEPS if (np.linalg.norm(along, axis=-1) > limits).any() else 0):
         for k in range(limits.shape[-1]):
             own = slice(3 * k, 3 * k + 3)
             left = (W[..., own, :] @ force[..., None])[..., 0] + r[..., own]
             softest = np.linalg.eigvalsh(W[..., own, own])[..., -1:]
             wanted = force[..., own] - np.divide(left, softest, out=np.zeros_like(left), where=softest > 0.0)
-            friction = _along(wanted, normals[..., k, :])
+            friction = _tangential_parts(wanted, normals[..., k, :])
             size, most = np.linalg.norm(friction, axis=-1, keepdims=True), limits[..., k, None]
             clip = np.where(size > most, most / np.where(size > 0.0, size, 1.0), 1.0)
             force[..., own] = wanted - friction * (1.0 - clip)
-    return _along(force.reshape(normals.shape), normals)
+    return _tangential_parts(force.reshape(normals.shape), normals)
 
 
-def _along(force: Array, normals: Array) -> Array:
+def _tangential_parts(force: Array, normals: Array) -> Array:
     """Return the components (..., 3) of forces (..., 3) [N] tangential to surfaces with unit `normals` (..., 3)."""
     return force - normals * (force * normals).sum(axis=-1, keepdims=True)

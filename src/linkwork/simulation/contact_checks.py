@@ -40,7 +40,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     return stiffest._replace(damping=max(one.damping for one in found))
 
 
-def method_of(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
+def method_for_contacts(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
     """Return the integration method to use: "moreau" for rigid contacts, else `method`.
 
     Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`, or if the run
@@ -66,7 +66,7 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
     return MOREAU if rigid else method
 
 
-def refuse_unfit(problem: Problem, method: str, adaptive: bool, locate: bool = False) -> None:
+def refuse_unsuitable_method(problem: Problem, method: str, adaptive: bool, locate: bool = False) -> None:
     """Raise a LinkworkError if the integration method cannot simulate the contacts of the mechanism.
 
     `adaptive` is true if the method has adaptive steps, and `locate` is true if the user requires contact events to be
@@ -87,7 +87,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
     if 0 in problem.batch:
         return
     families = contact_families(problem.mechanism)
-    _refuse_numbers(problem, [one for family in families for one in family.elements])
+    _refuse_invalid_parameters(problem, [one for family in families for one in family.elements])
     for text in islice(filter(None, (family.start_warning(problem) for family in families)), 1):
         warnings.warn(text, stacklevel=3)
     if not problem.compliant:
@@ -104,7 +104,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
         )
 
 
-def _refuse_numbers(problem: Problem, elements: Sequence[Element]) -> None:
+def _refuse_invalid_parameters(problem: Problem, elements: Sequence[Element]) -> None:
     """Raise a LinkworkError if a parameter of the contacts `elements`, such as a stiffness, is out of range.
 
     All batch members are checked.

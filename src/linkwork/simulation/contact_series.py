@@ -25,7 +25,7 @@ def _of_all_points(now: Sample, vectors: Callable[[ContactFamily], list[Array]])
     return np.array([one for family in families for one in vectors(family)]).reshape(-1, 3)
 
 
-def _stored(now: Sample, columns: int | slice) -> Array:
+def _memory_columns(now: Sample, columns: int | slice) -> Array:
     """Return columns of the contact memory: first of all contact pairs, then of all contact points between solids."""
     motion = now.state.motion
     return np.concatenate([motion.contact_memory[:, columns], motion.solid_memory[:, columns]])
@@ -33,7 +33,11 @@ def _stored(now: Sample, columns: int | slice) -> Array:
 
 def _force(now: Sample) -> Array:
     """Return the contact forces (n, 3) [N] in the sample `now`, in world axes; those of the last step if rigid."""
-    return _stored(now, slice(1, 4)) if now.system.rigid else _of_all_points(now, lambda family: family.forces(now))
+    return (
+        _memory_columns(now, slice(1, 4))
+        if now.system.rigid
+        else _of_all_points(now, lambda family: family.forces(now))
+    )
 
 
 def _slip(now: Sample) -> Array:
@@ -105,11 +109,11 @@ def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
 CONTACT_SERIES: tuple[Series, ...] = (
     Series(
         "contact.state", "contact states", "1", _contacts,
-        lambda now: _stored(now, 0), exists=_touching, by_default=True,
+        lambda now: _memory_columns(now, 0), exists=_touching, by_default=True,
     ),
     Series(
         "contact.since", "start times of the contact states", "s", _contacts,
-        lambda now: _stored(now, 4), exists=_touching, by_default=True,
+        lambda now: _memory_columns(now, 4), exists=_touching, by_default=True,
     ),
     Series("contact.force", "contact forces", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(

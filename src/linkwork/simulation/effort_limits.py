@@ -18,7 +18,7 @@ def effort_limits(m: Mechanism) -> Array:
     return np.concatenate([np.zeros(0), *(joint.effort_limit for joint in m.leaders)])
 
 
-def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
+def acting_effort_limits(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
     """Return the effort limits (nv,) [N m or N] by which a run clips the forces of controllers; None if it clips no
     forces.
 

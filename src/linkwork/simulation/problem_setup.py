@@ -18,9 +18,9 @@ from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
-from linkwork.simulation.effort_limits import limits_that_act
+from linkwork.simulation.effort_limits import acting_effort_limits
 from linkwork.simulation.events.event_log import LINES, LINES_PER_JOINT
-from linkwork.simulation.events.guards import OneShot, own_modes
+from linkwork.simulation.events.guards import OneShot, self_switched_modes
 from linkwork.simulation.events.schedule import (
     Switch,
     check_times,
@@ -159,7 +159,7 @@ def problem_of(setup: Setup) -> Problem:
         commands=setup.commands,
         switched=switches.names,
         rigid=setup.rigid,
-        effort=limits_that_act(m, setup.clip_effort, control, sampler),
+        effort=acting_effort_limits(m, setup.clip_effort, control, sampler),
     )
     return replace(problem, start=_with_log(problem, resumed=setup.continued is not None))
 
@@ -217,7 +217,7 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
     for name in setup.commands:
         if name not in modes_of(m):
             raise unknown_name("mode returned by the controller", name, modes_of(m))
-    names = dict.fromkeys((*(switch.parameter for switch in timeline), *own_modes(m), *setup.commands))
+    names = dict.fromkeys((*(switch.parameter for switch in timeline), *self_switched_modes(m), *setup.commands))
     return Switches(timeline, tuple(names))
 
 

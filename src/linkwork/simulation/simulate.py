@@ -17,7 +17,7 @@ from linkwork.model.batch_broadcasting import checked_threads
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
-from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
+from linkwork.simulation.contact_checks import check_start, method_for_contacts, refuse_unsuitable_method
 from linkwork.simulation.events.schedule import Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, method_of_order, refuse_composed
@@ -237,7 +237,7 @@ def simulate(
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
     rigid = contact == RIGID_CONTACTS
-    fit = method_of(method, contact, locate, None if run is None else run.method)
+    fit = method_for_contacts(method, contact, locate, None if run is None else run.method)
     how = how._replace(method=fit, required=rigid and method == "auto")
     setup = Setup(
         mechanism,
@@ -279,7 +279,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
             raise LinkworkError(f"order needs method {listed(COMPOSED)}; got {how.method!r}")
         refuse_composed(problem.mechanism, method_of_order(how.method, how.order), bool(problem.guards))
     refuse_open(problem, opening=setup.continued is None)
-    refuse_unfit(problem, how.method, how.method in ADAPTIVE, bool(how.locate))
+    refuse_unsuitable_method(problem, how.method, how.method in ADAPTIVE, bool(how.locate))
     derivative = StateDerivative(problem, how.target)
     try:
         trial = partial(_trial, problem, how)

@@ -25,7 +25,7 @@ MARGIN = 0.05
 INSIDE = 0.01  # smallest distance of a minimum from either end, as a fraction of the step; nearer minima are ignored
 
 
-class Dips(NamedTuple):
+class ValuesAndSlopes(NamedTuple):
     """Values (g,) and time derivatives (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
 
     For an armed latch or guard, the function is its event function. For a guard that is not armed, the function is the
@@ -37,8 +37,8 @@ class Dips(NamedTuple):
     slopes: Array
 
 
-def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
-    """Return the `Dips` of the state `now` at t [s] as one array (2 g,): the values, then their time derivatives.
+def values_and_slopes(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
+    """Return the `ValuesAndSlopes` of the state `now` at t [s] as one array (2 g,): first all values, then all slopes.
 
     The arming states in `now` are up to date. `system` has the present modes, a (nv,) are the accelerations, and
     `values` are the values of the guards.
@@ -54,25 +54,26 @@ def dips_of(system: System, t: Number, now: StepState, a: Array, values: list[Nu
 
 
 def _functions(system: System, q: Array, values: list[Number], armed: Array) -> list[Number]:
-    """Return the functions (g,) of `Dips` at coordinates q (nq,), from guard `values` and the arming state `armed`
-    (g,).
+    """Return the values (g,) of `ValuesAndSlopes` at q (nq,).
+
+    They follow from the guard `values` and the arming states `armed` (g,).
     """
     m = system.mechanism
     own = guard_functions(m, q, [], armed[: len(m.self_switching)])
     return own + [where(side > 0.0, -g, g - side) for g, side in zip(values, armed[len(own) :], strict=True)]
 
 
-def count_of(system: System) -> int:
-    """Return the number of latches and guards whose event functions `Dips` contains."""
+def latch_and_guard_count(system: System) -> int:
+    """Return the number of latches and guards whose event functions `ValuesAndSlopes` contains."""
     return len(system.mechanism.self_switching) + len(system.guards)
 
 
-def dips_in(watched: Array, count: int) -> Dips:
-    """Return the `Dips` of `count` latches and guards from the array `watched` that `event_sources.watch` stores."""
-    return Dips(watched[-1 - 2 * count : -1 - count], watched[-1 - count : -1])
+def stored_values_and_slopes(watched: Array, count: int) -> ValuesAndSlopes:
+    """Return the `ValuesAndSlopes` of `count` latches and guards that `event_sources.watch` has stored in `watched`."""
+    return ValuesAndSlopes(watched[-1 - 2 * count : -1 - count], watched[-1 - count : -1])
 
 
-def first_dip(begin: Dips, end: Dips, duration: Number) -> Number:
+def first_hidden_minimum(begin: ValuesAndSlopes, end: ValuesAndSlopes, duration: Number) -> Number:
     """Return the fraction of a step at which an event function may be negative before it is positive at the end; else
     1.
 

@@ -66,7 +66,7 @@ class Bracket(NamedTuple):
 
         `solved` is 1 if the equations of the trial substep were solved, else 0. `to` is a fraction of the step.
         """
-        late = (solved == 0.0) | (_least(functions) < 0.0)
+        late = (solved == 0.0) | (_smallest(functions) < 0.0)
         # Illinois variant: if one end moved twice in a row, halve the values at the other end; plain false position is
         # slow
         over = select(late, self.over * where(self.side > 0.0, 0.5, 1.0), functions)
@@ -89,7 +89,7 @@ class Bracket(NamedTuple):
             root = minimum(root, self.low + (self.high - self.low) * part)
         return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
 
-    def following(self, root: Number, behind: Number) -> Number:
+    def next_trial(self, root: Number, behind: Number) -> Number:
         """Return the next trial time: just after the estimate `root`, at least `behind` after `low`, and at most
         `high`.
 
@@ -99,7 +99,7 @@ class Bracket(NamedTuple):
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
-def _least(values: Array) -> Number:
+def _smallest(values: Array) -> Number:
     """Return the smallest of the values; inf if there are none."""
     least: Number = np.inf
     for value in values:
@@ -133,7 +133,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
     search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
 
     def one(*state: Value) -> tuple[Leaves, Condition]:
-        found, ended = _tried(switching, unflatten(search, state), h)
+        found, ended = _after_trial(switching, unflatten(search, state), h)
         return tuple(flatten(found)), ended
 
     leaves, _, _ = iterate(TRIALS, one, *flatten(search))
@@ -141,7 +141,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
     return found.begin, found.solved == 1.0
 
 
-def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
+def _after_trial(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
     """Make one trial substep of a step h [s]; return the search after the trial, and whether the step has ended.
 
     `now` is the search before the trial. `switching` provides substeps, event functions and events.
@@ -150,16 +150,16 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     to = where(last, 1.0, now.to)
     moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)
     functions = switching.functions(now.begin, moved)
-    fine, least = where(solved, 1.0, 0.0), _least(functions)
+    fine, least = where(solved, 1.0, 0.0), _smallest(functions)
     late = (fine == 0.0) | (least < 0.0)
     bracket = now.bracket
     if switching.begins is not None:
-        bracket = _with_begin(switching, now, late & (now.tried == 0.0))
+        bracket = _with_functions_at_start(switching, now, late & (now.tried == 0.0))
     bracket = bracket.after(to, functions, fine)
     root = bracket.root()
 
     behind = (least < 0.0) & (to - root <= ROUNDED * EVENT_DELAY)
-    shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # this substep was solved, but a longer one was not
+    shorter = (least >= 0.0) & (_smallest(bracket.under) >= 0.0)  # this substep was solved, but a longer one was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     probe: Number = 1.0
     if switching.hidden is not None:  # search double zero crossings within the substep before other events
@@ -172,24 +172,24 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
     moved = moved.solved_in(maximum(now.begin.solver.iterations, moved.solver.iterations))
     after = _switched(switching, moved, to * h, functions, there)
     fresh = switching.functions(after, after)
-    following = bracket.following(root, EVENT_DELAY)
+    next_trial = bracket.next_trial(root, EVENT_DELAY)
     # the rest of the step is too short for a substep
-    following = where(following > 1.0 - EVENT_DELAY, bracket.high, following)
+    next_trial = where(next_trial > 1.0 - EVENT_DELAY, bracket.high, next_trial)
     if switching.hidden is not None:
         here, at = switching.functions(now.begin, now.begin), now.elapsed + probe * (to - now.elapsed)
-        following = where(probe < 1.0, at, following)
+        next_trial = where(probe < 1.0, at, next_trial)
         bracket = select(probe < 1.0, Bracket(now.elapsed, here, at, np.zeros(len(here)), 0.0), bracket)
     return Search(
         now.tried + 1.0,
         where(ended, fine * now.solved, now.solved),
         where(there, to, now.elapsed),
-        where(there, 1.0, following),
+        where(there, 1.0, next_trial),
         select(there, Bracket(to, fresh, 1.0, np.zeros(len(fresh)), 0.0), bracket),
         select(there, after, select(ended, moved, now.begin)),
     ), ended
 
 
-def _with_begin(switching: Switching, now: Search, wanted: Condition) -> Bracket:
+def _with_functions_at_start(switching: Switching, now: Search, wanted: Condition) -> Bracket:
     """Return the bracket of `now`, with the event functions at its start evaluated if `wanted` is true."""
 
     def begin(over: Array, *state: Value) -> tuple[Leaves, Condition]:
@@ -247,7 +247,7 @@ def _first_crossing(functions: Callable[[float], Array], begin: float, end: floa
     for _ in range(EXACT_TRIALS):
         if bracket.high - bracket.low <= EXACT_DELAY:
             break
-        to = float(bracket.following(bracket.root(), EXACT_DELAY))
+        to = float(bracket.next_trial(bracket.root(), EXACT_DELAY))
         if not bracket.low < to < bracket.high:
             break
         bracket = bracket.after(to, functions(begin + to * (end - begin)), 1.0)

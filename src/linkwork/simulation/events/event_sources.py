@@ -14,11 +14,11 @@ import numpy as np
 from linkwork.algorithms.joint_friction.friction_limits import norm
 from linkwork.model.elements.element_key_definition import is_finite
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.double_zero_crossings import dips_of
+from linkwork.simulation.events.double_zero_crossings import values_and_slopes
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_log import Line, write
 from linkwork.simulation.events.event_tolerances import SMALLEST_ENERGY
-from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
+from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, self_switched_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constrained_motion, impact
 from linkwork.simulation.events.resting_joints import with_resting_joints
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
@@ -103,10 +103,9 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `now.watched`.
 
-    `watched` also contains the friction forces (nf,) of sticking joints, and the `double_zero_crossings.Dips` of
-    latches and guards. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not
-    `possible` or a guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled
-    controller.
+    `watched` also contains the friction forces (nf,) of sticking joints, and the `ValuesAndSlopes` of latches and
+    guards. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a
+    guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -130,7 +129,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     functions += guard_functions(m, now.q, values, armed)
     after = now._replace(armed=armed)
     return after._replace(
-        watched=np.array([*functions, *forces, *friction, *dips_of(here, t, after, a, values), possible])
+        watched=np.array([*functions, *forces, *friction, *values_and_slopes(here, t, after, a, values), possible])
     )
 
 
@@ -144,7 +143,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     slips, others = one_releases(end.slip[:bounded], which[: 2 * bounded]), which[2 * bounded + joint_rows :]
     slip = np.concatenate([np.array(slip_after(end.slip[:bounded], slips)), end.slip[bounded:]])
     modes = list(end.modes)
-    for name, one, fires in zip(own_modes(m), m.self_switching, others, strict=False):
+    for name, one, fires in zip(self_switched_modes(m), m.self_switching, others, strict=False):
         k = system.modes.index(name)
         modes[k] = where(fires, one.fires[1], modes[k])
     for guard, fires in zip(system.guards, others[len(m.self_switching) :], strict=True):

@@ -78,7 +78,7 @@ class Guard(NamedTuple):
         return -modes[self.mode] if self.value is None else self.value
 
 
-def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
+def self_switched_modes(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the names of the parameters that elements switch by themselves, without a schedule.
 
     An example is `engaged` of a latch, which engages by itself.
@@ -86,7 +86,7 @@ def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 
-def distances(mechanism: Mechanism, q: Array) -> list[Number]:
+def latch_distances(mechanism: Mechanism, q: Array) -> list[Number]:
     """Return, for each latch, its joint position minus its latching position [rad or m], at coordinates q (nq,)."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
@@ -101,7 +101,7 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
     threshold. `values` are the guards' values, `armed` (g,) are the arming states before the update.
     """
     found = []
-    for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):
+    for one, d, before in zip(mechanism.self_switching, latch_distances(mechanism, q), armed, strict=False):
         found.append(one.armed(d, before))
     for value, before in zip(values, armed[len(found) :], strict=True):
         found.append(where(before > 0.0, before, where(value < before, 1.0, before)))
@@ -113,7 +113,7 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
 
     q (nq,) are the coordinates, `values` the guards' values, and `armed` (g,) the arming states (see `armed_again`).
     """
-    own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
+    own = zip(mechanism.self_switching, latch_distances(mechanism, q), armed, strict=False)
     found = [one.event_function(d, side) for one, d, side in own]
     return found + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(found) :], strict=True)]
 

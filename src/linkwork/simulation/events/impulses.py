@@ -146,11 +146,13 @@ def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> Constraint
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
     return ConstraintImpulses(
-        v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum)
+        v - push.a,
+        reduced_by_constraint(mechanism, -push.multipliers, norm_of_rows),
+        reduced_by_constraint(mechanism, work, sum),
     )
 
 
-def by_constraint(
+def reduced_by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
     """Return one value per constraint (n,), reduced from the values `rows` (nh,) of all constraint rows.
@@ -164,7 +166,7 @@ def by_constraint(
     return np.array(found)
 
 
-def size_of(rows: Sequence[Number]) -> Number:
+def norm_of_rows(rows: Sequence[Number]) -> Number:
     """Return the value itself if a constraint has one row, and the norm of the values of its rows if it has several."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
@@ -207,14 +209,14 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
     loads, friction = begun.with_friction(now.q, now.v, loads)
     if friction is not None:
         assert acting.slip_directions is not None
-        forces = by_constraint(acting.unlocked or stuck, friction.multipliers, size_of)
+        forces = reduced_by_constraint(acting.unlocked or stuck, friction.multipliers, norm_of_rows)
         # The multipliers of the rows that hold loops by friction are not constraint forces
         a = still(m, acting.slip_directions, friction.a)
         return ConstrainedMotion(a, forces, friction.holding, friction.limits, friction.slipping)
     tau, outside = acting.joint_forces(now.q, now.v, loads), loads.outside
     solvers = SolverChoice.by_constraints(_without_multipliers, constrained_forward_dynamics)
     found = solvers.of(stuck)(stuck, now.q, now.v, tau, outside)
-    forces = by_constraint(stuck, found.multipliers, size_of)
+    forces = reduced_by_constraint(stuck, found.multipliers, norm_of_rows)
     if acting.slip_directions is None:
         return ConstrainedMotion(found.a, forces, np.zeros(0), np.zeros(0), np.zeros(m.tree.nv))
     limits = dry_friction_limits(m)[list(m.friction_velocities)]
@@ -240,7 +242,7 @@ def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -
     return pushed if wrenches is None else wrenches + pushed
 
 
-def impossible(mechanism: Mechanism, q: Array) -> str:
+def why_impossible(mechanism: Mechanism, q: Array) -> str:
     """Return the reason why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"

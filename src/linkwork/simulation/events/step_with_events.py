@@ -7,7 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.simulation.events.double_zero_crossings import count_of, dips_in, first_dip
+from linkwork.simulation.events.double_zero_crossings import (
+    first_hidden_minimum,
+    latch_and_guard_count,
+    stored_values_and_slopes,
+)
 from linkwork.simulation.events.event_location import Switching, locate
 from linkwork.simulation.events.event_sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.events.slip import holding, slip_forces, slip_work
@@ -38,7 +42,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
         if not (has_events(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
         touching = ContactSwitching(system.mechanism, t) if located else NoSwitching()
-        alone = not (touches and (located or implicit)) and not count_of(system)
+        alone = not (touches and (located or implicit)) and not latch_and_guard_count(system)
         events = _Events(system, held, through, touching, alone, implicit)
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
         return events.end(t + h, moved)._replace(watched=now.watched), events.possible(moved, solved)
@@ -67,7 +71,7 @@ class _Events:
         # number of event functions without those of contacts
         self.count = len(sources(system)) if has_events(system) else 0
         # evaluate event functions at the start only in steps with events
-        self.late = bool(self.count) and not count_of(system)
+        self.late = bool(self.count) and not latch_and_guard_count(system)
 
     def switching(self, t: Number) -> Switching:
         """Return the functions of the event search in a step from time t [s]: substep, event functions, effects."""
@@ -75,7 +79,7 @@ class _Events:
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,
             lambda end, elapsed, which: self._switched(t + elapsed, end, which),
-            self._hidden if count_of(self.system) else None,
+            self._hidden if latch_and_guard_count(self.system) else None,
             (lambda begin: watch(self.system, t, begin, self.held)) if self.late else None,
         )
 
@@ -141,8 +145,10 @@ class _Events:
 
     def _hidden(self, begin: StepState, end: StepState, h: Number) -> Number:
         """Return the fraction of a substep h [s] at which a guard or latch may have a double zero crossing, else 1."""
-        count = count_of(self.system)
-        return first_dip(dips_in(begin.watched, count), dips_in(end.watched, count), h)
+        count = latch_and_guard_count(self.system)
+        return first_hidden_minimum(
+            stored_values_and_slopes(begin.watched, count), stored_values_and_slopes(end.watched, count), h
+        )
 
     def _switched(self, t: Number, end: StepState, which: Sequence[Condition]) -> StepState:
         """Return the state at t [s] after the events `which` (k,); `end` is the state before the events."""

@@ -52,7 +52,7 @@ class IterationHistory:
             raise OutOfTime
 
 
-def changing(mechanism: Mechanism) -> str:
+def label_of_changing_element(mechanism: Mechanism) -> str:
     """Return the label of the first element, such as a contact or clutch, that can change state within a step; "" if
     none.
     """

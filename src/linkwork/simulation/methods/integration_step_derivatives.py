@@ -18,7 +18,7 @@ from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.batch_broadcasting import Shape
 from linkwork.simulation.methods.constraint_projection import projected
-from linkwork.simulation.methods.integration_step import Step, changing
+from linkwork.simulation.methods.integration_step import Step, label_of_changing_element
 from linkwork.simulation.methods.method_registry import METHODS, Method
 from linkwork.simulation.methods.method_tolerances import STEP_RANK
 from linkwork.simulation.runners.run_kernels import kernel_of
@@ -59,7 +59,7 @@ class StepMap:
     ):
         self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
         self.name, m = name, problem.mechanism
-        if what := changing(m):
+        if what := label_of_changing_element(m):
             raise LinkworkError(f"step derivatives do not exist: {what} can change its state within the step")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Kernel] = {}

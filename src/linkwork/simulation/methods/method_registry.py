@@ -12,7 +12,7 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.step_with_events import with_events
 from linkwork.simulation.methods.constraint_projection import projected
-from linkwork.simulation.methods.integration_step import Equations, Step, changing, solving
+from linkwork.simulation.methods.integration_step import Equations, Step, label_of_changing_element, solving
 from linkwork.simulation.methods.step_composition import composed, composition
 
 
@@ -130,6 +130,6 @@ def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False)
 
     Composed methods make substeps backward in time. `guarded` is true if the schedule has guards.
     """
-    if len(method.parts) > 1 and (what := "guards" if guarded else changing(mechanism)):
+    if len(method.parts) > 1 and (what := "guards" if guarded else label_of_changing_element(mechanism)):
         reason = f"uses substeps backward in time, which are impossible with {what}"
         raise LinkworkError(f"order={method.order} {reason}; leave out `order`")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.integration_step import IterationHistory, changing
+from linkwork.simulation.methods.integration_step import IterationHistory, label_of_changing_element
 from linkwork.simulation.methods.method_registry import Method
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
@@ -68,13 +68,13 @@ def unsolved(step: FailedStep) -> Unsolved | None:
     The result is None if the step is solved, the method is explicit, or events can occur within the step. The function
     stops after HISTORY_SECONDS.
     """
-    if not step.method.implicit or changing(step.system.mechanism):
+    if not step.method.implicit or label_of_changing_element(step.system.mechanism):
         return None
     with np.errstate(all="ignore"):
-        history, complete = _failing(step, 1, time.perf_counter() + HISTORY_SECONDS)
+        history, complete = _first_unsolved_substep(step, 1, time.perf_counter() + HISTORY_SECONDS)
     if history is None:
         return None
-    return Unsolved(tuple(history.sizes), complete, _worst(step.system, history))
+    return Unsolved(tuple(history.sizes), complete, _worst_joint_or_loop(step.system, history))
 
 
 def solved_step(step: FailedStep) -> float | None:
@@ -86,7 +86,7 @@ def solved_step(step: FailedStep) -> float | None:
     deadline = time.perf_counter() + SHORTER_SECONDS
     with np.errstate(all="ignore"):
         for k in range(1, SHORTER + 1):
-            failing, complete = _failing(step, 2**k, deadline)
+            failing, complete = _first_unsolved_substep(step, 2**k, deadline)
             if not complete:
                 return None
             if failing is None:
@@ -94,7 +94,7 @@ def solved_step(step: FailedStep) -> float | None:
     return None
 
 
-def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
+def _first_unsolved_substep(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
     """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
 
     The history is None if all substeps are solved. The second result is false if the search reached the `deadline` [s]
@@ -114,7 +114,7 @@ def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHi
     return None, True
 
 
-def _worst(system: System, history: IterationHistory) -> str:
+def _worst_joint_or_loop(system: System, history: IterationHistory) -> str:
     """Return the name of the joint with the largest residual, or of the loop that is not closed.
 
     `history` has the residual of the best iterate.

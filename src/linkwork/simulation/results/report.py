@@ -29,7 +29,7 @@ from linkwork.simulation.results.report_solids import solids
 from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
-from linkwork.simulation.results.symplectic_defect import STEPS, run_defect, without_form
+from linkwork.simulation.results.symplectic_defect import STEPS, run_defect, why_no_symplectic_form
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 
@@ -264,7 +264,7 @@ def _contact_residual(run: RunData) -> Row:
 
 def _symplectic(run: RunData) -> Row:
     """Return the report row for the symplectic defect of steps from some samples of the first batch member."""
-    name, why_not, method = "symplectic defect", without_form(run), _method(run)
+    name, why_not, method = "symplectic defect", why_no_symplectic_form(run), _method(run)
     if why_not or method is None:
         return Row(name, "unknown", note=why_not, not_checked=why_not)
     found, note = (

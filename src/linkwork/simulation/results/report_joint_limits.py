@@ -40,8 +40,8 @@ def _exceeded(run: RunData, title: str, series: Array, bound: Array, unit: str, 
     `title` is the name of the row. Its note names the joint with the largest ratio of value to limit, with their
     `unit`, and ends with `remark`.
     """
-    note = f"{_worst(run, series, bound, unit)}; {remark}"
-    exceeded = _beyond(series, bound).any()
+    note = f"{_worst_joint_text(run, series, bound, unit)}; {remark}"
+    exceeded = _exceeds(series, bound).any()
     return Row(title, "exceeded" if exceeded else "not exceeded", note=note if exceeded else "")
 
 
@@ -52,21 +52,25 @@ def _clipped(run: RunData, bound: Array) -> Row:
     """
     known = COMMANDED in run.recorded
     found = run[COMMANDED] if known else run.tau
-    clipped = _beyond(found, bound) if known else np.abs(found) >= bound
+    clipped = _exceeds(found, bound) if known else np.abs(found) >= bound
     samples = np.count_nonzero(np.isfinite(found).all(axis=-1))
     part = np.count_nonzero(clipped.any(axis=-1)) / max(1, samples)
     if not part:
         return Row("effort limits", "not clipped")
-    note = _worst(run, found, bound, "N m or N", "commanded ") if known else f"record {COMMANDED!r} to see the excess"
+    note = (
+        _worst_joint_text(run, found, bound, "N m or N", "commanded ")
+        if known
+        else f"record {COMMANDED!r} to see the excess"
+    )
     return Row("effort limits", f"clipped in {100.0 * part:.3g} % of samples", note=note)
 
 
-def _beyond(series: Array, bound: Array) -> Array:
+def _exceeds(series: Array, bound: Array) -> Array:
     """Return a boolean array (*batch, T, nv): whether each value of a series exceeds its limit in `bound` (nv,)."""
     return np.abs(series) > bound
 
 
-def _worst(run: RunData, series: Array, bound: Array, unit: str, what: str = "") -> str:
+def _worst_joint_text(run: RunData, series: Array, bound: Array, unit: str, what: str = "") -> str:
     """Return a text that names the joint whose value is largest relative to its limit, with value and limit.
 
     `series` (*batch, T, nv) has the values, `bound` (nv,) the limits, both in `unit`. `what` precedes the value.

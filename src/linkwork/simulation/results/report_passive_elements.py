@@ -44,12 +44,12 @@ def passive_elements(run: RunData) -> Iterator[Row]:
         turnover = np.nansum(changes, axis=-1)
         scale = np.maximum(turnover, balance(run.once(run_energies), run["work"]).scale)
         total = _last(work - work[..., :1])
-        spent = f"energy added, relative to the energy exchanged; work {_sum(total)}"
+        spent = f"energy added, relative to the energy exchanged; work {_total_work_text(total)}"
         bound = ADDED_BY_CONTACTS[run.settings.order == 1] if name == CONTACTS and not run.facts.rigid else None
         if name == CONTACTS and run.facts.rigid and run.mechanism.solid_pairs:
-            yield _of_rigid_solids(run, title, _added(work), scale, spent)
+            yield _of_rigid_solids(run, title, _largest_rise(work), scale, spent)
         else:
-            yield checked(run, title, relative(_added(work + stored), scale), spent, bound)
+            yield checked(run, title, relative(_largest_rise(work + stored), scale), spent, bound)
 
 
 def _of_rigid_solids(run: RunData, title: str, added: Array, scale: Array, spent: str) -> Row:
@@ -83,7 +83,7 @@ def _why_not(run: RunData, name: str) -> str:
     return ""
 
 
-def _added(energy: Array) -> Array:
+def _largest_rise(energy: Array) -> Array:
     """Return the largest rise (*batch,) [J] of `energy` (*batch, T) between any two samples."""
     known = np.where(np.isnan(energy), np.inf, energy)
     lowest = np.minimum.accumulate(known, axis=-1)
@@ -96,7 +96,7 @@ def _last(values: Array) -> Array:
     return np.take_along_axis(values, count[..., None] - 1, axis=-1)[..., 0]
 
 
-def _sum(total: Array) -> str:
+def _total_work_text(total: Array) -> str:
     """Return a text with the smallest and the largest of the total works `total` (*batch,) [J]."""
     low, high = float(np.min(total, initial=np.inf)), float(np.max(total, initial=-np.inf))
     return f"{low:.3g} J" if low == high else f"{low:.3g} to {high:.3g} J"

@@ -63,7 +63,7 @@ def solids(run: RunData) -> Iterator[Row]:
     if not run.outcomes.size or not len(run.t):
         return
     deepest, fastest, through = Worst(), Worst(), Worst()
-    for piece in _pieces(run):
+    for piece in _sample_groups(run):
         motions = solid_motions(run, piece)
         deepest = max(deepest, _deepest(run, motions))
         fast, crossed = _fastest(run, motions)
@@ -72,7 +72,7 @@ def solids(run: RunData) -> Iterator[Row]:
     some = f"; one of {_stride(run)} samples is examined" if _stride(run) > 1 else ""
     yield row._replace(note=row.note + some)
     if fastest.ratio > 1.0:
-        who, h = _where(run, fastest), run.settings.dt or 0.0
+        who, h = _pair_and_time(run, fastest), run.settings.dt or 0.0
         note = f"m; {who} the two solids move by this distance relative to each other in one step, over half of their "
         note += f"thickness, and can pass through each other; use dt={h / np.ceil(2.0 * fastest.ratio):.6g} or smaller"
         yield Row("motion per step", fastest.value, fastest.limit, WARNING, note)
@@ -81,13 +81,15 @@ def solids(run: RunData) -> Iterator[Row]:
 def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
     """Return the report row for the deepest pair of solids, or for a pair that passed `through` each other."""
     if through.ratio > 1.0:
-        note = f"{_where(run, through)} the two solids passed through each other within one step; use a smaller dt"
+        note = (
+            f"{_pair_and_time(run, through)} the two solids passed through each other within one step; use a smaller dt"
+        )
         return Row(name, "passed through", None, verdict(False), note)
     if not deepest.ratio:
         return Row(name, 0.0, None, verdict(True), "no solids overlapped at the examined samples")
     good, why = deepest.ratio <= 1.0, "the depth that stiffness and load explain"
     tables = solid_tables(run.mechanism)
-    if deepest.limit == _sizes(tables)[deepest.pair]:
+    if deepest.limit == _depths_never_accepted(tables)[deepest.pair]:
         thin = "half the thickness of the thinner" if tables.kind[deepest.pair] == CONVEX else "the thickness of the"
         why = f"{THROUGH:g} of {thin} solid" + ("" if good else ": they may pass through each other")
     elif run.facts.rigid:
@@ -95,17 +97,17 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
     remedy = "use a smaller dt" if deepest.sample else "start them apart"
     if tables.kind[deepest.pair] == GROUND:
         remedy += ", or smaller solids if the ground rises between their contact points"
-    note = f"m; {_where(run, deepest)} the limit is {why}" + ("" if good else f"; {remedy}")
+    note = f"m; {_pair_and_time(run, deepest)} the limit is {why}" + ("" if good else f"; {remedy}")
     return Row(name, deepest.value, deepest.limit, verdict(good), note)
 
 
-def _where(run: RunData, one: Worst) -> str:
+def _pair_and_time(run: RunData, one: Worst) -> str:
     """Return the text with the batch member, the name of the pair and the time of the state `one`."""
     pair = run.mechanism.solid_pairs[one.pair]
     return f"{member_name(run, one.member)}{pair.name!r} at {run.t[one.sample]:g} s;"
 
 
-def _pieces(run: RunData) -> Iterator[Array]:
+def _sample_groups(run: RunData) -> Iterator[Array]:
     """Yield the numbers of the examined samples in groups, each of which begins with the last sample of the previous
     one.
     """
@@ -123,7 +125,7 @@ def _stride(run: RunData) -> int:
 # --- depths ---
 
 
-def _sizes(tables: SolidTables) -> Array:
+def _depths_never_accepted(tables: SolidTables) -> Array:
     """Return, for each of n pairs, the depth (n,) [m] above which the check fails for every contact model."""
     half = tables.half_widths
     return THROUGH * np.where(tables.kind == CONVEX, half.min(axis=1), 2.0 * half[:, 0])
@@ -146,7 +148,7 @@ def _deepest(run: RunData, motions: SolidMotions) -> Worst:
 
 def _limits(run: RunData, motions: SolidMotions) -> Array:
     """Return the largest depths (s, n) [m] that the contact model explains, for the s states of a group of samples."""
-    tables, sizes = motions.tables, _sizes(motions.tables)
+    tables, sizes = motions.tables, _depths_never_accepted(motions.tables)
     if run.facts.rigid:
         h, first = run.settings.dt or 0.0, motions.samples == 0
         gravity = np.atleast_2d(run.parameters.get("gravity", run.mechanism.gravity))

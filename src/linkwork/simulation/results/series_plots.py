@@ -48,7 +48,7 @@ def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[s
     The figure is also written to the file `path`, if given.
     """
     file = checked_path(path)
-    panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
+    panels = [panel for name in series or _default_series(run) for panel in _panels(run, name)]
     across = 1 if len(panels) <= 2 else 2
     down = max(1, ceil(len(panels) / across))
     figure = empty_figure(PANEL[0] * across, PANEL[1] * down + 0.6)
@@ -67,7 +67,7 @@ def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[s
     return figure
 
 
-def _default(run: RunData) -> list[str]:
+def _default_series(run: RunData) -> list[str]:
     """Return the names of the series that `plot_run` shows if none are named."""
     names = [name for name in ("q", "v", "tau") if name in run.recorded]
     return names + (["energy"] if "energy" in run else [])
@@ -142,7 +142,7 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
         _line(axes, t, lines[k], panel.names[k], f"C{number}", bool(run.batch))
     if rest:
         axes.plot([], [], color=GREY, label=f"{len(rest)} more curves with smaller ranges")
-    _frame(axes, lines)
+    _scale_axis(axes, lines)
     _mark_end(axes, run)
     if len(panel.names) > 1 or panel.names[0]:
         axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=1.2)
@@ -177,7 +177,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
     axes.plot(t, middle, color=color, linewidth=1.8, label=f"{name}, median" if name else "median", zorder=4)
 
 
-def _frame(axes: Axes, lines: Array) -> None:
+def _scale_axis(axes: Axes, lines: Array) -> None:
     """Make the axis of a panel logarithmic if a few values far exceed all others, as in a run that diverged.
 
     `lines` are the values of all lines of the panel.

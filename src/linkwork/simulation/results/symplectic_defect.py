@@ -60,7 +60,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     return float(np.linalg.norm(after_step - form) / np.linalg.norm(form))
 
 
-def without_form(run: RunData) -> str:
+def why_no_symplectic_form(run: RunData) -> str:
     """Return the reason why the symplectic defect of a run cannot be computed; empty if it can."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
@@ -76,9 +76,9 @@ def without_form(run: RunData) -> str:
     for joint in m.joints:
         if joint.damping.any() or joint.friction.any():
             return f"joint {joint.name!r} has a damper or friction, which are not symplectic"
-        if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
+        if joint.kind.nv > 1 and joint.armature.any() and _rates_differ_from_velocities(joint.kind):
             return f"the armature on joint {joint.name!r} has no Lagrangian: velocities are not rates of coordinates"
-        if joint.kind.nv > 1 and _bends(joint.kind) and turns_with_rotor(m, joint):
+        if joint.kind.nv > 1 and _rates_differ_from_velocities(joint.kind) and turns_with_rotor(m, joint):
             return f"a rotor on joint {joint.name!r} has no Lagrangian: velocities are not rates of coordinates"
     for spring in m.line_forces:
         if spring.damping:
@@ -90,12 +90,12 @@ def without_form(run: RunData) -> str:
             return f"{one.label} is nonholonomic, so that the motion has no symplectic form"
     for one in m.velocity_constraints:
         names = {name for row in one.velocity_rows for name, _, _ in row.velocities}
-        if any(_bends(m.joints[name].kind) for name in names):
+        if any(_rates_differ_from_velocities(m.joints[name].kind) for name in names):
             return f"{one.label} is nonholonomic, so that the motion has no symplectic form"
     return ""
 
 
-def _bends(kind: JointKind) -> bool:
+def _rates_differ_from_velocities(kind: JointKind) -> bool:
     """Return whether the velocities of a joint kind differ from the time derivatives of its coordinates.
 
     They differ for ball joints and other joints with rotations about several axes.

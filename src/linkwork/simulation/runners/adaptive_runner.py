@@ -9,12 +9,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from linkwork.simulation.events.double_zero_crossings import Dips, count_of, dips_in, first_dip
+from linkwork.simulation.events.double_zero_crossings import (
+    ValuesAndSlopes,
+    first_hidden_minimum,
+    latch_and_guard_count,
+    stored_values_and_slopes,
+)
 from linkwork.simulation.events.energy_attribution import shares
 from linkwork.simulation.events.event_location import first_event
 from linkwork.simulation.events.event_log import event, events_of
 from linkwork.simulation.events.event_sources import apply_events, constraint_number, nan_guard, sources
-from linkwork.simulation.events.impulses import impossible
+from linkwork.simulation.events.impulses import why_impossible
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.joint_friction_rows import friction_part
@@ -106,7 +111,7 @@ class Adaptive:
         """Return the reason why the method failed in the state `now` of the batch member at `index`."""
         _, values = self.problem.member(index)
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
-        if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
+        if failed := why_impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
             return failed
         projected = self.kernels.projection(values, now.motion.slip)
         if not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
@@ -128,7 +133,7 @@ class Member:
         # arrays (T, ...) of the recorded series of this member
         self.series = [runner.storage.arrays[name][index] for name in runner.storage.series]
         self.watched = len(sources(self.problem.system(self.values)))
-        self.hidden_count = count_of(self.problem.system(self.values)) if self.watched else 0
+        self.hidden_count = latch_and_guard_count(self.problem.system(self.values)) if self.watched else 0
         self.has_events = self.watched > 0 or self.problem.stop is not None
         self.projection = runner.kernels.projection(self.values, self.now.motion.slip)
 
@@ -265,10 +270,10 @@ class Member:
         negative at the end, or 1.
         """
 
-        def dips(t: float) -> Dips:
-            return dips_in(self._watched(self._at(t, curve(t))).watched, self.hidden_count)
+        def dips(t: float) -> ValuesAndSlopes:
+            return stored_values_and_slopes(self._watched(self._at(t, curve(t))).watched, self.hidden_count)
 
-        return lambda begin, end: float(first_dip(dips(begin), dips(end), end - begin))
+        return lambda begin, end: float(first_hidden_minimum(dips(begin), dips(end), end - begin))
 
     def _apply_events(self, t: float) -> None:
         """Apply the events at time t [s] whose event functions are negative; re-arm latches and guards."""

@@ -12,9 +12,9 @@ from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_anchors_at_start import with_anchors_at_start
-from linkwork.simulation.contact_checks import method_of, refuse_unfit
-from linkwork.simulation.events.guards import own_modes
-from linkwork.simulation.events.impulses import impact, impossible
+from linkwork.simulation.contact_checks import method_for_contacts, refuse_unsuitable_method
+from linkwork.simulation.events.guards import self_switched_modes
+from linkwork.simulation.events.impulses import impact, why_impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.joint_friction_rows import friction_count
@@ -96,7 +96,7 @@ class Simulator:
         contact: str = "compliant",
         clip_effort: bool = False,
     ):
-        found = method_of("auto" if method is None else method, contact, locate)
+        found = method_for_contacts("auto" if method is None else method, contact, locate)
         setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
         self._problem = problem_of(setup)
         mechanism = self._problem.mechanism
@@ -108,7 +108,7 @@ class Simulator:
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
         refuse_open(self._problem)
-        refuse_unfit(self._problem, method, adaptive=False, locate=bool(locate))
+        refuse_unsuitable_method(self._problem, method, adaptive=False, locate=bool(locate))
         if self._problem.batch:
             raise ShapeError(f"a Simulator has one state; q0 and v0 have the batch shape {self._problem.batch}")
         self._problem = with_anchors_at_start(self._problem, "numpy")
@@ -152,7 +152,7 @@ class Simulator:
         t, q, v = new
         modes = {
             **self._modes,
-            **{name: float(self.mechanism.parameters[name]) for name in own_modes(self.mechanism)},
+            **{name: float(self.mechanism.parameters[name]) for name in self_switched_modes(self.mechanism)},
         }
         problem = problem_of(Setup(self.mechanism, q, v, parameters=modes, rigid=self._problem.rigid))
         problem = with_anchors_at_start(problem, "numpy")
@@ -463,7 +463,7 @@ class Simulator:
         `entry` is a verb, a name, and the ratio if the verb is "shift".
         """
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
-        now, latched = state_of(held, self._x), own_modes(held)
+        now, latched = state_of(held, self._x), self_switched_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
         switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
@@ -472,7 +472,7 @@ class Simulator:
         found = impact(System(m, rigid=self._problem.rigid), now.q, now.v, now.slip)
         if not found.possible:
             raise NotConverged(
-                impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from the present state"
+                why_impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from the present state"
             )
         if len(after) > len(self._modes):  # a joint without a brake was locked, so that the mechanism has a new brake
             self.mechanism, self._changed = held, StepKernel(self, changed=True)

@@ -15,7 +15,7 @@ from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.batch_broadcasting import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
-from linkwork.simulation.events.guards import own_modes
+from linkwork.simulation.events.guards import self_switched_modes
 from linkwork.simulation.joint_friction_rows import friction_count
 from linkwork.simulation.methods.integration_step_derivatives import StepMap
 from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
@@ -69,7 +69,9 @@ class StepKernel:
             named = dict(zip(sim._modes, modes, strict=True))
             m, forces = m.varied(named), lambda t, q, v: wrenches
         known = sim._problem
-        return System(m, None, forces, known.stops, modes=own_modes(m), rigid=known.rigid, effort=known.effort)
+        return System(
+            m, None, forces, known.stops, modes=self_switched_modes(m), rigid=known.rigid, effort=known.effort
+        )
 
     @cached_property
     def map(self) -> StepMap:

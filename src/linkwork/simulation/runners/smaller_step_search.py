@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.event_sources import nan_guard
-from linkwork.simulation.events.impulses import impossible
+from linkwork.simulation.events.impulses import why_impossible
 from linkwork.simulation.joint_friction_rows import friction_part
 from linkwork.simulation.methods.method_tolerances import HALVED_STEP_AGREES
 from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
@@ -67,7 +67,7 @@ def failed_step_text(runner: RunnerWithTrials, index: tuple[int, ...], now: Memb
             moved, _ = method.step(system, t, now.motion, runner.dt, held)
         states.append((t + runner.dt, moved))
     for _, one in states:
-        if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
+        if failed := why_impossible(system.in_modes(one.modes).mechanism, now.q):
             return failed
     if failed := nan_guard(system, *states):
         return failed
