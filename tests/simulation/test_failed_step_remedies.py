@@ -85,7 +85,7 @@ def _case(request: pytest.FixtureRequest) -> tuple[lw.Mechanism, dict[str, Any]]
 def test_diagnosis_of_a_failed_step_is_quick_and_its_remedy_works(case: tuple[lw.Mechanism, dict[str, Any]]) -> None:
     m, options = case
     spent: list[float] = []
-    whole, original = failure_diagnosis._diagnosis, Kernel._built
+    whole, original = failure_diagnosis._diagnosis, Kernel._new_code
 
     def built(kernel: Kernel, variant: str) -> bytes:
         assert kernel.name.startswith("rates"), "a diagnosis compiles the state derivative at most"
@@ -93,7 +93,7 @@ def test_diagnosis_of_a_failed_step_is_quick_and_its_remedy_works(case: tuple[lw
 
     def timed(*arguments: Any) -> str:
         begin = time.process_time()
-        with mock.patch.object(Kernel, "_built", autospec=True, side_effect=built):
+        with mock.patch.object(Kernel, "_new_code", autospec=True, side_effect=built):
             found = whole(*arguments)
         spent.append(time.process_time() - begin)
         return found
