@@ -86,7 +86,7 @@ def builder_method(make: Callable[P, Element], class_: type[Element]) -> Callabl
             raise TypeError(f"{make.__name__}() got an unexpected keyword argument {name!r}")
         return self.add(make(*args, **kwargs))
 
-    add.__doc__ = with_parameters_section(make.__doc__ or "", class_.definitions())
+    add.__doc__ = with_parameters_section(make.__doc__ or "", class_.definitions(), class_.what, class_.section)
     add.__signature__ = signature.replace(parameters=[itself, *arguments])  # pyright: ignore[reportFunctionMemberAccess]
     return add
 

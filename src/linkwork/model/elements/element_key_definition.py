@@ -165,14 +165,15 @@ def is_finite(bound: Number) -> bool:
 # --- docstrings of the Builder's methods ---
 
 
-def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
+def with_parameters_section(text: str, definitions: Mapping[str, Key], what: str, section: str) -> str:
     """Return the docstring of an element class with the sections `Parameters` and `Returns` added.
 
-    Both sections are made from the definitions of the element's fields, and precede the section `Examples`. The result
-    is not indented. `text` is the docstring without these sections.
+    Both sections are made from the definitions of the element's fields, and precede the section `Examples`. `text` is
+    the docstring without these sections, `what` the word for one element, and `section` the attribute of a mechanism
+    that lists these elements. The result is not indented.
     """
     before, examples, after = cleandoc(text).partition("\nExamples\n")
-    lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]
+    lines = ["", "Parameters", "----------", "name : str", f"    Name of the {what} in `m.{section}`."]
     for name, one in definitions.items():
         documented = one.kind.documented(name, one.about, one.required)
         for number, (argument, found) in enumerate(documented.items()):

@@ -288,7 +288,7 @@ class Simulator:
         Parameters
         ----------
         name : str
-            Name of the element.
+            Name of the clutch, brake, ratchet, latch, differential or coupling.
 
         Returns
         -------
@@ -315,7 +315,7 @@ class Simulator:
         Parameters
         ----------
         name : str
-            Name of the element.
+            Name of the clutch, brake, ratchet, latch, differential or coupling.
 
         Examples
         --------
@@ -334,7 +334,7 @@ class Simulator:
         Parameters
         ----------
         name : str
-            Name of the element.
+            Name of the clutch, ratchet or transmission.
         ratio : float
             New ratio, not 0; for a transmission the number of a gear, 0 for neutral.
 
