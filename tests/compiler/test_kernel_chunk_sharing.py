@@ -109,7 +109,7 @@ def planned(links: int, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return plan(trace(lambda q, v, tau: forward_dynamics(m, q, v, tau), [(m.nq,), (m.nv,), (m.nv,)], [(m.nv,)]))
 
 
-def test_code_size_hardly_grows_with_chain_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_of_the_shared_code_hardly_grows_with_the_length_of_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = (planned(links, monkeypatch) for links in (30, 60))
     texts = [shared_chunks(one) for one in (few, many)]
     assert len(list(chunks_of(many.steps))) > 1.9 * len(list(chunks_of(few.steps)))

@@ -123,7 +123,7 @@ def test_sine_and_cosine_of_large_angles_are_accurate_in_every_lane() -> None:
         assert (found[k] == d.forward_dynamics(q[k], v, tau)).all()
 
 
-def test_methods_write_their_result_into_out() -> None:
+def test_methods_of_dynamics_write_their_result_into_the_argument_out() -> None:
     q, v, tau = states(5)
     expected = D.forward_dynamics(q, v, tau)
     out = np.empty((5, M.nv))

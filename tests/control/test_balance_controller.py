@@ -149,7 +149,7 @@ def test_balance_with_a_lifted_foot_equals_balance_on_the_other_feet() -> None:
         assert (lifted_law.stages(0.0, q, v).feet[2] == 0.0).all()
 
 
-def test_stance_is_detected_by_contacts_and_heights() -> None:
+def test_balance_controller_detects_stance_by_contacts_and_by_heights() -> None:
     m = quadruped()
     q = crouched(m)
     q[2] = 0.0

@@ -36,7 +36,7 @@ def test_foot_wrenches_sum_to_the_wrench_with_least_norm(rows: int, count: int) 
     assert all((F[rows:] == 0.0).all() for F in found)
 
 
-def test_lifted_feet_carry_no_force() -> None:
+def test_foot_force_distribution_gives_lifted_feet_no_force() -> None:
     rng = np.random.default_rng(0)
     X, wrench = feet(rng, 3), rng.normal(size=6)
     found = least_norm(wrench, X, 6, [1.0, 0.0, 1.0])

@@ -39,7 +39,7 @@ def test_flat_parallelogram_has_mobility_two_and_one_elsewhere(seed: int, far: f
 
 @EVERYWHERE
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_linkages_of_all_sizes_have_mobility_one(seed: int, far: float, size: float) -> None:
+def test_four_bars_and_slider_cranks_of_all_sizes_have_mobility_one(seed: int, far: float, size: float) -> None:
     far = far * size
     bars, slider = four_bar(seed, far, size), slider_crank(seed, far, size)
     for check in (bars.check_loops([0.7, -0.7, 0.7 + np.pi]), slider.check_loops(slider_crank_coordinates(0.7, size))):
@@ -151,7 +151,7 @@ def test_sizes_of_constraint_rows_for_the_rank_are_their_lever_arms(seed: int, f
     assert np.allclose(here, there, rtol=1e-9)
 
 
-def test_least_squares_solution_for_a_round_off_matrix_is_zero() -> None:
+def test_least_squares_solution_with_a_matrix_of_round_off_is_zero() -> None:
     A = np.array([[1e-17, -3e-17], [2e-17, 1e-17]])
     assert not least_squares(A, np.ones(2), 1.0).any()
     assert np.allclose(least_squares(np.diag([2.0, 1e-12]), np.ones(2), 1.0), [0.5, 0.0])

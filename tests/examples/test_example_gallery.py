@@ -53,7 +53,7 @@ def test_gallery_script_draws_the_figures_of_the_examples(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("name", example_gallery.DRIVEN)
-def test_drives_page_shows_driven_mechanisms(name: str) -> None:
+def test_page_on_drives_shows_drawings_of_the_driven_examples(name: str) -> None:
     page = (DOCS / "drives.md").read_text(encoding="utf-8")
     assert f"![{name}](figures/{name}.png)" in page
     assert (DOCS / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -131,7 +131,7 @@ def test_ball_above_a_narrow_valley_touches_one_of_its_sides(turn: float) -> Non
     assert distance == pytest.approx(exact, abs=1e-12)
 
 
-def test_normal_turns_about_the_edge_of_a_ridge() -> None:
+def test_contact_normal_turns_continuously_about_the_edge_of_a_ridge() -> None:
     ridge = lw.HeightField((2.0, 2.0), [[-0.3] * 3, [0.0] * 3, [-0.3] * 3])
     for angle in np.linspace(-0.29, 0.29, 13):  # the normals of both sides are at +-0.2915 rad
         n = np.array([np.sin(angle), 0.0, np.cos(angle)])
@@ -142,7 +142,7 @@ def test_normal_turns_about_the_edge_of_a_ridge() -> None:
         assert near.bend == pytest.approx(np.outer(along, along) / 0.2, abs=1e-12)
 
 
-def test_flat_and_tilted_height_fields_are_planes() -> None:
+def test_distances_to_flat_and_tilted_height_fields_are_those_of_planes() -> None:
     x, y = np.linspace(-1, 1, 5)[:, None], np.linspace(-2, 2, 9)
     n = np.array([-0.3, 0.2, 1.0]) / np.linalg.norm([0.3, 0.2, 1.0])
     tilted = lw.HeightField((2.0, 4.0), 0.3 * x - 0.2 * y)

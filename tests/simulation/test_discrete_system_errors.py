@@ -141,6 +141,6 @@ def test_energy_momentum_rule_rejects_mass_matrices_that_are_not_constant() -> N
         (lambda: lw.discrete(lambda x, v, k: k * (v @ v)).start([1.0], [1.0]), "needs the gain 'k': give gains="),
     ],
 )
-def test_invalid_discrete_systems_are_explained(make: Callable[[], Any], says: str) -> None:
+def test_invalid_discrete_systems_are_rejected_with_a_reason(make: Callable[[], Any], says: str) -> None:
     with pytest.raises(lw.LinkworkError, match=says):
         make()

@@ -171,7 +171,7 @@ def test_springs_rods_and_lines_are_drawn() -> None:
     assert lengths == pytest.approx([0.0, 1.0, np.hypot(0.5, 1.0)])  # a point on a line, that line, and the rod
 
 
-def test_invalid_drawings_are_explained_and_pyplot_is_not_loaded(turning: lw.Run, tmp_path: Path) -> None:
+def test_invalid_drawings_are_rejected_with_a_reason_and_pyplot_is_not_loaded(turning: lw.Run, tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     turning.draw(0.1)
     assert ("matplotlib.pyplot" in sys.modules) == before

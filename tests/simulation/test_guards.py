@@ -133,7 +133,7 @@ def test_events_between_samples_are_recorded():
     assert len(times) == int(4.0 * 500 / (2 * np.pi))
 
 
-def test_two_guards_fire_at_one_instant():
+def test_two_guards_can_fire_at_one_instant():
     """One wheel is locked and the other coupled to it at once: both stop, and their energies add up."""
     schedule = [(turned, "engage", "clutch"), (turned, "lock", "a")]
     run = lw.simulate(flywheels(), [0, 0], [5.0, 1.0], duration=0.3, dt=0.03, method="rk4", schedule=schedule)

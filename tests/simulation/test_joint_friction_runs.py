@@ -148,7 +148,9 @@ def test_batch_members_with_different_joint_friction_match_single_runs_bit_for_b
 
 
 @pytest.mark.parametrize("method", ["rk4", "midpoint", "variational", "dop853"])
-def test_saved_and_continued_runs_and_the_simulator_are_bit_identical(method: str, tmp_path: Path) -> None:
+def test_saved_runs_continued_runs_and_simulator_steps_with_friction_are_bit_identical(
+    method: str, tmp_path: Path
+) -> None:
     m, q = arm(5, 4, 15.0), start(5, 4)
     whole = lw.simulate(m, q, duration=1.0, **with_step(method, 5e-3))
     half = lw.simulate(m, q, duration=0.5, **with_step(method, 5e-3))

@@ -239,7 +239,7 @@ def test_constant_friction_as_a_law_and_as_a_number_give_the_same_motion() -> No
         np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-14)
 
 
-def test_a_journal_beside_rigid_contact_converges_holds_and_slips_as_without_it() -> None:
+def test_friction_of_a_journal_with_rigid_contacts_converges_to_that_without_contacts() -> None:
     def pendulum(floor: bool) -> lw.Mechanism:
         b = lw.Builder("pendulum", gravity=(0, 0, -G))
         b.body("bob", MASS, com=(LENGTH, 0, 0), inertia=(INERTIA, INERTIA, INERTIA))
@@ -262,7 +262,7 @@ def test_a_journal_beside_rigid_contact_converges_holds_and_slips_as_without_it(
         assert bool(np.any(run.q != angle)) is moves
 
 
-def test_a_leg_with_a_bearing_lands_as_with_compliant_contact() -> None:
+def test_a_leg_with_a_bearing_lands_on_rigid_contact_as_on_compliant_contact() -> None:
     b = lw.Builder("leg", gravity=(0, 0, -G)).body("hip", 1.0, inertia=(0.1, 0.1, 0.1))
     b.body("foot", 0.5, com=(0.2, 0, 0), inertia=(1e-2, 1e-2, 1e-2))
     b.joint("height", lw.Prismatic((0, 0, 1)), "world", "hip")

@@ -137,7 +137,7 @@ def test_steps_too_large_for_the_projection_onto_loops_end_the_run() -> None:
     assert errors(run)[0] < 1e-6
 
 
-def test_momentum_is_not_checked_for_mechanisms_tied_to_the_world() -> None:
+def test_report_does_not_check_the_momentum_of_mechanisms_with_loops_or_springs_to_the_world() -> None:
     b = lw.Builder("tied").body("ball", 1.0, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "ball")
     tied = b.close("tie", lw.Rod(1.0), "world", "ball", to=(1, 0, 0)).build()
     report = lw.simulate(tied, duration=0.1, dt=1e-3).report()

@@ -13,7 +13,7 @@ def welded() -> lw.Mechanism:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_mechanism_without_degrees_of_freedom_runs(method: str) -> None:
+def test_a_mechanism_without_degrees_of_freedom_can_be_simulated(method: str) -> None:
     run = lw.simulate(welded(), duration=0.1, method=method)
     assert run.outcome.kind == "finished"
     assert run.q.shape == (len(run.t), 0)
@@ -31,7 +31,7 @@ def test_cross_check_rejects_a_mechanism_without_degrees_of_freedom() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_batch_without_members_runs(method: str) -> None:
+def test_a_batch_without_members_can_be_simulated(method: str) -> None:
     run = lw.simulate(lw.example("double_pendulum"), np.zeros((0, 2)), duration=0.1, dt=0.01, method=method)
     assert run.q.shape[0] == 0
     assert run.report().passed

@@ -87,7 +87,7 @@ def test_placements_can_vary_per_member(method: str) -> None:
         assert np.abs(lw.compile(m, parameters=list(own)).constraint(alone.q[-1], parameters=own)).max() < 1e-4
 
 
-def test_dynamics_with_varying_placements_match_new_builds() -> None:
+def test_dynamics_with_varying_placements_match_those_of_new_mechanisms() -> None:
     given, q0, ones = {NAMES[key]: x for key, x in PLACES.items()}, starts(), np.ones((3, 3))
     m = linkage()
     d = lw.compile(m, parameters=list(given))

@@ -103,7 +103,9 @@ def test_plotting_does_not_load_pyplot(many: lw.Run) -> None:
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
-def test_invalid_plot_arguments_are_explained(tmp_path: Path, many: lw.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_plot_arguments_are_rejected_with_a_reason(
+    tmp_path: Path, many: lw.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path: Any
     for path, says in (
         (tmp_path / "run.gif", "unsupported figure type '.gif'; expected .png, .svg, .pdf"),

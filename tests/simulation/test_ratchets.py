@@ -187,7 +187,7 @@ def test_simulator_lets_ratchets_overrun():
     assert simulator.state.v[1] <= simulator.state.v[0] + 1e-12
 
 
-def test_start_with_a_violated_ratchet_is_rejected():
+def test_start_with_velocities_that_violate_a_ratchet_is_rejected():
     with pytest.raises(lw.LinkworkError, match=r"'ratchet' is engaged, but slips at 5 rad/s or m/s at the start"):
         lw.simulate(rectifier(), [0, 0], [5.0, 0.0], duration=0.1)
 

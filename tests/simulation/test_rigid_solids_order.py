@@ -56,7 +56,7 @@ def test_rolling_on_a_slope_has_exact_acceleration_and_force() -> None:
         assert np.abs(normal - G * np.cos(angles)[:, None]).max() < 1e-9, name
 
 
-def test_tumbling_about_an_edge_that_sticks_has_order_two() -> None:
+def test_box_that_tumbles_about_a_sticking_edge_moves_with_order_two() -> None:
     """One box tumbles on a plane, an equal one on a large box."""
     b = lw.Builder(gravity=(0, 0, -G)).surface("plane", lw.Plane())
     b.surface("slab", lw.Box((20, 20, 1)), at=(0, 0, -0.5))

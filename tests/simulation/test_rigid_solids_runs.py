@@ -97,7 +97,7 @@ def test_integration_methods_that_cannot_simulate_solids_are_refused(options: di
         lw.simulate(boxes(stiffness=1e4), Q0, duration=0.01, dt=1e-4, **options)
 
 
-def test_slip_is_recorded_by_default_without_rigid_solids_only() -> None:
+def test_series_contact_slip_is_recorded_by_default_except_with_rigid_solids() -> None:
     """With rigid solids it needs a second detection of contacts."""
     b = lw.Builder().surface("floor", lw.Plane()).body("ball", 1.0, inertia=(0.01, 0.01, 0.01))
     points = b.joint("ball", lw.Free(), "world", "ball").touch("skin", "ball", radius=0.1).build()

@@ -181,7 +181,9 @@ def test_progress_of_a_run_is_reported() -> None:
         ({"rtol": 0.0}, lw.LinkworkError, "rtol must be"),
     ],
 )
-def test_invalid_input_is_explained_before_the_run(options: dict[str, Any], error: type, message: str) -> None:
+def test_invalid_input_is_rejected_with_a_reason_before_the_run(
+    options: dict[str, Any], error: type, message: str
+) -> None:
     m = M
     if options.pop("m", None):
         b = lw.Builder("limited").body("bob", mass=1.0, com=(0, 0, 1)).body("bib", mass=1.0, com=(0, 0, 1))

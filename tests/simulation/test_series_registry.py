@@ -162,7 +162,7 @@ def test_every_series_of_the_registry_occurs_in_a_test_run() -> None:
     assert met == set(OWN)
 
 
-def test_error_for_a_missing_series_names_it() -> None:
+def test_error_for_a_series_that_a_run_lacks_names_the_series() -> None:
     m = lw.example("double_pendulum")
     run = lw.simulate(m, [0.1, 0.2], duration=0.02, dt=0.01, method="rk4", record=("q",), target="numpy")
     with pytest.raises(lw.LinkworkError, match=r"no series 'energy'.*It needs v, which the run did not record"):

@@ -126,7 +126,7 @@ def test_shake_and_rattle_compute_the_same_positions() -> None:
     assert np.abs(d.constraint(shake.q)).max() < 1e-12
 
 
-def test_sampled_controller_is_constant_through_all_substeps() -> None:
+def test_force_of_a_sampled_controller_is_constant_through_all_substeps() -> None:
     """Its forces are constant between samples, so a composition has its order between two samples."""
     m = lw.example("double_pendulum")
     controller = lw.sampled(lambda t, q, v: -3.0 * q - 0.5 * v, rate=10)
@@ -165,7 +165,7 @@ def test_orders_that_a_method_does_not_support_are_rejected(method: str, order: 
         lw.simulate(lw.example("double_pendulum"), duration=0.1, method=method, order=order)
 
 
-def test_step_size_is_chosen_for_structure_preserving_methods() -> None:
+def test_structure_preserving_methods_need_no_given_step_size() -> None:
     run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.5, method="variational")
     assert (run.method, run.outcome.kind) == ("variational", "finished")
 

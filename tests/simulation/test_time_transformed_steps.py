@@ -49,7 +49,7 @@ def test_time_transformation_needs_far_fewer_steps_for_the_same_error() -> None:
 
 
 @pytest.mark.parametrize(("rule", "order"), [("midpoint", 2), ("verlet", 2), ("midpoint", 4), ("verlet", 6)])
-def test_positions_and_times_have_the_order_of_the_steps(rule: str, order: int) -> None:
+def test_positions_and_times_of_time_transformed_steps_have_the_order_of_the_method(rule: str, order: int) -> None:
     system = lw.discrete(attracted, clock=clock, method=rule, order=order)
     errors = []
     for h in (0.1, 0.05) if order > 2 else (0.02, 0.01):
@@ -70,7 +70,7 @@ def test_energy_and_momentum_do_not_drift_in_a_thousand_orbits(order: int) -> No
     assert run.symplectic_defect < 1e-12
 
 
-def test_velocities_are_per_second_of_physical_time() -> None:
+def test_velocities_of_runs_with_a_clock_are_per_second_of_physical_time() -> None:
     run = lw.discrete(attracted, clock=clock).run(*START, 10.0, 0.005)
     assert np.abs(run.energy + 0.5).max() < 1e-3
     kinetic = 0.5 * (run.xdot**2).sum(axis=1)

@@ -164,7 +164,7 @@ def test_reserved_series_names_are_rejected(name: str) -> None:
         register(Series(name, "mine", sample=lambda now: now.t))
 
 
-def test_invalid_series_are_explained() -> None:
+def test_invalid_user_defined_series_are_rejected_with_a_reason() -> None:
     with pytest.raises(lw.LinkworkError, match="must have exactly one formula"):
         Series("none", "none")
     register(Series("flat", "flat", "m", (Axis("across", ("x", "z")),), sample=lambda now: now.q[0]))

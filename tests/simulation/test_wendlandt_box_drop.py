@@ -66,7 +66,7 @@ def test_second_order_methods_agree_on_wendlandts_box() -> None:
 
 
 @pytest.mark.parametrize("method", SECOND_ORDER)
-def test_energy_gain_is_limited_to_late_contact_detection(method: str) -> None:
+def test_wendlandts_box_gains_energy_only_by_late_contact_detection(method: str) -> None:
     """A corner can penetrate by half a step's travel before its spring acts."""
     run = dropped(method)
     total = run.energy + run["contact.energy"]
@@ -98,7 +98,7 @@ def test_steps_of_wendlandts_box_need_at_most_five_newton_iterations(monkeypatch
     assert run.q == pytest.approx(dropped("variational").q[: len(run.t)], abs=1e-12)
 
 
-def test_friction_determines_how_the_box_comes_to_rest() -> None:
+def test_friction_coefficient_determines_how_wendlandts_box_comes_to_rest() -> None:
     """In one batch: with friction that does not fit the figures, corners 3 and 4 land, or the box slides on."""
     frictions = np.array([0.4, 0.38, 0.2])
     given = {f"corner {k}.friction": np.repeat(frictions[:, None], 2, axis=1) for k in range(1, 9)}

@@ -109,7 +109,7 @@ def test_normal_numbers_in_a_kernel_match_to_round_off() -> None:
     assert np.abs(found - expected).max() < 1e-14
 
 
-def test_noise_of_a_rollout_can_be_reproduced_alone() -> None:
+def test_random_disturbance_of_a_run_can_be_computed_again_without_the_run() -> None:
     """A random walk with a seed per member: the noise of step 17 is known without the walk."""
     steps = Count(0)
 
@@ -129,7 +129,7 @@ def test_noise_of_a_rollout_can_be_reproduced_alone() -> None:
         assert np.abs(pushes[seed, 17] - np.clip(np.sqrt(5.0) * lw.random_normal(seed, 8, 2), -3, 3)).max() < 1e-13
 
 
-def test_graphs_share_and_fold_random_numbers_with_zero_derivative() -> None:
+def test_random_numbers_in_graphs_are_shared_and_folded_and_have_zero_derivative() -> None:
     graph = trace(lambda x: uniforms(x[0], x[1]) + uniforms(x[0], x[1])[::-1], [(2,)])
     verify(fused(graph))
     assert [node[0] for node in graph.nodes if str(node[0]).startswith("uniform")] == ["uniform", "uniform_second"]

@@ -92,7 +92,7 @@ def test_quaternion_norm_does_not_change_the_rotation(length: float) -> None:
 # --- rates (Wendlandt A.1 to A.5) ---
 
 
-def test_rate_matrices_match_the_paper() -> None:
+def test_quaternion_rate_matrices_match_wendlandts_appendix() -> None:
     for q in quaternions():
         s, x, y, z = q
         assert (rot.W_b(q) == 2 * np.array([[-x, s, z, -y], [-y, -z, s, x], [-z, y, -x, s]])).all()
@@ -101,7 +101,7 @@ def test_rate_matrices_match_the_paper() -> None:
         assert (rot.B_s(q) == 0.5 * np.array([[-x, -y, -z], [s, z, -y], [-z, s, x], [y, -x, s]])).all()
 
 
-def test_rate_matrices_invert_each_other() -> None:
+def test_quaternion_rate_matrices_are_inverse_to_each_other() -> None:
     for rng in generators(30):
         q, w = unit(rng, 4), rng.normal(size=3)
         assert relative(rot.W_b(q) @ rot.B_b(q), np.eye(3)) < EPS
@@ -113,7 +113,7 @@ def test_rate_matrices_invert_each_other() -> None:
         assert relative(rot.B_s(q) @ w, rot.product(half, q)) < EPS
 
 
-def test_rate_matrices_match_a_rotating_quaternion() -> None:
+def test_quaternion_rate_matrices_match_a_rotating_quaternion() -> None:
     for rng in generators(20):
         a, b, c = unit(rng, 4), *rng.normal(size=(2, 4))
 

@@ -172,7 +172,7 @@ def test_cross_products_are_the_time_derivatives_of_transformed_vectors() -> Non
 
 
 @pytest.mark.parametrize("angle", [*ANGLES, np.pi + 1e-9, 4.0, 2 * np.pi, 9.0])
-def test_exponential_matches_the_matrix_exponential(angle: float) -> None:
+def test_exponential_of_a_twist_matches_the_matrix_exponential(angle: float) -> None:
     for rng in generators(10):
         V = with_angle(rng, angle)
         assert relative(exp_transform(V).matrix, exponential(twist_matrix(V))) < 2 * EPS
@@ -199,7 +199,7 @@ def test_exponential_inverts_logarithm_near_half_turns(short: float) -> None:
         assert relative(exp_transform(log_transform(X)).matrix, X.matrix) < EPS
 
 
-def test_constant_twist_gives_a_one_parameter_group() -> None:
+def test_exponentials_of_multiples_of_one_twist_form_a_one_parameter_group() -> None:
     for rng in generators(20):
         V, X, (s, t) = motion(rng), transform(rng), rng.normal(size=2)
         assert relative(exp_transform(log_transform(X)).matrix, X.matrix) < EPS

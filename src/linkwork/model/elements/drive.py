@@ -270,7 +270,11 @@ class Drive(Actuator, section="drives"):
         parts += (
             [f"efficiency {self.efficiency[0]:g}, {self.efficiency[1]:g}"] if (self.efficiency != 1.0).any() else []
         )
-        parts += [f"{self.stall_torque:g} at rest to 0 at {self.no_load_speed:g}"] if self.has_speed_limit else []
+        parts += (
+            [f"stall torque {self.stall_torque:g}, no-load speed {self.no_load_speed:g}"]
+            if self.has_speed_limit
+            else []
+        )
         ratios = [f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in self.ratios]
         return ", ".join(parts), ", ".join(ratios)
 
