@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,18 @@ class ActiveLimit(NamedTuple):
 
     def value(self, load: Array, f: Array) -> Number:
         """Return the limit [N m or N] for the load (6,) of the joint and all friction forces f (nf,)."""
-        return sum((c * size for c, size in self._sizes(load, f)), self.constant)
+        return self.value_at(self.parts(load), f[self.numbers[0]])
+
+    def parts(self, load: Array) -> list[Array]:
+        """Return the linear functions L F of the load F (6,) of all terms."""
+        return [L @ load for _, L, _ in self.terms]
+
+    def value_at(self, parts: list[Array], f: Number) -> Number:
+        """Return the limit [N m or N] for the `parts` of a load and the friction force f, see `linear`."""
+        sizes = [
+            abs(x[0] + own * f) if len(x) == 1 else norm(x) for x, (_, _, own) in zip(parts, self.terms, strict=True)
+        ]
+        return sum((c * size for (c, _, _), size in zip(self.terms, sizes, strict=True)), self.constant)
 
     def linear(self, load: Array, f: Number) -> tuple[Array, Number, Number]:
         """Return the limit, linearized at the load (6,) and friction force f [N m or N], as three coefficients.
@@ -49,11 +59,6 @@ class ActiveLimit(NamedTuple):
             else:
                 row = row + (x * (c / norm(x))) @ L
         return row, factor, self.constant
-
-    def _sizes(self, load: Array, f: Array) -> Iterator[tuple[Number, Number]]:
-        for c, L, own in self.terms:
-            x = L @ load
-            yield c, abs(x[0] + own * f[self.numbers[0]]) if len(x) == 1 else norm(x)
 
     def forces(self, limit: Number, directions: Array) -> list[Number]:
         """Return the friction forces [N m or N] of this limit if they are at the limit, opposite to the slip.

@@ -33,7 +33,7 @@ from linkwork.algorithms.joint_friction.friction_sites import (
     slip_bias,
     tree_slip_rows,
 )
-from linkwork.algorithms.joint_friction.locked_tree import TreeMotion, factored_tree, held_forces
+from linkwork.algorithms.joint_friction.locked_tree import Sweep, TreeMotion, factored_tree, held_forces
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, kinematics
 from linkwork.algorithms.mimic_reduction import forward_dynamics, mass_solver, reduced_rows
 from linkwork.algorithms.solver_choice import SolverChoice
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
         return Answer(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-Update = Callable[[int, Array, Array | None], Array]
+Update = Callable[[int, Array, Array], Array]
 
 
 class Response(NamedTuple):
@@ -72,15 +72,19 @@ class Response(NamedTuple):
     `free` is the motion without friction forces. `change` takes friction forces (nf,) and returns the change of the
     motion.
 
-    `relax(f, update)` makes one iteration: it calls `update` for each site, and returns the updated friction forces
-    (nf,) and the change of the accelerations (nv,). `update(number, load, G)` returns the friction forces of site
-    `number` for its load (6,). With an array G (6, size), the load leaves out the site's own friction, and G is its
-    change per unit of this friction. With G = None, the load contains all friction, computed from f (nf,).
+    `begin(f, update)` makes the first step of an iteration at the friction forces f (nf,): it calls `update` for each
+    site, and returns the accelerations and the changes of the friction forces that `update` makes. update(number, load,
+    G) returns the change (size,) of the friction of site `number` for its load (6,), and G (6, size) is the change of
+    this load per unit of the site's own friction. `proceed(changes, update)` makes a further step: it takes the changes
+    (nf,) of the last step, and the loads and accelerations are changes, too. `cheap` is whether these steps take only a
+    fraction of the time of forward dynamics.
     """
 
     free: Answer
     change: Callable[[Array], Answer]
-    relax: Callable[[Array, Update], tuple[Array, Array]]
+    begin: Callable[[Array, Update], Sweep]
+    proceed: Callable[[Array, Update], Sweep]
+    cheap: bool
 
 
 def load_response(
@@ -124,15 +128,25 @@ def _of_loose_tree(
 
     numbers = {site.name: number for number, site in enumerate(own)}
 
-    def relax(f: Array, update: Update) -> tuple[Array, Array]:
+    def by_joint(update: Update) -> Callable[[Joint, Force, Force], Array | None]:
         def updated(j: Joint, load: Force, G: Force) -> Array | None:
             number = numbers.get(j.name)
-            return None if number is None else update(number, free.loads[number] + load.array, G.array)
+            return None if number is None else update(number, load.array, G.array)
 
-        a, forces = tree.relaxed(scattered(mechanism, own, f), updated)
-        return np.concatenate([none, *(forces[j.v] for j in joints)]), a
+        return updated
 
-    return Response(free, change, relax)
+    def of_forces(found: Sweep) -> Sweep:
+        return Sweep(found.a, np.concatenate([none, *(found.changes[j.v] for j in joints)]))
+
+    def begin(f: Array, update: Update) -> Sweep:
+        forces = tau + scattered(mechanism, own, f)
+        still = np.zeros(mechanism.nv)
+        return of_forces(tree.sweep(forces, still, z, motion.bias, base, by_joint(update)))
+
+    def proceed(changes: Array, update: Update) -> Sweep:
+        return of_forces(tree.further_sweep(scattered(mechanism, own, changes), by_joint(update)))
+
+    return Response(free, change, begin, proceed, cheap=True)
 
 
 def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
@@ -188,13 +202,19 @@ def _of_constrained_mechanism(
 
     free = answer(solution, np.zeros(len(moves)), False)
 
-    def relax(f: Array, update: Update) -> tuple[Array, Array]:
-        changed = change(f)
-        loads = free.loads + changed.loads
-        parts = [update(number, loads[number], None) for number in range(len(own))]
-        return np.concatenate([np.zeros(0), *parts]), changed.a
+    none = [np.zeros((6, site.size)) for site in own]
 
-    return Response(free, change, relax)
+    def updated(found: Answer, update: Update) -> Sweep:
+        changes = [update(number, load, none[number]) for number, load in enumerate(found.loads)]
+        return Sweep(found.a, np.concatenate([np.zeros(0), *changes]))
+
+    def begin(f: Array, update: Update) -> Sweep:
+        return updated(free + change(f), update)
+
+    def proceed(changes: Array, update: Update) -> Sweep:
+        return updated(change(changes), update)
+
+    return Response(free, change, begin, proceed, cheap=False)
 
 
 Solution = tuple[Constrained, Callable[[Array], Constrained]]

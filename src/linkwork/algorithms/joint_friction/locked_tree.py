@@ -46,6 +46,16 @@ class TreeMotion(NamedTuple):
     through: list[Force]
 
 
+class Sweep(NamedTuple):
+    """Accelerations a (nv,), or their changes, and the changes (nv,) of joint forces during a sweep."""
+
+    a: Array
+    changes: Array
+
+
+Update = Callable[[Joint, Force, Force], Array | None]  # see `LockedTree.sweep`
+
+
 @dataclass(frozen=True, eq=False)
 class LockedTree:
     """A tree without constraints and rotors, factored in one position.
@@ -83,32 +93,41 @@ class LockedTree:
         none, still = [Force.zero() for _ in self.mechanism.bodies], [Motion.zero() for _ in self.mechanism.bodies]
         return self.solve(tau, none, still, Motion.zero())
 
-    def relaxed(self, forces: Array, update: Callable[[Joint, Force, Force], Array | None]) -> tuple[Array, Array]:
-        """Return the changes of the accelerations (nv,) due to joint forces, and these forces (nv,) after one update.
+    def sweep(
+        self, forces: Array, pending: Array, z: list[Force], bias: list[Motion], base: Motion, update: Update
+    ) -> Sweep:
+        """Return accelerations, and changes of the joint forces that `update` makes during the outward sweep.
 
-        The inward sweep uses the given `forces` (nv,). The outward sweep replaces the force of each joint by
-        update(joint, load, G). `load` is the change of the wrench through the joint without its own force, and G the
-        change of this wrench per unit of its force. `update` returns the new force, or None to use the old force. When
-        a joint is updated, the forces of all joints inboard of it are already new.
+        forces (nv,) are the joint forces. `pending` (nv,) are changes of joint forces that an earlier sweep made: their
+        effect on the joints outboard is known, their effect inboard is not. z, `bias` and `base` are those of `solve`.
+        The outward sweep calls `update` with each joint, the wrench through it, and the change of this wrench (6, d) by
+        each unit of its joint forces. `update` returns a change of these forces (d,), or None. The wrench contains the
+        changes of the joints inboard, but not those of the joint itself and of the joints outboard.
         """
-        X, S, z = self.motion.X, self.motion.S, [Force.zero() for _ in self.mechanism.bodies]
+        z, free, inner, X, S = list(z), {}, {}, self.motion.X, self.motion.S
         for j in inward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
+            free[k] = (forces[j.v] - S[k].pair(z[k])) * joint.moves
+            inner[k] = joint.inward @ bias[k] + z[k] + joint.G @ (free[k] + pending[j.v])
             if j.i != WORLD:
-                free = (forces[j.v] - S[k].pair(z[k])) * joint.moves
-                z[j.i] = z[j.i] + X[k].up(z[k] + joint.G @ free)
-        acc, a, new = [Motion.zero()], [np.zeros(0)], [np.zeros(0)]
+                z[j.i] = z[j.i] + X[k].up(inner[k])
+        acc, a, changes = [base], [np.zeros(0)], [np.zeros(0)]
         for j in outward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
             inherited = X[k].down(acc[j.i])
-            without = joint.freed(-S[k].pair(z[k])) - inherited.pair(joint.G)
-            load = joint.P @ (inherited + S[k] @ without) + z[k]
-            found = update(j, load, joint.G)
-            force = forces[j.v] if found is None else found
-            a.append(without + joint.freed(force))
-            new.append(force)
-            acc.append(inherited + S[k] @ a[k])
-        return np.concatenate(a), np.concatenate(new)
+            change = update(j, joint.inward @ inherited + inner[k], joint.G)
+            changes.append(np.zeros(j.kind.nv) if change is None else change)
+            a.append(joint.freed(free[k] + changes[k]) - (inherited + bias[k]).pair(joint.G))
+            acc.append(inherited + bias[k] + S[k] @ a[k])
+        return Sweep(np.concatenate(a), np.concatenate(changes))
+
+    def further_sweep(self, pending: Array, update: Update) -> Sweep:
+        """Return the changes of accelerations that `pending` (nv,) and the further changes by `update` cause.
+
+        See `sweep`; the wrenches that `update` gets are changes, too.
+        """
+        none, still = [Force.zero() for _ in self.mechanism.bodies], [Motion.zero() for _ in self.mechanism.bodies]
+        return self.sweep(np.zeros(len(pending)), pending, none, still, Motion.zero(), update)
 
 
 def factored_tree(mechanism: Mechanism, motion: Kinematics, moves: Array) -> LockedTree:

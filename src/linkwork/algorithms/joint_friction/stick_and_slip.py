@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm
+from linkwork.algorithms.joint_friction.friction_limits import ActiveLimit, active_limits, norm, sign
 from linkwork.algorithms.joint_friction.friction_sites import slip_velocities
 from linkwork.algorithms.joint_friction.joint_friction_tolerances import AGREES_AT_REST, AGREES_ROUND_OFF, NO_SLIP
 from linkwork.algorithms.joint_friction.linearized_response import LinearStep, linear_step
@@ -243,7 +243,8 @@ def first_slip(limits: tuple[ActiveLimit, ...], speeds: Array) -> tuple[list[Num
         speed = norm(np.array(scaled)) if len(scaled) > 1 else abs(scaled[0])
         rests = speed <= STICKING_SPEED
         resting.append(where(rests, 1.0, 0.0))
-        for n, x in zip(one.numbers, scaled, strict=True):
-            directions[n] = where(rests, 0.0, x / maximum(speed, TINY_SIZE))
+        units = [x / maximum(speed, TINY_SIZE) for x in scaled] if len(scaled) > 1 else [sign(scaled[0])]
+        for n, x in zip(one.numbers, units, strict=True):
+            directions[n] = where(rests, 0.0, x)
     moves = 1.0 - np.array(resting)
     return resting, Slip(moves, moves, np.array(directions), moves)

@@ -82,7 +82,7 @@ class _BatchLoop:
         """
         if self.plan.regions:
             return 1
-        block = 8 * self.width * max(1, self.plan.total)  # bytes
+        block = 8 * self.width * max(1, self.plan.usual)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
         return max(MIN_PANEL, min(MAX_PANEL, PANEL_BYTES // block))
