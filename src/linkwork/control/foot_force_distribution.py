@@ -127,7 +127,7 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
-    """Return the derivative (3, 3) of `projected` by x (3,), which is symmetric.
+    """Return the symmetric derivative (3, 3) of `projected` with respect to x (3,).
 
     `normal` and `friction` define the friction cone, as in `projected`.
     """

@@ -132,7 +132,7 @@ class Reference:
         return self._derivative(t, 2)
 
     def _derivative(self, t: Any, order: int) -> Any:
-        """Return the derivative of the given order by time, at the time or times t [s]."""
+        """Return the time derivative of the given order, at the time or times t [s]."""
         if np.ndim(t) > 0:
             return np.array([self._derivative(one, order) for one in t])
         row = lookup(self._pieces, self._piece(t))

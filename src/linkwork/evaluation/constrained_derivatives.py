@@ -15,10 +15,10 @@ COMPLEX_STEP = 1e-30  # imaginary step; it can be this small because a complex s
 
 
 def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the accelerations of a constrained mechanism by q, v and tau.
+    """Return the derivatives (3, nv, nv) of a constrained mechanism's accelerations with respect to q, v and tau.
 
-    The derivative by q is in the tangent space. For traced inputs, the expression graph is differentiated. For floats,
-    each column is a complex step, exact to round-off.
+    The derivative with respect to q is in the tangent space. For traced inputs, the expression graph is differentiated.
+    For floats, each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)

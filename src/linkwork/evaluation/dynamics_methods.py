@@ -439,7 +439,7 @@ class DynamicsMethods(FrictionMethods):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
-        """Return the three derivatives (..., nv, nv) of a quantity by q, v and a third argument.
+        """Return the three derivatives (..., nv, nv) of a quantity with respect to q, v and a third argument.
 
         `algorithm` computes them for one state. `quantity` is the name of the kernel, and `third` is the third argument
         by name, a or tau.

@@ -27,7 +27,9 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the joint forces with friction by q (tangent space), v and a."""
+    """Return the derivatives (3, nv, nv) of the joint forces with friction, with respect to q (tangent space), v and
+    a.
+    """
     # imported only here, so that importing linkwork loads no compiler
     from linkwork.compiler.function_jacobian import jacobian
 
@@ -40,7 +42,9 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the accelerations with friction by q (tangent space), v and tau."""
+    """Return the derivatives (3, nv, nv) of the accelerations with friction, with respect to q (tangent space), v and
+    tau.
+    """
     if mechanism.constrained:
         return _with_constraints(mechanism, q, v, tau)
     a = friction_dynamics.forward_dynamics(mechanism, q, v, tau)
@@ -53,7 +57,10 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 
 
 def _with_constraints(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Return the derivatives (3, nv, nv) of the accelerations of a mechanism with constraints and friction."""
+    """Return the derivatives (3, nv, nv) of the accelerations of a mechanism with constraints and friction.
+
+    They are the derivatives with respect to q (tangent space), v and tau.
+    """
     # imported only here, so that importing linkwork loads no compiler
     from linkwork.compiler.function_jacobian import jacobian
 

@@ -65,7 +65,7 @@ def angles(crank: float) -> Array:
 
 
 def rates(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the bar angles `angles` by the crank angle.
+    """Return the first and second derivatives, (3,) each, of the bar angles `angles` with respect to the crank angle.
 
     The derivatives follow from the loop closure a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice
     (e.g. Norton, Design of Machinery). a, b, c, d are the lengths of crank, coupler, rocker and ground bar, and A, B, C
@@ -88,7 +88,7 @@ def coordinates(crank: float) -> Array:
 
 
 def coordinate_derivatives(crank: float) -> Array:
-    """Return the derivatives (3,) of the joint coordinates `coordinates` by the crank angle."""
+    """Return the derivatives (3,) of the joint coordinates `coordinates` with respect to the crank angle."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
 

@@ -58,7 +58,7 @@ def coordinates(stages: int, angle: float) -> Array:
 
 
 def coordinate_derivatives(stages: int) -> Array:
-    """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` by the bar angle."""
+    """Return the derivatives (2 stages + 1,) of the joint coordinates `coordinates` with respect to the bar angle."""
     return np.array([1.0, *[x for _ in range(stages) for x in (2.0, -2.0)][1:], 1.0])
 
 

@@ -42,7 +42,7 @@ def coordinates(crank: float) -> Array:
 
 
 def coordinate_derivatives(crank: float) -> tuple[Array, Array]:
-    """Return the first and second derivatives, (3,) each, of the joint coordinates by the crank angle."""
+    """Return the first and second derivatives, (3,) each, of the joint coordinates with respect to the crank angle."""
     lean1, lean2 = rod_angle_derivatives(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
@@ -51,7 +51,7 @@ def coordinate_derivatives(crank: float) -> tuple[Array, Array]:
 
 
 def rod_angle_derivatives(crank: float) -> tuple[float, float]:
-    """Return the first and second derivatives of the angle between rod and rail by the crank angle.
+    """Return the first and second derivatives of the angle between rod and rail with respect to the crank angle.
 
     The angle satisfies ROD sin(lean) = CRANK sin(crank).
     """

@@ -57,7 +57,8 @@ class Servo(NamedTuple):
 
 
 YAW, FEMUR, TIBIA = Servo(2000.0, 40.0, 100.0), Servo(3000.0, 25.0, 200.0), Servo(1500.0, 15.0, 150.0)
-FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # signs: positive motor angles lower all femurs (49)
+# signs of the motor angles, so that positive angles lower all femurs (equation (49))
+FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))
 
 
 def hip(frame: str, leg: str) -> str:

@@ -40,7 +40,7 @@ class Composed(Integrator):
         return Step(State(*state), multipliers, most, good == 1.0)
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
         The result is the product of the derivatives of the substeps.
         """

@@ -93,7 +93,7 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, and two matrices.
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, and two matrices.
 
         The two matrices, of `LagrangianSystem.tangents`, define the changes of the state before the step that satisfy
         the constraints. `numbers` are the entries of the `State` before the step, the step size h [s] and the gains.

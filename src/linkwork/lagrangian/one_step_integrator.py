@@ -61,7 +61,7 @@ class Integrator(ABC):
 
     @abstractmethod
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it."""
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it."""
 
     @abstractmethod
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
@@ -151,7 +151,7 @@ class ImplicitIntegrator(Integrator):
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step h [s] by (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step h [s] with respect to (x, p) before it.
 
         The method differentiates one more Newton correction at the solution: to first order, the corrected solution
         depends on the initial state in the same manner as the exact solution.

@@ -40,7 +40,9 @@ class Clocked(Integrator):
         return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial
+        energy.
+        """
         return self._transformed(now).derivative(self._in_clock_time(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:

@@ -10,7 +10,7 @@ import linkwork as lw
 from linkwork.compiler import Kernel, lifted
 from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
-from linkwork.papers.wendlandt_box import Statement, said_table
+from linkwork.papers.wendlandt_box import Statement, statement_table
 from linkwork.papers.wendlandt_integrators import timed
 from linkwork.simulation.results.run import Run
 from linkwork.spatial.scalar import Array
@@ -273,4 +273,4 @@ def _as_text(numbers: Array, digits: int) -> str:
 
 def biped_page(found: list[Statement]) -> str:
     """Return the HTML section on the biped, with a table of the statements `found`."""
-    return ABOUT.format(step=biped.STEP) + said_table(found)
+    return ABOUT.format(step=biped.STEP) + statement_table(found)

@@ -147,10 +147,10 @@ def _sequence(states: Array) -> str:
 
 def as_page(found: list[Statement]) -> str:
     """Return the HTML section on the box, with a table of the statements `found`."""
-    return ABOUT.format(friction=box_drop.FRICTION) + said_table(found)
+    return ABOUT.format(friction=box_drop.FRICTION) + statement_table(found)
 
 
-def said_table(found: list[Statement]) -> str:
+def statement_table(found: list[Statement]) -> str:
     """Return the statements of the paper and linkwork's results as an HTML table."""
     text = '<div class="table"><table class="said"><tr><th>paper</th><th>linkwork</th></tr>'
     for one in found:

@@ -9,8 +9,8 @@ from linkwork.simulation.solid_contacts import SolidContacts
 
 
 def contact_families(mechanism: Mechanism) -> list[ContactFamily]:
-    """Return the contact families of which a mechanism has pairs: points, then solids.
+    """Return the contact families of which a mechanism has pairs: point contacts first, then solids.
 
-    The integration methods for the last family can simulate the others too.
+    An integration method that can simulate the last family in the list can simulate all of them.
     """
     return [family for family in (PointContacts(mechanism), SolidContacts(mechanism)) if family.pairs]

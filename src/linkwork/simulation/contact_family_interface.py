@@ -1,6 +1,7 @@
-"""The interface of contact families: what a simulation needs of the contacts of points, and of those of solids.
+"""The interface of contact families: the quantities of point contacts and of contacts between solids that a run needs.
 
-`contact_families` returns the families that a mechanism has. All other code loops over this list, or sums over it.
+`contact_families` returns the families that a mechanism has. All other code loops over this list, or adds up the
+results of its entries.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ class Rates(NamedTuple):
 
 
 class ContactFamily(ABC):
-    """All contacts of one kind, of points or of solids, of a mechanism.
+    """All contacts of one kind in a mechanism: those of points with surfaces, or those between solids.
 
-    `automatic_method` is the method that is chosen for compliant contacts. If `skips_ended_members` is true, no step is
-    computed for batch members that have ended, because a step from an invalid state may take a thousand times longer.
+    `automatic_method` is the integration method that is chosen automatically for compliant contacts. If
+    `skips_ended_members` is true, no step is computed for batch members that have ended, because a step from an invalid
+    state may take a thousand times longer.
     """
 
     automatic_method: ClassVar[str]
@@ -57,12 +59,12 @@ class ContactFamily(ABC):
     @property
     @abstractmethod
     def pairs(self) -> Sequence[Pair | SolidPair]:
-        """All pairs that can touch."""
+        """All pairs of the mechanism that can touch."""
 
     @property
     @abstractmethod
     def elements(self) -> Sequence[Contact | Collision]:
-        """The elements with the force laws of the pairs."""
+        """The contact elements of the mechanism, which have the force laws of the pairs."""
 
     # --- checks before a run ---
 
@@ -83,7 +85,7 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
-        """Raise a LinkworkError for reasons that hold for this kind of contact only; see `refuse`."""
+        """Raise a LinkworkError if the contacts of this family make the simulation impossible; called by `refuse`."""
 
     @abstractmethod
     def start_warning(self, problem: Problem) -> str | None:
@@ -108,20 +110,22 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory | SolidMemory]:
-        """Return the contact memory for a step that begins at t [s], after the name of its field in `System`.
+        """Return the name of a field of `System`, and the contact memory for this field in a step that begins at t [s].
 
         `contact_memory` and `solid_memory` are the stored numbers of all contacts; see `System.begun`.
         """
 
     @abstractmethod
     def rigid_wrenches(self, now: StepState) -> Array:
-        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts on the bodies, from the memory of `now`."""
+        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts on the bodies, from the contact memory of
+        `now`.
+        """
 
     # --- recorded series ---
 
     @abstractmethod
     def forces(self, now: Sample) -> list[Array]:
-        """Return the force (3,) [N] at each contact point with compliant contacts, in world axes."""
+        """Return the force (3,) [N] at each contact point of compliant contacts, in world axes."""
 
     @abstractmethod
     def slips(self, now: Sample) -> list[Array]:

@@ -91,7 +91,9 @@ def directions_of_forces(mechanism: Mechanism, directions: Array) -> Array:
 
 
 def _tree_velocities(mechanism: Mechanism) -> list[tuple[int, int, int, float]]:
-    """Return, for each friction force of the tree, its number, and the result of `velocity_of` for its velocity."""
+    """Return, for each friction force of the tree, its number, followed by the result of `velocity_of` for its
+    velocity.
+    """
     tree = [site for site in sites(mechanism) if site.joint is not None]
     return [(n, *velocity_of(mechanism, site.joint, d)) for site in tree for n, d in _numbered(site)]
 

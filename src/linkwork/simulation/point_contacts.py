@@ -86,7 +86,7 @@ class PointContacts(ContactFamily):
         return None
 
     def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
-        """Return the rates [1/s] of the springs and dampers of all pairs together, in one entry."""
+        """Return the rates [1/s] of the springs and dampers of all pairs together, as a list with one entry."""
         m = self.mechanism
         there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
         S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
@@ -107,7 +107,7 @@ class PointContacts(ContactFamily):
         return max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory]:
-        """Return the memory of points for a step that begins at t [s], after the name of its field in `System`."""
+        """Return "memory", a field of `System`, and the memory of point contacts for a step that begins at t [s]."""
         return "memory", Memory.of(contact_memory).begun(t)
 
     def rigid_wrenches(self, now: StepState) -> Array:

@@ -294,7 +294,8 @@ class System:
         return for_mimic_joints("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """Return the derivative (nv, nv) of the contact impulses in a step h [s] by the velocities at its end.
+        """Return the derivative (nv, nv) of the contact impulses in a step h [s] with respect to the velocities at its
+        end.
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
         `touching` are the contact loads at mid-step, and q (nq,) are the coordinates there.

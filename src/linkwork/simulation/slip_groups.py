@@ -1,8 +1,9 @@
 """Friction limits that several velocities share, in runs: ball joints in sockets, and sleeves that turn and slide.
 
-The velocities of such a group hold or slip together. The slip directions of the group are the unit vector of its slip
-velocities, scaled to lengths where the friction law says so, or zeros while the group holds. The unit vector in the
-state is that at the start of a substep; within the substep, the direction follows the velocities.
+All velocities of such a slip group stick or slip together. The slip directions of a slipping group are the unit vector
+of its slip velocities; the friction law may convert angular velocities to slip velocities with a length. The slip
+directions of a sticking group are zero. The state has the unit vector at the start of a substep; within the substep,
+the unit vector follows the velocities.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.tolerances import STICKING_SPEED
 
-TURNED = 0.5  # cosine of the change of a slip direction in a substep at which an event updates the direction
+# if the cosine of the angle by which a slip direction turns in a substep falls below this, an event updates it
+TURNED = 0.5
 
 
 class SlipGroup(NamedTuple):
-    """Velocities with one friction limit: their numbers among the velocities with friction (nf,) of runs.
+    """Velocities that share one friction limit, by their numbers `rows` among the velocities with friction (nf,).
 
-    `scales` turn each velocity into a slip velocity. `forces` are their numbers among the friction forces of
-    `friction_sites`, and `name` is the name of the joint or loop.
+    The products of `scales` and velocities are slip velocities. `forces` are the numbers of their friction forces among
+    those of `friction_sites`, and `name` is the name of the joint or loop.
     """
 
     name: str
@@ -34,20 +36,26 @@ class SlipGroup(NamedTuple):
     forces: tuple[int, ...]
 
     def slip(self, speeds: Sequence[Number] | Array) -> list[Number]:
-        """Return the slip velocities of the group, from the velocities with friction or their derivatives (nf,)."""
+        """Return the slip velocities of the group from the velocities with friction `speeds` (nf,), or their time
+        derivatives.
+        """
         return [speeds[k] * scale for k, scale in zip(self.rows, self.scales, strict=True)]
 
     def force(self, forces: Sequence[Number] | Array) -> list[Number]:
-        """Return the friction force against slip, from the forces (nf,) along the velocities with friction."""
+        """Return the friction forces of the group along its slip velocities, from the friction `forces` (nf,) of a
+        run.
+        """
         return [forces[k] / scale for k, scale in zip(self.rows, self.scales, strict=True)]
 
     def of(self, values: Sequence[Number] | Array) -> list[Number]:
-        """Return the entries of the group in `values` (nf,)."""
+        """Return the entries of `values` (nf,) that belong to the velocities of the group."""
         return [values[k] for k in self.rows]
 
 
 def slip_groups(mechanism: Mechanism) -> tuple[SlipGroup, ...]:
-    """Return the groups of velocities with one friction limit; `Mechanism.friction_velocities` is set."""
+    """Return the groups of velocities that share one friction limit; requires `Mechanism.friction_velocities` to be
+    set.
+    """
     if not mechanism.frictions:
         return ()
     own, found = sites(mechanism), []
@@ -66,7 +74,9 @@ def slip_groups(mechanism: Mechanism) -> tuple[SlipGroup, ...]:
 def shared_limits(
     own: Sequence[Site], mechanism: Mechanism
 ) -> Iterator[tuple[Site, tuple[int, ...], tuple[Number, ...]]]:
-    """Yield site, velocities of its joint, and scales of each friction limit that several velocities share."""
+    """Yield the site, the velocities of its joint, and their scales, for each friction limit that several velocities
+    share.
+    """
     for site in own:
         for limit in site.limits(site.subspace(mechanism.tree.neutral())):
             if len(limit.velocities) > 1:
@@ -87,7 +97,7 @@ def velocity_of(mechanism: Mechanism, joint: Joint | None, number: int) -> tuple
 
 
 def holds_at(groups: Sequence[SlipGroup], directions: Sequence[Number] | Array) -> list[Number]:
-    """Return 1 for each velocity with friction (nf,) that holds, else 0, from the slip `directions` (nf,)."""
+    """Return 1 for each velocity with friction (nf,) that sticks, else 0, from the slip `directions` (nf,)."""
     found = [where(s == 0.0, 1.0, 0.0) for s in directions]
     for one in groups:
         square = sum(s * s for s in one.of(directions))
@@ -97,9 +107,9 @@ def holds_at(groups: Sequence[SlipGroup], directions: Sequence[Number] | Array) 
 
 
 def directions_of_groups(groups: Sequence[SlipGroup], speeds: Sequence[Number] | Array, before: Array) -> Array:
-    """Return the slip directions `before` (nf,), for groups that move with the directions of their slip velocities.
+    """Return the slip directions (nf,), updated for slip groups that move: those of their slip velocities.
 
-    `speeds` (nf,) are the velocities with friction.
+    `speeds` (nf,) are the velocities with friction, and `before` (nf,) the slip directions before the update.
     """
     found = list(before)
     for one in groups:
@@ -113,8 +123,8 @@ def directions_of_groups(groups: Sequence[SlipGroup], speeds: Sequence[Number] |
 def within_substep(groups: Sequence[SlipGroup], speeds: Sequence[Number] | Array, begin: Array) -> Array:
     """Return the slip directions (nf,) at `speeds` (nf,) within a substep that begins with the directions `begin`.
 
-    A group that holds at the start holds in the whole substep. Past a reversal of its slip, which ends the substep, its
-    friction continues smoothly.
+    A group that sticks at the start sticks in the whole substep. The substep ends where the slip of a group reverses;
+    beyond this instant, the friction of the group continues smoothly.
     """
     found = list(begin)
     for one in groups:
@@ -128,9 +138,10 @@ def within_substep(groups: Sequence[SlipGroup], speeds: Sequence[Number] | Array
 
 
 def continues(one: SlipGroup, speeds: Sequence[Number], directions: Array) -> Number:
-    """Return the event function of a slipping group: negative after its slip has stopped or turned by 60 degrees.
+    """Return the event function of a slipping group, negative after its slip has stopped or turned by 60 degrees.
 
-    `speeds` (nf,) are the velocities with friction and `directions` (nf,) the slip directions at the start.
+    `speeds` (nf,) are the velocities with friction and `directions` (nf,) the slip directions at the start of the
+    substep.
     """
     slip = one.slip(speeds)
     ahead = sum(u * e for u, e in zip(slip, one.of(directions), strict=True))
@@ -138,15 +149,19 @@ def continues(one: SlipGroup, speeds: Sequence[Number], directions: Array) -> Nu
 
 
 def against(forces: Sequence[Number]) -> list[Number]:
-    """Return the unit vector opposite to a friction force, the direction in which a group begins to slip."""
+    """Return the unit vector opposite to the friction force with the components `forces`.
+
+    A group begins to slip in this direction.
+    """
     length = norm(np.array(forces))
     return [-x / length for x in forces]
 
 
 def changed_slip(mechanism: Mechanism, after: Array, before: Array) -> list[Condition]:
-    """Return for each velocity with friction (nf,) whether its slip begins, ends or reverses at an event.
+    """Return, for each velocity with friction (nf,), whether its slip begins, ends or reverses at an event.
 
-    `after` and `before` (nf,) are the slip directions. The first velocity of a group stands for all of its velocities.
+    `after` and `before` (nf,) are the slip directions. If the slip of a group changes, the result is true for its first
+    velocity and false for its other velocities.
     """
     found = [new != old for new, old in zip(after, before, strict=True)]
     groups = slip_groups(mechanism)

@@ -87,7 +87,7 @@ class SolidContacts(ContactFamily):
     def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
         """Return the rates [1/s] of the springs and dampers of each pair.
 
-        A solid touches only a few others: the rates are those of one solid between two others.
+        A solid touches only a few others, so that the rates are those of one solid between two others.
         """
         return [self._rates_of_pair(pair, M, position, weight) for pair in self.pairs]
 
@@ -117,7 +117,7 @@ class SolidContacts(ContactFamily):
         return max(rates.stiffness, rates.damping * FINE_CONTACTS / FINE_DAMPERS)
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, SolidMemory]:
-        """Return the memory of solids for a step that begins at t [s], after the name of its field in `System`."""
+        """Return "solids", a field of `System`, and the contact memory of solids for a step that begins at t [s]."""
         return "solids", SolidMemory(solid_memory, t)
 
     def rigid_wrenches(self, now: StepState) -> Array:

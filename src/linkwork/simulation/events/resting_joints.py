@@ -118,10 +118,12 @@ def _begin_group(
     rests: list[Number],
     ahead: list[Number],
 ) -> None:
-    """Write to `rests` (nf,) whether a group of velocities is at rest, and to `ahead` (nf,) its direction at first.
+    """Write to `rests` (nf,) whether a slip group is at rest, and to `ahead` (nf,) the first guess of its slip
+    direction.
 
-    `speeds` (nf,) are the velocities with friction and `slips` (nf,) the slip directions before. All velocities of the
-    group get the event of its first one in `fired` (nf,). A group whose slip has turned is not at rest.
+    `speeds` (nf,) are the velocities with friction and `slips` (nf,) the slip directions before. The event of the first
+    velocity of the group in `fired` (nf,) is copied to its other velocities. A group whose slip direction has turned is
+    not at rest.
     """
     speed, before, event = norm(np.array(one.slip(speeds))), one.of(slips), fired[one.rows[0]]
     held = where(sum(s * s for s in before) == 0.0, 1.0, 0.0)

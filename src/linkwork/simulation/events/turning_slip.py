@@ -1,5 +1,6 @@
-"""Slip directions of several velocities with one friction limit, at the start and in the middle of a substep, and
-when the velocities begin to move.
+"""Slip directions of slip groups: of several velocities that share one friction limit.
+
+The functions return these directions at the start and in the middle of a substep, and when a group begins to move.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ from linkwork.simulation.slip_groups import SlipGroup, directions_of_groups, sli
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number
 
-STIFF = 2.0  # stiffness of a substep above which its slip directions are fixed; explicit steps are stable below 2.8
+# if the stiffness of a substep is larger, its slip directions are fixed; explicit steps are stable below 2.8
+STIFF = 2.0
 
 
 def slip_at_start(mechanism: Mechanism, groups: Sequence[SlipGroup], begin: StepState) -> Array:
-    """Return the slip directions (n,) of all rows at the start of a substep, where those of groups follow the
-    velocities.
+    """Return the slip directions (n,) at the start `begin` of a substep, of constraints with a bound and joint
+    friction.
+
+    The directions of moving slip groups are those of their velocities; all other directions are those stored in
+    `begin`.
     """
     others = begin.slip[: len(begin.slip) - friction_count(mechanism)]
     speeds = slip_speeds(mechanism, begin.q, begin.v)
@@ -34,11 +39,12 @@ def slip_at_start(mechanism: Mechanism, groups: Sequence[SlipGroup], begin: Step
 def with_slip_in_step(
     system: System, acting: System, t: Number, begin: StepState, h: Number, held: Array, implicit: bool
 ) -> System:
-    """Return the system `acting` of a substep of h [s] from t [s], with the slip directions of groups in the substep.
+    """Return the system `acting` of a substep of h [s] from t [s], with the slip directions of slip groups in the
+    substep.
 
-    Implicit equations need fixed directions. In explicit steps, directions follow the velocities unless the substep is
-    too long for that, as where slip begins or ends. `system` has the present modes, and `held` (nv,) are the joint
-    forces of a sampled controller.
+    Implicit equations need fixed directions. In explicit steps, the directions follow the velocities, unless the
+    substep is too long for a stable step, as where slip begins or ends. `system` has the present modes, and `held`
+    (nv,) are the joint forces of a sampled controller.
     """
     directions = acting.slip_directions
     assert directions is not None
@@ -50,7 +56,8 @@ def with_slip_in_step(
 def directions_from_rest(
     system: System, t: Number, now: StepState, held: Array, directions: Array, rests: Sequence[Number]
 ) -> Array:
-    """Return the slip directions (nf,) at t [s], where groups that begin to slip have those of their accelerations.
+    """Return the slip directions (nf,) at t [s], in which slip groups begin to move in the direction of their
+    acceleration.
 
     `directions` (nf,) are the slip directions, approximate for groups that begin to slip, and `rests` (nf,) is 1 for
     velocities at rest.
@@ -69,7 +76,12 @@ def _implicit(
     follows: Sequence[Number],
     h: Number | None,
 ) -> tuple[Array, Number]:
-    """Return the slip directions (nf,) by `implicit_directions`, and the stiffness; `follows` (nf,) is 1 or 0."""
+    """Return the slip directions (nf,) of slip groups, solved implicitly for a step h [s], and the stiffness of the
+    step.
+
+    `follows` (nf,) is 1 for velocities whose direction is solved for, else 0; see `implicit_directions`. If h is None,
+    the directions are those of the accelerations.
+    """
     m = system.mechanism
     slip = np.concatenate([now.slip[: len(now.slip) - len(directions)], directions])
     acting = replace(system, mechanism=holding(m, slip)).with_slip_directions(slip)

@@ -1,4 +1,4 @@
-"""Derivatives of controller forces by the motion within a step, for Newton's matrix.
+"""Derivatives of controller forces with respect to the motion within a step, for Newton's matrix.
 
 A servo acts like a spring and a damper, which is stiff if the link is light. Without its derivatives in the matrix,
 Newton's method converges slowly, or diverges if half a step times the damping exceeds the inertia that the servo moves.

@@ -320,8 +320,8 @@ class Interval:
         return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
-        """Return minus the derivative (nv, nv) of half the impulses of `System.force_laws` by the joint motion dv
-        (nv,).
+        """Return minus the derivative (nv, nv) of half the impulses of `System.force_laws` with respect to the joint
+        motion dv (nv,).
 
         These forces are those of controllers, joint stops and force elements.
         """
@@ -370,7 +370,8 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return, for each body, the derivative (6, 6) of its contact impulses by its motion (S4 section 5.3).
+        """Return, for each body, the derivative (6, 6) of its contact impulses with respect to its motion (S4 section
+        5.3).
 
         The contacts are those with the world. `guess` is the evaluation of the step at the present motion.
         """
@@ -390,8 +391,8 @@ class Interval:
 def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
     """Return `CompliantRow`s of a tree for Newton's matrix, from derivatives of forces that couple joints.
 
-    `by_motion` (nv, nv) are the derivatives of the forces by the joint motion. There is one row for each force that
-    depends on the motion of other joints.
+    `by_motion` (nv, nv) are the derivatives of the forces with respect to the joint motion. There is one row for each
+    force that depends on the motion of other joints.
     """
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]

@@ -23,7 +23,7 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 WINDOW = 8  # number of derivatives in the window
 # stages of a step after the first; the last one is at the end of the step, and is the first one of the next step
 STAGES = 12
-EXTRA = 3  # stages of the interpolant
+EXTRA = 3  # number of further stages that only the interpolant needs
 # After a step, the window has the derivatives of stages 5 to 12. Each stage of the interpolant removes the first
 # derivative from the window; in this order, no later stage uses the removed derivative.
 ORDER = (9, 10, 11, 5, 6, 7, 8, 12)

@@ -1,4 +1,4 @@
-"""Derivatives of an integration step by state and joint forces, exact to round-off; for control design.
+"""Derivatives of an integration step with respect to state and joint forces, exact to round-off; for control design.
 
 The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0, the
 iteration is not differentiated; the implicit function theorem gives dz = -(dR/dz)^-1 (dR/dx) dx at the solution. Both
@@ -81,7 +81,7 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by the joint forces (2 nv, nv).
+        """Return the derivatives of one substep with respect to the state (2 nv, 2 nv) and the joint forces (2 nv, nv).
 
         `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
         step size and the arguments of `system`.

@@ -130,8 +130,8 @@ class Midpoint:
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
 
     def _force_jacobian(self, v: Array) -> Array:
-        """Return minus the derivative (nv, nv) of the impulses of `System.force_laws` by the velocities v (nv,) at the
-        end.
+        """Return minus the derivative (nv, nv) of the impulses of `System.force_laws` with respect to the velocities v
+        (nv,) at the end.
 
         These forces are those of controllers, joint stops and force elements.
         """

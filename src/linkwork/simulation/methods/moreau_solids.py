@@ -129,7 +129,8 @@ def _with_point_memory(
     h: Number,
     end: Number,
 ) -> StepState:
-    """Return the state `moved` with the memory of point contacts after a step h [s] that ends at the time `end` [s].
+    """Return the state `moved` with updated memory of point contacts, after a step h [s] that ends at the time `end`
+    [s].
 
     `now` is the state at the beginning of the step, `impulses` are those of all constraint blocks, and v (nv,) are the
     velocities after them.

@@ -72,10 +72,11 @@ def _with_turning(
     first: Condition,
     lever: Number,
 ) -> PairConditions:
-    """Return the conditions of a pair with those of rolling and spinning friction, which have the `coefficients` (2,).
+    """Return the contact conditions `given` of a pair, with those of rolling and spinning friction added.
 
-    `start` and `after` (3,) are the angular speeds before the impulses and after the last pass, and `turned` (3,) the
-    change of the relative angular velocity until the end of the step, in the world. `lever` [m] is that of `lever_of`.
+    `coefficients` (2,) are those of rolling and spinning friction. `start` and `after` (3,) are the angular speeds
+    before the impulses and after the last pass, and `turned` (3,) the change of the relative angular velocity until the
+    end of the step, in world axes. `lever` [m] is the result of `lever_of`.
     """
     assert frame.turning is not None
     along, drift = frame.turning.T @ turned, np.zeros(3, dtype=object)

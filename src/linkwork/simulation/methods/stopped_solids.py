@@ -1,7 +1,7 @@
 """Displacement of solids that stop within a step while they slide uphill.
 
-In the first half of a step, such a solid goes too far with its old velocity: it would have stopped earlier. The
-friction that then holds it does positive work in the step, because it acts during the whole step. Solids that stop are
+In the first half of a step, such a solid moves too far, because it has its old velocity, although it stops during the
+step. The friction that then holds it acts during the whole step, and so does positive work. Solids that stop are
 therefore moved back, by a part of their motion in the first half of the step, until gravity and other forces have
 regained this work. Bodies that stick to a solid that stops, such as boxes on a block, move back with it.
 """
@@ -26,16 +26,20 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 class Retreat(NamedTuple):
-    """A displacement `shift` (nv,) by which solids may be moved back, and the energy `released` [J] by it."""
+    """A displacement `shift` (nv,) by which solids can be moved back, and the energy `released` [J] by it.
+
+    `middle` is the system at mid-step.
+    """
 
     middle: Middle
     shift: Array
     released: Number
 
     def made(self, v: Array, worked: Number) -> AfterRetreat:
-        """Return the state after the part of the displacement that releases the work `worked` [J] of contact impulses.
+        """Return the state after the fraction of the displacement that releases the energy `worked` [J].
 
-        v (nv,) are the velocities after the impulses.
+        `worked` is the positive work of contact impulses in the step, and v (nv,) are the velocities after the
+        impulses.
         """
         released, middle = self.released, self.middle
         share = where(released > 0.0, minimum(maximum(worked, 0.0) / maximum(released, TINY), 1.0), 0.0)
@@ -62,7 +66,8 @@ class AfterRetreat(NamedTuple):
 def _displaced(middle: Middle, v: Array, shift: Array) -> tuple[Array, Array, Number]:
     """Return q (nq,) and v (nv,) after a displacement `shift` (nv,) from mid-step, and its work [J].
 
-    The work is the change of the energy less the work of all forces that store no energy, such as those of controllers.
+    The work is the change of kinetic and potential energy minus the work of all forces that store no energy, such as
+    those of controllers.
     """
     system, h = middle.system, middle.h
     q, after = displaced(system.mechanism, middle.q, v, shift)
@@ -71,7 +76,7 @@ def _displaced(middle: Middle, v: Array, shift: Array) -> tuple[Array, Array, Nu
 
 
 def retreat_of_stopped_solids(middle: Middle, solids: SolidsAtMidStep, found: PairImpulses) -> Retreat:
-    """Return the displacement that takes back the first half step of solids that have slid and now stick.
+    """Return the displacement that reverses the first half step of all solids that slid before and stick now.
 
     `solids` has the contact conditions of the step, and `found` the impulses.
     """
@@ -111,14 +116,18 @@ def _slips(u: Array, j: int) -> Condition:
 
 
 def _marked(flags: RowArray, bodies: tuple[Number, Number], mobile: Array, mark: Number) -> RowArray:
-    """Return `flags` with `mark` in the rows of both `bodies` if it is larger, except for bodies that do not move."""
+    """Return `flags` with the larger of flag and `mark` in the rows of both `bodies`, except for bodies that cannot
+    move.
+    """
     for row in bodies:
         flags = flags.put(row, [maximum(flags.at(row)[0], mark * lookup(mobile, row)[0])])
     return flags
 
 
 def _of_marked_bodies(solids: SolidsAtMidStep, flags: RowArray, v: Array) -> Array:
-    """Return v (nv,) with zeros for all velocities that move no body with a flag, not even by way of other joints."""
+    """Return v (nv,) with zeros for all velocities that do not move any body with a flag, directly or through other
+    joints.
+    """
     responses, found = solids.pairs.responses, np.zeros(len(v), dtype=object)
     for number, members in enumerate(responses.members):
         flag: Number = 0.0
