@@ -290,7 +290,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
         if setup.continued is None:
             problem = with_anchors_at_start(problem, how.target)
         adaptive = choice.method in ADAPTIVE
-        problem = problem.without_ledger() if adaptive else problem
+        problem = problem.for_adaptive_method() if adaptive else problem
         if not adaptive:
             order = method_of_order(choice.method, how.order).order
             choice = choice._replace(order=order, locate=bool(how.locate))
@@ -314,6 +314,8 @@ def _adaptive(
     """Return a runner with an adaptive method."""
     from linkwork.simulation.runners.adaptive_runner import Adaptive  # imported only here, because few runs need SciPy
 
+    if problem.start.motion.ledger.shape[-1]:
+        derivative = StateDerivative(problem, how.target)
     return Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
 
 

@@ -404,10 +404,14 @@ class System:
         The state `now` decides whether there is a ledger. `loads` are the external loads in the state q, v. The product
         of the result and a time step is the argument of `StepState.with_work`.
         """
-        powers = self.powers(q, v, loads)
-        if not len(now.ledger):
-            return np.array([powers.total])
-        contacts = loads.contacts
+        return self.work_rates(q, v, loads) if len(now.ledger) else np.array([self.power(q, v, loads)])
+
+    def work_rates(self, q: Array, v: Array, loads: Loads) -> Array:
+        """Return the power [W] of all forces that store no energy, then the time derivatives of the work ledger.
+
+        `loads` are the external loads in the state q, v. The work of clutches is not included.
+        """
+        powers, contacts = self.powers(q, v, loads), loads.contacts
         ground = np.zeros(6) if contacts is None else ground_force(contacts.wrenches, contacts.poses)
         friction = self.friction_powers(q, v, loads.friction)
         joints = sum(friction, powers.joints)

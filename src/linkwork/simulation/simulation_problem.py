@@ -19,7 +19,7 @@ from linkwork.simulation.series_definition import RunFacts
 from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, mapped, member
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
-from linkwork.simulation.work_ledger import ledger_entries
+from linkwork.simulation.work_ledger import summed_entries
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 CONSTANT = "wrenches"  # name of the gain by which constant wrenches are passed
@@ -47,6 +47,7 @@ class Problem:
     switched: tuple[str, ...] = ()  # all parameters that can be switched during the run
     rigid: bool = False  # whether contacts are rigid
     effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped
+    adaptive: bool = False  # whether an adaptive method solves the problem
 
     @property
     def has_events(self) -> bool:
@@ -91,15 +92,19 @@ class Problem:
             wrenches=self.wrenches is not None,
             rigid=self.rigid,
             modes=self.switched,
-            ledger_entries=ledger_entries(self.mechanism, self.parameters)
-            if self.start.motion.ledger.shape[-1]
-            else (),
+            ledger_entries=summed_entries(
+                self.mechanism, self.parameters, self.start.motion.ledger.shape[-1], self.adaptive
+            ),
             clipped=self.effort is not None,
         )
 
-    def without_ledger(self) -> Problem:
-        """Return the problem without a work ledger, for adaptive methods, which do not add up ledger entries."""
-        return replace(self, start=self.start.moved(ledger=np.zeros((*self.batch, 0))))
+    def for_adaptive_method(self) -> Problem:
+        """Return the problem for an adaptive method, which adds up the work of joints with dry friction only.
+
+        Without dry friction, the problem has no work ledger.
+        """
+        start = self.start if friction_count(self.mechanism) else self.start.moved(ledger=np.zeros((*self.batch, 0)))
+        return replace(self, start=start, adaptive=True)
 
     def system(self, values: Values) -> System:
         """Return the mechanism with its forces for one batch member; `values` are its parameters and gains."""

@@ -42,6 +42,15 @@ def ledger_entries(mechanism: Mechanism, varied: Collection[str] = ()) -> tuple[
     )
 
 
+def summed_entries(mechanism: Mechanism, varied: Collection[str], size: int, adaptive: bool) -> tuple[str, ...]:
+    """Return the names in WORK_ENTRIES of the passive elements whose work a run adds up in a ledger of `size` numbers.
+
+    Methods that are `adaptive` add up the work of joints only. `varied` are the names of parameters that vary.
+    """
+    found = ledger_entries(mechanism, varied) if size else ()
+    return tuple(name for name in found if name == WORK_ENTRIES[JOINTS] or not adaptive)
+
+
 def ground_force(wrenches: Array, poses: Sequence[Transform]) -> Array:
     """Return the force [N] of the ground on the mechanism and its moment [N m] about the origin of the world, as (6,).
 

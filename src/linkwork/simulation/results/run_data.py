@@ -19,7 +19,7 @@ from linkwork.simulation.methods.method_registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
 from linkwork.simulation.state import MemberState
-from linkwork.simulation.work_ledger import ledger_entries
+from linkwork.simulation.work_ledger import summed_entries
 from linkwork.spatial.scalar import Array
 
 Value = TypeVar("Value")
@@ -144,7 +144,9 @@ class RunData:
             wrenches=self.settings.pushed,
             rigid=self.method == RIGID.name,
             modes=tuple(name for name in self.recorded if name in self.parameters),
-            ledger_entries=ledger_entries(m, self.parameters) if np.shape(self.final.motion.ledger)[-1] else (),
+            ledger_entries=summed_entries(
+                m, self.parameters, np.shape(self.final.motion.ledger)[-1], self.settings.rtol is not None
+            ),
             clipped=self.settings.clip_effort,
         )
 

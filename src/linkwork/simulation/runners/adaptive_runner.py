@@ -101,7 +101,7 @@ class Adaptive:
 
         `values` are the parameters and gains of the member, and `now` is its last state.
         """
-        x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
+        x = _solver_state(now)
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         held = self.problem.system(values).clipped(now.control)
         slip_directions = friction_part(self.problem.mechanism, np.asarray(now.motion.slip))
@@ -343,8 +343,7 @@ class Member:
 
         The solver chooses the first step if `step` is None. `start` makes the solver from a state.
         """
-        x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
-        return start(begin, x, end, None if step is None else min(step, end - begin))
+        return start(begin, _solver_state(self.now), end, None if step is None else min(step, end - begin))
 
     def _record_step(self, solver: Solver) -> tuple[float, bool]:
         """Record the samples within one step of the solver, up to the first event.
@@ -388,15 +387,21 @@ class Member:
             return self._at(t, x)._replace(status=np.array(NOT_CONVERGED)), np.inf
         if found.moved > solver.projection:
             self.now = self.now.moved(solver=solver._replace(projection=np.array(found.moved)))
-        return self.now.at(np.array(t / self.runner.dt), found.q, found.v, np.array(x[-1])), found.moved
+        return self._with_work(t, found.q, found.v, x), found.moved
 
     def _at(self, t: float, x: Array) -> MemberState:
-        """Return the member's state at time t [s] from the solver's state x (nq + nv + 1,)."""
+        """Return the member's state at time t [s] from the solver's state x (n,)."""
         x = self._normalized(x)
-        return self.now.at(np.array(t / self.runner.dt), x[: self.nq], x[self.nq : -1], np.array(x[-1]))
+        return self._with_work(t, x[: self.nq], x[self.nq : self.nq + self.problem.mechanism.nv], x)
+
+    def _with_work(self, t: float, q: Array, v: Array, x: Array) -> MemberState:
+        """Return the member's state at time t [s] with q (nq,), v (nv,), and the work and ledger of the state x."""
+        first = self.nq + self.problem.mechanism.nv
+        found = self.now.at(np.array(t / self.runner.dt), q, v, np.array(x[first]))
+        return found.moved(ledger=x[first + 1 :]) if len(x) > first + 1 else found
 
     def _normalized(self, x: Array) -> Array:
-        """Return the solver's state x (nq + nv + 1,) with unit quaternions."""
+        """Return the solver's state x (n,) with unit quaternions."""
         m, nq = self.problem.mechanism, self.nq
         if nq == m.nv:
             return x
@@ -411,6 +416,11 @@ class Member:
         found = self.runner.kernels.sample(self.values, now)
         for series, value in zip(self.series, found, strict=True):
             series[sample] = value
+
+
+def _solver_state(now: MemberState) -> Array:
+    """Return the state x (n,) of a solver: q, v, the work [J], and the work ledger if the run has one."""
+    return np.concatenate([now.q, now.v, [float(now.motion.work)], now.motion.ledger])
 
 
 def _is_smooth(problem: Problem) -> bool:

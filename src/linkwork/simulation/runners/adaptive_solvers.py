@@ -133,7 +133,7 @@ class StageKernel:
         """
         n = self.derivative.size
         shapes, results = [(5,), (n,), (n,), (WINDOW, n), fixed.shape], [(2 + n + WINDOW * n,)]
-        key = ("stages", repr(list(self.problem.parameters)), digest(TABLE.tobytes()))
+        key = ("stages", repr(list(self.problem.parameters)), digest(TABLE.tobytes()), f"{n} rates")
         kernel = kernel_of(self.problem, key, self.one, shapes, results, counts=1)
 
         def compiled(count: int) -> Callable[..., Array]:

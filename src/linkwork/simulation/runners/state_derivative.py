@@ -21,7 +21,9 @@ _calls = count(1)
 
 
 class StateDerivative:
-    """The compiled time derivative of the state x (nq + nv + 1,), which consists of q, v and the work [J].
+    """The compiled time derivative of the state x (n,), which consists of q, v, the work [J], and the work ledger.
+
+    The state contains the ledger only if the problem is for an adaptive method and has one.
 
     If `turning` is false, friction keeps the given slip directions, also that of several velocities with one limit.
     """
@@ -29,12 +31,13 @@ class StateDerivative:
     def __init__(self, problem: Problem, target: str, turning: bool = True):
         self.problem, self.target, self.turning = problem, target, turning
         m = problem.mechanism
-        self.nq, self.size = m.nq, m.nq + m.nv + 1
+        self.ledger = problem.start.motion.ledger.shape[-1] if problem.adaptive else 0
+        self.nq, self.size = m.nq, m.nq + m.nv + 1 + self.ledger
         self._rates: Callable[..., Array] | None = None
         self._quick = False
 
     def one(self, t: Array, x: Array, held: Array, slip_directions: Array, *values: Array) -> Array:
-        """Return the derivative (nq + nv + 1,) of the state x (nq + nv + 1,) at time t (1,) [s].
+        """Return the derivative (n,) of the state x (n,) at time t (1,) [s].
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller, `slip_directions` (nf,) the slip
         directions of joint friction; `values` are parameters and gains in order.
@@ -44,25 +47,25 @@ class StateDerivative:
         return self.at(held, given, slip_directions)(t[0], x)
 
     def at(self, held: Array, values: Values, slip_directions: Array) -> Callable[[Number, Array], Array]:
-        """Return the derivative as a traceable function of time t [s] and state x (nq + nv + 1,).
+        """Return the derivative as a traceable function of time t [s] and state x (n,).
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
         `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint friction.
         """
         system, nq = self.problem.system(values).with_slip_directions(slip_directions), self.nq
-        system = replace(system, turning=self.turning)
+        system, nv = replace(system, turning=self.turning), system.mechanism.nv
 
         def derivative(t: Number, x: Array) -> Array:
-            q, v = x[:nq], x[nq:-1]
+            q, v = x[:nq], x[nq : nq + nv]
             loads = system.loads(t, q, v, held)
-            power = system.power(q, v, loads)
+            work = system.work_rates(q, v, loads) if self.ledger else np.array([system.power(q, v, loads)])
             a = system.acceleration(q, v, loads)
-            return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
+            return np.concatenate([qdot(system.mechanism, q, v), a, np.asarray(work, dtype=a.dtype)])
 
         return derivative
 
     def __call__(self, t: float, x: Array, held: Array, values: Values, slip_directions: Array) -> Array:
-        """Return the derivative of the state x (nq + nv + 1,) at time t [s].
+        """Return the derivative of the state x (n,) at time t [s].
 
         `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains, and
         `slip_directions` (nf,) the slip directions -1, 0 or 1 of joint friction.
@@ -70,7 +73,7 @@ class StateDerivative:
         return self.bound(held, values, slip_directions)(t, x)
 
     def bound(self, held: Array, values: Values, slip_directions: Array) -> Callable[[float, Array], Array]:
-        """Return the derivative as a function of time t [s] and state x (nq + nv + 1,) only.
+        """Return the derivative as a function of time t [s] and state x (n,) only.
 
         The joint forces `held`, the parameters and gains `values`, and the slip directions `slip_directions` (nf,) of
         joint friction are fixed.
@@ -93,7 +96,8 @@ class StateDerivative:
         """Return the function `one` as machine code for arrays of the given shapes; `quick` makes a fast entry
         point.
         """
-        name = ("rates" if self.turning else "rates for fixed slip", repr(list(self.problem.parameters)))
+        what = "rates" if self.turning else "rates for fixed slip"
+        name = (what, repr(list(self.problem.parameters)), f"ledger of {self.ledger}")
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
         def rates(*inputs: Array) -> Array:
