@@ -1,8 +1,11 @@
 """Balance controller: torques of the legs in stance move a floating base to its target (S4 chapter 4).
 
-The controller has four stages: the dynamics of the base on its legs (Algorithms 4.1 to 4.3), the acceleration of the
-base that reduces its pose error and the wrench that produces this acceleration (4.4), the distribution of the wrench
-among the feet (4.5), and joint torques by the transposed Jacobians of the legs (4.6).
+The controller has four stages:
+
+    the dynamics of the base on its legs (Algorithms 4.1 to 4.3)
+    the acceleration of the base that reduces its pose error, and the wrench that produces it (4.4)
+    the distribution of this wrench among the feet (4.5)
+    joint torques by the transposed Jacobians of the legs (4.6)
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def frame_target(given: Any) -> tuple[Target, int]:
     """Return the target of a frame as a function of time, and its size: 3 for a position, 6 for a pose (4, 4).
 
     `given` is a fixed position or pose, a Reference of positions, or a function of t that returns the position or pose,
-    its rate and its acceleration, in the world's axes, linear before angular.
+    its rate and its acceleration. Rates and accelerations are in the world's axes, linear before angular.
     """
     if isinstance(given, Reference):
         return _followed(given, POSITION, "a position; for a moving orientation give a function of t"), 3

@@ -1,7 +1,9 @@
 """Pose tracking: the acceleration that moves a body to its target pose.
 
 With this acceleration, the position error e, the angular velocity error w_e and the vector part q_e^v of the error
-quaternion satisfy e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), in the world's axes.
+quaternion satisfy, in the world's axes,
+
+    e'' + kd e' + kp e = 0 (S4 4.14)        w_e' = -kd w_e - kp q_e^v (S4 4.26)
 """
 
 from __future__ import annotations

@@ -179,8 +179,8 @@ def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: A
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
     """Return the accelerations (nv,) by spatial operators (see `Factorization`): M^-1 (tau - bias).
 
-    The mass matrix is M = H^T phi^T M^b phi H plus the rotor inertias, where the operator phi H maps joint velocities
-    to the twists of all bodies, and M^b has the inertias of the bodies.
+    The mass matrix is M = H^T phi^T M^b phi H plus the rotor inertias. The operator phi H maps joint velocities to the
+    twists of all bodies, and M^b has the inertias of the bodies.
     """
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)

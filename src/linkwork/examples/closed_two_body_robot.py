@@ -72,8 +72,8 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
     """Return the acceleration of the angle alpha [rad/s^2] and the constraint force F [N] of the loop along +y.
 
     Both are from the paper's equations (24) and (25), with misprints corrected. `numbers` are I1, I2, m2, R, L of
-    `build`; alpha [rad] and `rate` [rad/s] are the angle of body 1 and its rate, M1 [N m] is the torque on body 1, and
-    F2 [N] the force on the end of body 2 along -x.
+    `build`. alpha [rad] and `rate` [rad/s] are the angle of body 1 and its time derivative. M1 [N m] is the torque on
+    body 1, and F2 [N] the force on the end of body 2 along -x.
     """
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)

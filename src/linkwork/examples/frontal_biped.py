@@ -71,9 +71,12 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS, friction: FrictionLaw 
 def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
     """Return the paper's angles (3,) [rad] for the angle `lean` [rad] of the left leg, with both feet on the ground.
 
-    The closure equations are l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0, where s and c are sine and
-    cosine of the angles, l1 and l3 the lengths of the legs, d1 the distance between the feet, and 2 d2 that between the
-    hips.
+    The closure equations are
+
+        l1 s1 + 2 d2 c2 + l3 s3 = d1        l1 c1 - 2 d2 s2 + l3 c3 = 0
+
+    where s and c are sine and cosine of the angles. l1 and l3 are the lengths of the legs, d1 the distance between the
+    feet, and 2 d2 the distance between the hips.
     """
     (l1, l3), feet = numbers.legs, numbers.feet
     left = l1 * np.array([np.sin(lean), np.cos(lean)])  # left hip, from the left foot

@@ -24,9 +24,12 @@ def build() -> Mechanism:
 def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Array]:
     """Return q (4,), v (3,) [rad/s] and dv/dt (3,) [rad/s^2] of the top in steady precession.
 
-    The precession rate is `precession` [rad/s], the tilt from the vertical `tilt` [rad]. With A the transverse and C
-    the axial moment of inertia about the fixed point, the spin rate s satisfies C s p = m g l + (A - C) p^2 cos(tilt)
-    for the precession p (Goldstein, Classical Mechanics, section 5.7).
+    The precession rate p is `precession` [rad/s], the tilt from the vertical `tilt` [rad]. The spin rate s satisfies
+
+        C s p = m g l + (A - C) p^2 cos(tilt)
+
+    with the transverse and the axial moment of inertia A and C about the fixed point (Goldstein, Classical Mechanics,
+    section 5.7).
     """
     A, C, p = CROSS_INERTIA + MASS * LENGTH**2, SPIN_INERTIA, precession
     spin = (MASS * GRAVITY * LENGTH + (A - C) * p**2 * np.cos(tilt)) / (C * p)

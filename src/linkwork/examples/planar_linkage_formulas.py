@@ -53,8 +53,9 @@ class MovingLink(NamedTuple):
 def input_force(links: Sequence[MovingLink], speed: float, acceleration: float, gravity: float) -> float:
     """Return the force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
 
-    The force is I(s) s'' + I'(s) s'^2 / 2 + V'(s), with the generalized inertia I = sum of m (x'^2 + y'^2) + J
-    angle'^2, and the potential V of gravity [m/s^2] along -y. `links` are all moving links, and `speed` is s'.
+    The force is I(s) s'' + I'(s) s'^2 / 2 + V'(s). I is the generalized inertia, the sum of m (x'^2 + y'^2) + J
+    angle'^2 over all links, and V the potential of gravity [m/s^2] along -y. `links` are all moving links, and `speed`
+    is s'.
     """
     total = 0.0
     for mass, inertia, first, second in links:

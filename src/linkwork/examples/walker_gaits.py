@@ -64,9 +64,9 @@ def swing(phase: Number) -> Swing:
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
     """Return the angles [rad] of the femurs and of the tibiae for feet `back` [m] behind their neutral position.
 
-    `stride` [m] is the length of a footstep. The height of the frame above the ground is constant. The angle of the
-    femurs above the horizontal in the middle of a stride equals their angle below it at the ends, so that the distance
-    between front and back feet is constant. In swing, the femurs rise by the angle `lifted` [rad].
+    `stride` [m] is the length of a footstep. The height of the frame above the ground is constant. The femurs are as
+    far above the horizontal in the middle of a stride as below it at the ends. The distance between front and back feet
+    is therefore constant. In swing, the femurs rise by the angle `lifted` [rad].
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
@@ -219,8 +219,9 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
     """Return a schedule after which the walker leans back, or `forward` again; it acts in gait cycle number `cycle`.
 
     The clutches of the back legs of a frame are reversed (section 3.1.4 of the paper) while its femurs move down in
-    swing, from the highest point on, for the fraction `part` of the motion: front femurs sink and back femurs rise. To
-    lean forward, the clutches are reversed while the femurs move up, until the highest point.
+    swing. The front femurs then sink, and the back femurs rise. The clutches are reversed from the highest point on,
+    for the fraction `part` of the motion. To lean forward, the clutches are reversed while the femurs move up, until
+    the highest point.
     """
     # value of the function `arc` of `swing` at which the lift is 1 - part
     arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5

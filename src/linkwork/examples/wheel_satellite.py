@@ -26,8 +26,9 @@ def build() -> Mechanism:
 def claim() -> Claim:
     """Check that accelerations satisfy the equations of the gyrostat.
 
-    These are I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis of the wheel, with the angular velocity w
-    of the hull, the wheel's momentum h and the motor torque. Return the measured error and its tolerance as a `Claim`.
+    These are I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis of the wheel. w is the angular velocity of
+    the hull, h the momentum of the wheel, and `motor` the motor torque. Return the measured error and its tolerance as
+    a `Claim`.
     """
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     # without the axial inertia of the wheel, whose momentum is h

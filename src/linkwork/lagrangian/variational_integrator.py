@@ -99,10 +99,10 @@ class Variational(ImplicitIntegrator):
     def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
         """Return the momenta (n,) at both ends of a step h [s] from x (n,) with mean velocity d (n,).
 
-        By the discrete Legendre transforms, the momentum at the beginning is minus the derivative of the action with
-        respect to the first point, and the momentum at the end the derivative with respect to the second point; forces
-        are included. With a chart, points move along a straight line between chart(x) at both ends, and the pullback
-        maps momenta to the coordinates (equations (2.41) and (2.42) of S4).
+        These are the discrete Legendre transforms. The momentum at the beginning is minus the derivative of the action
+        with respect to the first point; the momentum at the end is the derivative with respect to the second point.
+        Forces are included. With a chart, points move along a straight line between chart(x) at both ends, and the
+        pullback maps momenta to the coordinates (equations (2.41) and (2.42) of S4).
         """
         system, y = self.system, x + h * d
         X = system.point(x)

@@ -207,9 +207,10 @@ def _balances(found: Propagation) -> list[Compared]:
 
 
 def _closure() -> list[Compared]:
-    """Return the two loop closure equations, l1 s1 + 2 d2 c2 + l3 s3 - d1 and l1 c1 - 2 d2 s2 + l3 c3, and their rates.
+    """Return the two loop closure equations and their time derivatives, as computed by linkwork and as printed.
 
-    linkwork's values are the position and the velocity of the right foot relative to its place on the ground.
+    The equations are l1 s1 + 2 d2 c2 + l3 s3 - d1 = 0 and l1 c1 - 2 d2 s2 + l3 c3 = 0. linkwork's values are the
+    position and the velocity of the right foot relative to its place on the ground.
     """
     m = build()
     motion = body_motions(m, relative(THETA), relative(OMEGA))

@@ -73,8 +73,8 @@ def _equilibrium_data(problem: Problem, q: Array, v: Array, values: dict[str, Ar
 
     The mass matrix is (nv, nv). The Jacobian (3 n, nv) gives the contact velocities in the axes of the surfaces. The
     accelerations (nv,) are those without friction. The eight numbers of a contact are the static friction limit [N],
-    which is 0 if the contact moves or does not touch, the tangential stiffness [N/m], the contact point (3,) [m] and
-    the normal (3,). `values` are the parameter values of one batch member.
+    the tangential stiffness [N/m], the contact point (3,) [m] and the normal (3,). The friction limit is 0 if the
+    contact moves or does not touch. `values` are the parameter values of one batch member.
     """
     system = problem.system(values)
     m = system.mechanism

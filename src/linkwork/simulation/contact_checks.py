@@ -43,8 +43,8 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 def method_for_contacts(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
     """Return the integration method to use: "moreau" for rigid contacts, else `method`.
 
-    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`, or if the run
-    that is continued, which used the method `continued`, had the other contact model.
+    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`. If a run is
+    continued, `continued` is its method; another contact model than in that run is an error too.
     """
     if contact not in CONTACT:
         raise unknown_name("contact", contact, CONTACT)

@@ -155,9 +155,9 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
     The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is
-    larger. If the mechanism has loops, the motion is linearized along the coordinates and velocities that satisfy the
-    loops only, because derivatives along other directions grow without bound near singular positions. `derivative` is
-    the compiled time derivative of the state.
+    larger. If the mechanism has loops, the motion is linearized only along coordinates and velocities that satisfy the
+    loops. Derivatives along other directions would grow without bound near singular positions. `derivative` is the
+    compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

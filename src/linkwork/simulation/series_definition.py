@@ -221,8 +221,8 @@ class Series:
 class Family:
     """Definition of several series of the same form, such as "pose.FRAME"; capitals are the variable part of the name.
 
-    `members` returns the full names of all series of the family in a run, `of` returns the series with a full name, and
-    `recorded` is true for recorded and false for derived series.
+    `members` returns the full names of all series of the family in a run, and `of` the series with a full name.
+    `recorded` is true if the series are recorded, false if they are derived.
     """
 
     name: str

@@ -52,13 +52,13 @@ class StepState(NamedTuple):
     """The part of a batch member's state that an integration step changes: coordinates, velocities, contacts, modes.
 
     `q` (nq,) are the coordinates, `v` (nv,) the velocities. `work` [J] is the work done so far by forces that store no
-    energy. `contact_memory` (n, 5) is the memory of contact pairs, `slip` (k,) the slip direction (-1, 0, 1) of every
-    constraint with a bounded multiplier and of every velocity with joint friction, `modes` (m,) are the parameters that
-    can be switched during the run, and `armed` (g,) are the arming states of latches and guards (see
+    energy. `contact_memory` (n, 5) is the memory of contact pairs. `slip` (k,) has the slip direction (-1, 0, 1) of
+    every constraint with a bounded multiplier, then of every velocity with joint friction. `modes` (m,) are the
+    parameters that can be switched during the run, and `armed` (g,) are the arming states of latches and guards (see
     `events.guards.armed_again`). During event location, `watched` contains event functions and constraint forces;
     otherwise it is empty. `ledger` has the work of passive elements and the impulse of the ground so far, see
-    `work_ledger`; it is empty if the run does not add them up. `solid_memory` (4 n, 5) is the contact memory of the
-    four points of each solid pair.
+    `work_ledger`; it is empty if the run does not add them up. `solid_memory` is the contact memory of the four points
+    of each solid pair.
     """
 
     q: Array

@@ -1,10 +1,11 @@
 """Event location: find the first zero crossing of an event function within a step, and split the step there.
 
 An event function is not negative before its event. A step is first tried at full length. If an event function is
-negative at the end, the step is shortened until it ends just after the first zero, by the Illinois variant of the false
-position method. Trial steps, and so the event times, are as accurate as the integration method. A step whose equations
-were not solved is shortened too. `Bracket` is the search interval. `locate` locates all events of a step in traced
-programs. `first_event` finds one event time on a curve, for methods that choose their own steps.
+negative at the end, shorter steps are tried until one ends just after the first zero. Their lengths follow from the
+Illinois variant of the false position method. Trial steps, and so the event times, are as accurate as the integration
+method. A step whose equations were not solved is shortened too. `Bracket` is the search interval. `locate` locates all
+events of a step in traced programs. `first_event` finds one event time on a curve, for methods that choose their own
+steps.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Coefficients, error estimate, step-size control and interpolant are those of `scipy.integrate.DOP853` (Hairer, Norsett
 and Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6). SciPy evaluates each stage in Python;
-here one compiled function evaluates all stages of a step. The argument of a stage depends on the first stage and on at
-most seven of the eight stages before it, so that a loop over the stages needs only the last eight derivatives: the
-window. Without this loop, compilation would take twelve times as long.
+here one compiled function evaluates all stages of a step. A stage depends only on the first stage and on seven of the
+eight stages before it. A loop over the stages therefore needs only the last eight derivatives: the window. Without this
+loop, compilation would take twelve times as long.
 """
 
 from __future__ import annotations
@@ -80,10 +80,12 @@ def stages(
 
     `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
     relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are
-    the derivatives of the WINDOW previous stages. The result (2 + n + WINDOW n,) has the sums of squares of the scaled
-    error estimates of orders 5 and 3, the state at which the last stage evaluates the derivative, and the window after
-    this stage. After all stages of a step, these are the error estimates of the step, the state at its end, and, as
-    last entry of the window, the derivative at its end.
+    the derivatives of the WINDOW previous stages.
+
+    The result (2 + n + WINDOW n,) has three parts: the sums of squares of the scaled error estimates of orders 5 and 3,
+    the state at which the last stage evaluates the derivative, and the window after this stage. After all stages of a
+    step, the error estimates and the state are those at the end of the step. The last derivative in the window is then
+    that at the end.
     """
     t, h, first, rtol, atol = at
 

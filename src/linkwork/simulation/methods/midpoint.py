@@ -1,9 +1,8 @@
-"""The implicit midpoint rule: the equations of motion hold at the middle of the step. The rule suits stiff springs and
-dampers.
+"""The implicit midpoint rule: the equations of motion hold at the middle of the step.
 
-The method is symmetric and has order 2. Newton's method finds the velocities at the end of the step with the matrix M +
-h/2 D + h^2/4 K at the start of the step, where D and K are the damping and stiffness of controllers, joints, and
-springs between bodies. Terms that are missing in the matrix only cause more iterations.
+The rule suits stiff springs and dampers. It is symmetric and has order 2. Newton's method finds the velocities at the
+end of the step. Its matrix is M + h/2 D + h^2/4 K at the start of the step, where D and K are the damping and stiffness
+of controllers, joints, and springs between bodies. Terms that are missing in the matrix only cause more iterations.
 
 Impulses (nh,) along the constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
 clutches and brakes zero. The derivatives of the closure errors are the rows at the end of the step. Newton's matrix

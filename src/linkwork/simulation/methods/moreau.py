@@ -408,8 +408,9 @@ def contact_state(
     state.
 
     The force is in world axes. If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m]
-    follows: shape (8,). `one` is the contact at mid-step, `impulses` are the impulses of all blocks, `before` are its
-    stored values before the step, v (nv,) the velocities after it, and `at` [s] the time at its end.
+    follows: shape (8,). `one` is the contact at mid-step, and `impulses` are the impulses of all blocks. `before` are
+    the stored values of the contact before the step, v (nv,) the velocities after the step, and `at` [s] the time at
+    its end.
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * WITHIN_BOUND, one.speeds(v)

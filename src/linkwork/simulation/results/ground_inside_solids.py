@@ -1,8 +1,8 @@
 """Depths of points of uneven ground inside solids.
 
 The contact model computes only a few contact points between a solid and uneven ground (docs/solids.md). It misses a
-ridge between these points; the report finds the ridge with the functions of this module, which examine the ground at
-the points of a lattice around the solid, and on the grid lines of a height field.
+ridge between these points; the report finds the ridge with the functions of this module. They examine the ground at the
+points of a lattice around the solid, and on the grid lines of a height field.
 """
 
 from __future__ import annotations

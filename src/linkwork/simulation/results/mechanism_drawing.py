@@ -173,8 +173,8 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
     """Return points (3,) [m] that represent the mass of a body in a drawing: its centre of mass, and perhaps a bar's
     end.
 
-    If the body has a single joint, the second point is the end of a thin bar with the mass and the inertia of the body,
-    in the direction from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
+    If the body has a single joint, the second point is the end of a thin bar with the mass and the inertia of the body.
+    The bar points from the joint to the centre of mass. `points` (3,) [m] are the joints of the body, in its frame.
     """
     if not body.mass > 0.0:
         return []

@@ -1,10 +1,10 @@
 """Momentum checks of the report: the momenta that a mechanism conserves, and reasons why other momenta are not checked.
 
 If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
-centre of mass, and its linear momentum changes by the impulse of gravity. If its contacts touch the world, the impulse
-of the ground is included; see `report_ground_impulse`. Other mechanisms may have symmetries, such as rotation about a
-vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta that the
-joint velocities would cause one at a time.
+centre of mass. Its linear momentum then changes only by the impulse of gravity. If its contacts touch the world, the
+impulse of the ground is included; see `report_ground_impulse`. Other mechanisms may have symmetries, such as rotation
+about a vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the momenta
+that the joint velocities would cause one at a time.
 """
 
 from __future__ import annotations

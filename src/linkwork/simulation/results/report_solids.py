@@ -1,8 +1,8 @@
 """Report checks of solids: their penetration depths, and whether solids can pass through each other.
 
 The depth of a pair is compared with what the contact model explains: for rigid contact the path of a step, for
-compliant contact the stiffness, the load and the energy. Two states are never accepted: a depth above half the
-thickness of the thinner solid, because the contact may then push to the wrong side, and a solid completely below the
+compliant contact the stiffness, the load and the energy. A depth above half the thickness of the thinner solid always
+fails the check, because the contact may then push to the wrong side. So does a solid that is completely below the
 surface of a plane or of ground.
 """
 
@@ -192,8 +192,8 @@ def _fastest(run: RunData, motions: SolidMotions) -> tuple[Worst, Worst]:
     other.
 
     Only pairs of convex solids that may meet are examined; a plane or ground has no other side. Two solids passed
-    through each other if their overlap between two samples is larger than at both samples and no contact force acted,
-    or if they overlap by more than THROUGH of half the thickness of the thinner solid.
+    through each other if their overlap between two samples is larger than at both samples, and no contact force acted.
+    They also passed through each other if they overlap by more than THROUGH of half the thickness of the thinner solid.
     """
     h, tables = run.settings.dt or 0.0, motions.tables
     path, thickness = motions.speeds * h, motions.thickness

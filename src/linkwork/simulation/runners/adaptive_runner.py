@@ -349,7 +349,8 @@ class Member:
         """Record the samples within one step of the solver, up to the first event.
 
         Return the time [s] of this event or of the end of the step, and whether the state has drifted from the
-        constraints by more than the tolerance of the solver, so that the solver must continue from the projected state.
+        constraints by more than the tolerance of the solver. If it has, the solver must continue from the projected
+        state.
         """
         last, y, times = solver.t, solver.y, self.times
         first, behind = bisect_right(times, solver.t_old), bisect_right(times, last)
