@@ -64,10 +64,10 @@ def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -
 
 
 class ContactRates(NamedTuple):
-    """Speeds (6,) of a contact along its contact axes, [m/s, rad/s], and their time derivatives `rates` (6,).
+    """Speeds of a contact along its contact axes, and their time derivatives.
 
-    The first three entries are components of the velocity, normal first; the last three are components of the angular
-    velocity.
+    `speeds` (6,) [m/s, rad/s] are the components of the velocity, normal first, then the components of the angular
+    velocity. `rates` (6,) are their time derivatives.
     """
 
     speeds: Array

@@ -50,16 +50,16 @@ def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Forc
         U = P[j.o] @ S
         D[j.o] = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         GT = D[j.o].solve(U.array.T)
-        G[j.o] = Force.of(GT.T)  # (3.47): P S D^-1
+        G[j.o] = Force.of(GT.T)  # equation (3.47): P S D^-1
         free[j.o] = tau[j.v] - S.pair(z[j.o])  # joint force that is left to accelerate
         if j.i != WORLD:
             through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): inertia felt through the joint
-            P[j.i] = P[j.i] + motion.X[j.o].up(through)  # (3.51)
-            # (3.52), with the terms in tau and z collected: one product with G instead of three
+            P[j.i] = P[j.i] + motion.X[j.o].up(through)  # equation (3.51)
+            # Equation (3.52), with the terms in tau and z collected: one product with G instead of three
             z[j.i] = z[j.i] + motion.X[j.o].up(through @ bias[j.o] + z[j.o] + G[j.o] @ free[j.o])
     acc, a = [against_gravity(mechanism)], [np.zeros(0)]
     for j in outward(mechanism):
         inherited = motion.X[j.o].down(acc[j.i]) + bias[j.o]
-        a.append(D[j.o].solve(free[j.o]) - inherited.pair(G[j.o]))  # (3.59)
-        acc.append(inherited + motion.S[j.o] @ a[j.o])  # (3.60)
+        a.append(D[j.o].solve(free[j.o]) - inherited.pair(G[j.o]))  # equation (3.59)
+        acc.append(inherited + motion.S[j.o] @ a[j.o])  # equation (3.60)
     return np.concatenate(a)

@@ -38,11 +38,11 @@ def inverse_dynamics(
     force, tau = [Force.zero()], [np.zeros(0) for _ in mechanism.bodies]
     for j in outward(mechanism):
         inertia = mechanism.bodies[j.o].inertia
-        b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # (3.18), for any frame of the body
-        force.append(inertia @ acc[j.o] + b)  # (3.17), part of the body itself
+        b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # equation (3.18), for any frame of the body
+        force.append(inertia @ acc[j.o] + b)  # equation (3.17), part of the body itself
     for j in inward(mechanism):
-        tau[j.o] = motion.S[j.o].pair(force[j.o]) + mechanism.armature[j.v] * a[j.v]  # (3.20)
-        force[j.i] = force[j.i] + motion.X[j.o].up(force[j.o])  # (3.17), outboard part
+        tau[j.o] = motion.S[j.o].pair(force[j.o]) + mechanism.armature[j.v] * a[j.v]  # equation (3.20)
+        force[j.i] = force[j.i] + motion.X[j.o].up(force[j.o])  # equation (3.17), outboard part
     return InverseDynamics(np.concatenate(tau) + coupling_momenta(mechanism, a), force)
 
 

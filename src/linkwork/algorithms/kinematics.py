@@ -54,7 +54,7 @@ def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
     """Return the pose X_0k of every body k in the world, from the poses X of the bodies in their inboard bodies."""
     X_0 = [Transform.identity()]
     for j in outward(mechanism):
-        X_0.append(X_0[j.i] @ X[j.o])  # (3.1)
+        X_0.append(X_0[j.i] @ X[j.o])  # equation (3.1)
     return X_0
 
 
@@ -67,9 +67,9 @@ def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
     twist, bias = [Motion.zero()], [Motion.zero()]
     for j in outward(mechanism):
         relative = S[j.o] @ v[j.v]
-        V = X[j.o].down(twist[j.i]) + relative  # (3.9)
+        V = X[j.o].down(twist[j.i]) + relative  # equation (3.9)
         twist.append(V)
-        # (3.11): dA/dt V_i = V_o x (S v), because A V_i = V_o - S v and S v x S v = 0
+        # Equation (3.11): dA/dt V_i = V_o x (S v), because A V_i = V_o - S v and S v x S v = 0
         bias.append(V.cross(relative) + j.kind.bias(q[j.q], v[j.v]))
     return Kinematics(X, S, twist, bias)
 
@@ -81,7 +81,7 @@ def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Moti
     """
     acc = [base or Motion.zero()]
     for j in outward(mechanism):
-        acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # (3.10)
+        acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # equation (3.10)
     return acc
 
 

@@ -17,10 +17,10 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
 
 class SpringLength(NamedTuple):
-    """Length L [m] of a spring in one state, and its derivative `row` (nv,) [m/rad or 1], so that dL/dt = row . v.
+    """Length of a spring in one state, and its derivative.
 
-    A tension f [N] pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
-    zero.
+    `length` is L [m], and `row` (nv,) [m/rad or 1] its derivative, so that dL/dt = row . v. A tension f [N] pulls the
+    ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are zero.
     """
 
     length: Number

@@ -54,11 +54,12 @@ class _Edges(NamedTuple):
 def box_box(a: Array, b: Array, X: Transform) -> ContactPatch:
     """Return the contact patch of two boxes with half extents a, b (3,) [m]; X is the pose of A in the frame of B.
 
-    The smallest distance is exact if the boxes penetrate; otherwise it is a lower bound of the true distance, which is
-    exact unless the nearest features are two vertices, or a vertex and an edge. Within round-off, faces are preferred
-    to edges, B to A, and z to x to y. A face is also preferred to a pair of edges if the angle between both normals is
-    below ALIGNED [rad] and the distance is below the fraction SHALLOW_EDGES of the size of the boxes; the error of the
-    distance is then below this fraction of the size.
+    The smallest distance is exact if the boxes penetrate. Otherwise it is a lower bound of the true distance, which is
+    exact unless the nearest features are two vertices, or a vertex and an edge. If several normals are equally good
+    within round-off, faces are preferred to edges, faces of B to faces of A, and z faces to x faces to y faces. A face
+    is also preferred to a pair of edges if the angle between both normals is below ALIGNED [rad], and the distance is
+    below the fraction SHALLOW_EDGES of the size of the boxes. The error of the distance is then below this fraction of
+    the size.
     """
     size = sum(a) + sum(b)
     p_a = X.R.T @ X.p

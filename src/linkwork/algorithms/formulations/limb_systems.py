@@ -172,8 +172,8 @@ def _axis(joint: Joint) -> Array:
 def _limb_matrix(joints: Sequence[Joint]) -> Array:
     """Return the matrix D (3 + 3n, 6 + n - 1) of a limb of n bodies with the given revolute joints; (14) and (17).
 
-    The matrix maps the velocities R' and omega of the freely moving base, and the rates of the n - 1 joints, to R' and
-    the relative angular velocities Omega of all bodies.
+    The matrix maps R' and omega, the velocities of the freely moving base, and the rates of the n - 1 joints. The
+    result is R' and the relative angular velocities Omega of all bodies.
     """
     return with_base_position(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 

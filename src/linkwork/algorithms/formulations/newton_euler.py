@@ -90,7 +90,7 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
         inertia, S = mechanism.bodies[j.o].inertia, motion.S[j.o].array
         M[o, o] = inertia.matrix
         if j.i != WORLD:
-            C[o, i] = adjoint_down(motion.X[j.o])  # (10)
+            C[o, i] = adjoint_down(motion.X[j.o])  # equation (10)
         J[o, j.v] = S
         T[o, j.v] = S @ np.linalg.inv(S.T @ S)
         constrained = 6 - j.kind.nv

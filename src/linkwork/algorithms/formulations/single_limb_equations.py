@@ -78,9 +78,9 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
     I_v, m, Phi, I = limb.I_v, limb.m_bar, limb.Phi, limb.I_star
     drift = np.zeros(len(omega)) if drift is None else drift
     M = np.block([[I_v.T @ m @ I_v, I_v.T @ m @ Phi], [Phi.T @ m @ I_v, Phi.T @ m @ Phi + I]])
-    w = block_diagonal([hat(w) for w in omega.reshape(-1, 3)])  # (6)
-    Gamma = limb.Phi_rate(omega) @ omega + Phi @ drift - I_v @ gravity  # (20), misprinted with Phi^T for both
-    # (19); equals (1) without drift. The paper prints w~^T, which reverses the sign of Euler's term
+    w = block_diagonal([hat(w) for w in omega.reshape(-1, 3)])  # equation (6)
+    Gamma = limb.Phi_rate(omega) @ omega + Phi @ drift - I_v @ gravity  # equation (20), misprinted with Phi^T for both
+    # Equation (19); equals (1) without drift. The paper prints w~^T, which reverses the sign of Euler's term
     return Equations(M, np.concatenate([I_v.T @ m @ Gamma, Phi.T @ m @ Gamma + w @ I @ omega + I @ drift]))
 
 
@@ -93,13 +93,13 @@ def true_equations(
     omega, as in equation (17). If D is not constant, `D_rate` (3n, k) is the time derivative of its omega rows.
     `gravity` is (3,) [m/s^2].
     """
-    Omega = D @ rate  # (13)
-    omega = (C_R @ Omega)[3:]  # (10)
+    Omega = D @ rate  # equation (13)
+    omega = (C_R @ Omega)[3:]  # equation (10)
     xi = np.concatenate([cross(*pair) for pair in zip(omega.reshape(-1, 3), Omega[3:].reshape(-1, 3), strict=True)])
-    xi = xi if D_rate is None else xi + D_rate @ rate  # (20), misprinted with D instead of its rate
+    xi = xi if D_rate is None else xi + D_rate @ rate  # equation (20), misprinted with D instead of its rate
     M, h = absolute_equations(limb, omega, gravity, C_R[3:, 3:] @ xi)
     to_absolute = C_R @ D
-    return Equations(to_absolute.T @ M @ to_absolute, to_absolute.T @ h)  # (16)
+    return Equations(to_absolute.T @ M @ to_absolute, to_absolute.T @ h)  # equation (16)
 
 
 def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array | Sequence[Array]) -> Array:

@@ -103,13 +103,13 @@ def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, A
     J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
     w = sum(link.m)  # including the base, which the list of symbols omits
-    r_0i = np.array([hat(r - link.r[link.base]) for r in link.r[1:]])  # (3.28)
-    H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # (3.21); the base's term is I_0
-    H_wm = np.sum(I @ J_R + m * r_0i @ J_T, axis=0)  # (3.22)
-    H_m = np.sum(J_R.mT @ I @ J_R + m * J_T.mT @ J_T, axis=0)  # (3.23)
-    wJ_Tw = np.sum(m * J_T, axis=0)  # (3.24) times w, as (3.20) requires
+    r_0i = np.array([hat(r - link.r[link.base]) for r in link.r[1:]])  # equation (3.28)
+    H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # equation (3.21); the base's term is I_0
+    H_wm = np.sum(I @ J_R + m * r_0i @ J_T, axis=0)  # equation (3.22)
+    H_m = np.sum(J_R.mT @ I @ J_R + m * J_T.mT @ J_T, axis=0)  # equation (3.23)
+    wJ_Tw = np.sum(m * J_T, axis=0)  # equation (3.24) times w, as (3.20) requires
     wr_0g = np.sum(m * r_0i, axis=0)  # w hat(r_0g) (3.27)
-    H_b = np.block([[w * np.eye(3), wr_0g.T], [wr_0g, H_w]])  # (3.19)
+    H_b = np.block([[w * np.eye(3), wr_0g.T], [wr_0g, H_w]])  # equation (3.19)
     return H_b, np.concatenate([wJ_Tw, H_wm]), H_m
 
 
@@ -137,10 +137,10 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
         rate = j.kind.subspace_rate(q[j.q], v[j.v])
         k, u, A = link.k[j.o], link.u[j.o], link.A[j.o]
         turn, slide = k @ v[j.v], u @ v[j.v]
-        w_B, w_i, d = w[j.i], w[j.i] + turn, link.p[j.o] - link.p[j.i]  # (3.8)
+        w_B, w_i, d = w[j.i], w[j.i] + turn, link.p[j.o] - link.p[j.i]  # equation (3.8)
         w.append(w_i)
-        dw.append(dw[j.i] + np.cross(w_i, turn) + k @ a[j.v] + A @ (rate.angular @ v[j.v]))  # (3.10)
-        ddp.append(  # (3.11) and (3.15), at the joint
+        dw.append(dw[j.i] + np.cross(w_i, turn) + k @ a[j.v] + A @ (rate.angular @ v[j.v]))  # equation (3.10)
+        ddp.append(  # equations (3.11) and (3.15), at the joint
             ddp[j.i]
             + np.cross(dw[j.i], d)
             + np.cross(w_B, np.cross(w_B, d))
@@ -167,19 +167,19 @@ def inverse_dynamics(
     external = external_forces(mechanism, wrenches)
     f, n = [np.zeros(3) for _ in link.m], [np.zeros(3) for _ in link.m]  # force, moment on each link about its joint
     for i, (m, I) in enumerate(zip(link.m, link.I, strict=True)):
-        F = m * (motion.ddr[i] - mechanism.gravity)  # (3.30), with gravity as an acceleration
-        N = I @ motion.dw[i] + np.cross(motion.w[i], I @ motion.w[i])  # (3.31)
+        F = m * (motion.ddr[i] - mechanism.gravity)  # equation (3.30), with gravity as an acceleration
+        N = I @ motion.dw[i] + np.cross(motion.w[i], I @ motion.w[i])  # equation (3.31)
         f[i] = F - link.A[i] @ external[i].linear
         n[i] = N + np.cross(link.r[i] - link.p[i], F) - link.A[i] @ external[i].angular
     tau = np.zeros(mechanism.nv)
     for j in inward(mechanism):
-        tau[j.v] = link.k[j.o].T @ n[j.o] + link.u[j.o].T @ f[j.o]  # (3.36), (3.37)
-        f[j.i] = f[j.i] + f[j.o]  # (3.32); the sign of external forces is corrected above
+        tau[j.v] = link.k[j.o].T @ n[j.o] + link.u[j.o].T @ f[j.o]  # equations (3.36), (3.37)
+        f[j.i] = f[j.i] + f[j.o]  # equation (3.32); the sign of external forces is corrected above
         n[j.i] = (
             n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])
-        )  # (3.33); p includes the joint displacement, so (3.35) is not needed
+        )  # equation (3.33); p includes the joint displacement, so (3.35) is not needed
     tau += rotor_momenta(mechanism, a)
-    # (3.38) and (3.39), with the inertial force of the base, which the paper omits
+    # Equations (3.38) and (3.39), with the inertial force of the base, which the paper omits
     at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])
     return tau, np.concatenate([f[link.base], at_centroid])
 

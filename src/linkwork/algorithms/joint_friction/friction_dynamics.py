@@ -114,11 +114,12 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
     """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,) against the friction of all joints.
 
     The friction of a joint at rest that begins to move is opposite to its acceleration. If a joint stays at rest, its
-    static friction carries as much of the required force as possible, and the joint force is the rest. The multipliers
-    of loops and other constraints are zero, as in inverse dynamics without friction: the joint forces of all joints
-    produce the motion alone, and the friction of loops follows from their preload only; it is zero in loops that stay
-    at rest. q (nq,) and v (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the
-    bodies.
+    static friction carries as much of the required force as possible, and the joint force is the rest. q (nq,) and v
+    (nv,) are the coordinates and velocities, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+
+    The multipliers of loops and other constraints are zero, as in inverse dynamics without friction: the joint forces
+    alone produce the motion. The friction of a loop then follows from its preload only, and is zero in a loop that
+    stays at rest.
     """
     tree, own = mechanism.tree, sites(mechanism)
     position, speed, acceleration = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
@@ -130,7 +131,10 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
     loads, needed, f = np.zeros((len(own), 6)), np.zeros(count), np.zeros(count)
 
     def friction_at(numbers: Sequence[int], loads: Array, needed: Array, f: Array) -> Array:
-        """Return f (nf,) with the friction forces of the sites `numbers`, for loads (nsites, 6)."""
+        """Return f (nf,) with the friction forces of the sites `numbers` replaced, for known loads (nsites, 6).
+
+        `needed` (nf,) is the argument of `_friction_of`.
+        """
         found = list(f)
         for fast, slow in zip(dynamic, static, strict=True):
             if fast.site in numbers:

@@ -211,7 +211,11 @@ def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
 
 
 class RigidPair(NamedTuple):
-    """A solid pair in rigid contact: the geometry, conditions and inverse effective mass (12, 12) of its points."""
+    """A solid pair in rigid contact.
+
+    `frame` is the geometry of its contact points, `conditions` are its contact conditions, and `inverse_mass` (12, 12)
+    is its inverse effective mass.
+    """
 
     frame: PairFrame
     conditions: PairConditions

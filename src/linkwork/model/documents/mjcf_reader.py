@@ -84,9 +84,10 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 
 
 class JointPart(NamedTuple):
-    """A linkwork joint that represents a MuJoCo joint or, if several linkwork joints are needed, a part of it.
+    """A linkwork joint that represents a MuJoCo joint, or a part of it if several linkwork joints are needed.
 
-    `q` and `v` are the slices of MuJoCo's coordinates and velocities that belong to this joint.
+    `kind` is the kind of the linkwork joint. `q` and `v` are the slices of MuJoCo's coordinates and velocities that
+    belong to it.
     """
 
     name: str
