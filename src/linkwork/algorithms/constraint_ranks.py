@@ -82,5 +82,5 @@ def smallest_multipliers(N: Array, r: Array, terms: Array, inverse_masses: Array
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
     count = int((sizes > rank).sum())
     x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales
-    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # combinations of multipliers without effect
+    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # multipliers that have no effect on velocities
     return x - idle @ (idle.T @ x)

@@ -49,7 +49,7 @@ class TreeMotion:
 
     def coordinates(self, joint: str) -> Array:
         """Return the coordinates of a named joint (nq of the joint,) [rad or m, or quaternions]."""
-        return self.q[self.tree.joints[joint].q].copy()  # an element may write into it
+        return self.q[self.tree.joints[joint].q].copy()  # a copy, because the element may write into it
 
     def velocities(self, joint: str) -> Array:
         """Return the velocities of a named joint (nv of the joint,) [rad/s or m/s]."""

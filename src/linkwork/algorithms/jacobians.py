@@ -41,7 +41,7 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
     V_f = f.pose.down(motion.twist[f.body])
 
     def rate(j: Joint, X_jf: Transform) -> Motion:
-        V_jf = V_f - X_jf.down(motion.twist[j.o])  # motion of the frame relative to body j
+        V_jf = V_f - X_jf.down(motion.twist[j.o])  # twist of the frame relative to body j
         dS = j.kind.subspace_rate(q[j.q], v[j.v])
         return X_jf.down(dS) - V_jf.cross(X_jf.down(motion.S[j.o]))
 

@@ -207,7 +207,7 @@ def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> A
     """
     count, size = len(contacts), len(contacts[0].W)
     inverse_mass = [one.inverse_mass[0, 0] for one in contacts]
-    weight = np.array([np.sqrt(x) for x in inverse_mass])  # entry by entry, because some may be constants in a trace
+    weight = np.array([np.sqrt(x) for x in inverse_mass])  # entry by entry: some may be constants in a trace
     enough = maximum(_most(depth), 0.0) * REMAINING_PENETRATION + NO_DEPTH
 
     def moved(x: Array) -> Array:

@@ -53,7 +53,7 @@ def symmetries(mechanism: Mechanism) -> Array:
         for _ in range(TRIED):
             left = _common_twists(left, _followed(mechanism, joint, centre, rng) * scale)
     for point in anchors:
-        about = np.concatenate([-hat(centre - point), np.eye(3)])  # rotations about the anchor
+        about = np.concatenate([-hat(centre - point), np.eye(3)])  # twists of the rotations about the anchor
         left = _common_twists(left, about * scale)
     with_friction = {site.name: friction_directions(site).array for site in sites(mechanism) if site.loop is not None}
     for one in loops:
@@ -195,7 +195,7 @@ def _echelon(basis: Array, noise: float) -> Array:
     `basis` has the twists as columns (6, k). Pivots are 1. Entries below `noise` are set to zero.
     """
     rows, done = np.array(basis.T), 0
-    for column in (3, 4, 5, 0, 1, 2):  # rotations first
+    for column in (3, 4, 5, 0, 1, 2):  # pivot columns: rotations first
         left = np.abs(rows[done:, column])
         if left.max(initial=0.0) < 1e-6:
             continue
@@ -221,7 +221,7 @@ def centred(twists: Array, c: Array) -> Array:
         return twists
     rows = []
     for twist, turns in zip(twists, turning, strict=True):
-        there = twist[:3] + cross(twist[3:], c)  # velocity of c
+        there = twist[:3] + cross(twist[3:], c)  # velocity of the point c
         rows.append(np.concatenate([twist[:3] - shifts @ (shifts.T @ there), twist[3:]]) if turns else twist)
     return np.array(rows)
 

@@ -14,14 +14,14 @@ from linkwork.compiler.row_array_operations import WriteRow
 # Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 operations that end where few values are live take 0 to 4 % less
 # time than cuts after every 200 operations, because they spill less; shorter chunks store more. Ending a chunk before
 # its chains of dependent operations get too long saves another 2 to 5 % in forward dynamics.
-MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # operations in a chunk
+MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # limits of the number of operations in a chunk
 MAX_CHAIN = 80  # cycles of the longest chain of dependent operations in a chunk
 # Loops over row arrays run few operations per iteration; a chunk should then contain the whole loop body, whose values
 # stay in registers. Measured, Zen 5: rigid contact of 3 boxes takes 16 % less time for one state and 22 % for many, and
 # compiling takes no longer.
 LONG_OPERATIONS, LONG_CHAIN = 800, 1000
 LONG_RUN = 1200  # length of a sequence of operations up to which these longer chunks are used
-LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles
+LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # in cycles
 OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
 

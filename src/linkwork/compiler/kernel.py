@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.compiler.graph import Graph
 
-NOTICE_AFTER = 2.0  # [s] compile time after which a user at a terminal gets a notice
+NOTICE_AFTER = 2.0  # compile time [s] after which a notice is printed on a terminal
 
 
 class Kernel:

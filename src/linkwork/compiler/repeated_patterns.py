@@ -37,7 +37,7 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 def pattern_borders(codes: Codes) -> set[int]:
     """Return the indices in `codes`, the coded operations, where an occurrence of a repeated pattern begins or ends."""
-    found, seen = set[int](), dict[tuple[int, ...], int]()  # borders; last position of each key
+    found, seen = set[int](), dict[tuple[int, ...], int]()  # borders found; last position of each key
     start = 0
     while start < len(codes):
         length, before = 0, seen.get(tuple(codes[start : start + KEY_LENGTH]), -1)

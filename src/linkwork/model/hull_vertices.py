@@ -32,7 +32,8 @@ def face_normals(vertices: Array) -> Array:
 
     apart = vertices - vertices.mean(axis=0)
     normals = ConvexHull(apart / np.abs(apart).max()).equations[:, :3]
-    _, first = np.unique(np.round(normals, 9) + 0.0, axis=0, return_index=True)  # triangles of one face
+    # Triangles of a face have equal normals
+    _, first = np.unique(np.round(normals, 9) + 0.0, axis=0, return_index=True)
     return normals[np.sort(first)]
 
 

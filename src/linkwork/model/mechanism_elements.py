@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ElementViews:
     """Mixin of Mechanism with the properties that select its elements by role, such as constraints or forces."""
 
-    if TYPE_CHECKING:  # a field of Mechanism
+    if TYPE_CHECKING:  # defined as a field of Mechanism
         elements: Sections
 
     @cached_property

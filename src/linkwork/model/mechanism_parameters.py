@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ParameterViews:
     """Mixin of Mechanism with the properties and methods that concern its parameters."""
 
-    if TYPE_CHECKING:  # fields and properties of Mechanism
+    if TYPE_CHECKING:  # defined as fields and properties of Mechanism
         gravity: Array
         bodies: Named[Body]
         joints: Named[Joint]

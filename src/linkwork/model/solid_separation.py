@@ -132,7 +132,7 @@ def separation(a: _Placed, b: _Placed) -> float:
     opposite = np.concatenate([a.sampled[COUNT // 2 : COUNT], a.sampled[: COUNT // 2], np.roll(a.sampled[COUNT:], 3)])
     gaps = SAMPLES @ apart - opposite - b.sampled
     best, n = float(gaps.max()), SAMPLES[gaps.argmax()]
-    own = np.concatenate([a.X.R.T, -a.X.R.T, b.X.R.T, -b.X.R.T])  # faces of boxes
+    own = np.concatenate([a.X.R.T, -a.X.R.T, b.X.R.T, -b.X.R.T])  # face normals, which are exact for boxes
     length = float(np.linalg.norm(apart))
     candidates = own if length == 0.0 else np.concatenate([own, apart[None] / length])
     best, n = _largest_gap(a, b, apart, candidates, best, n)

@@ -267,7 +267,7 @@ def _joints_in_order_of(mechanism: Mechanism, tool: str, names: Iterable[str] | 
     if names is None:
         return list(mechanism.joints)
     order = [name for k, name in enumerate(names) if not (tool == "pinocchio" and k == 0 and name == UNIVERSE)]
-    joints = [mechanism.joints[name] for name in order]  # raises an error for an unknown name
+    joints = [mechanism.joints[name] for name in order]  # an unknown name raises an error here
     twice = [name for name, count in Counter(order).items() if count > 1]
     if twice:
         raise ModelError(f"`names` contains joint {twice[0]!r} twice; it must contain each joint once")

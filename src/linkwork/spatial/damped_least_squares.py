@@ -86,7 +86,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
     for j in column_scales:
         below = rest.pop(j)
         length = np.sqrt(sum((x * x for x in below.values()), DAMPING**2))
-        over_square = 1.0 / (length * (length + DAMPING))  # the only division per column
+        over_square = 1.0 / (length * (length + DAMPING))  # the only division for a column
         over_length = over_square * (length + DAMPING)
         reflections[j] = Reflection(below, over_length, over_square)
         R[j] = {}

@@ -21,7 +21,8 @@ from linkwork.spatial.traceable_loops import repeat
 # At L = 1 they are 2e-12 and 2e-9; larger steps are better there, but not at L = 0.01: 1e-8 and 1e-6.
 FIRST_STEP, SECOND_STEP = 1e-4, 3e-4
 SIDES = (-2, -1, 1, 2)  # stencil points, in steps
-FIRST, SECOND = np.array([1, -8, 8, -1]) / 12.0, np.array([-1, 16, 16, -1]) / 12.0  # weights; the middle has -2.5
+# Weights of these points for first and second derivatives; the middle point has the weights 0 and -2.5
+FIRST, SECOND = np.array([1, -8, 8, -1]) / 12.0, np.array([-1, 16, 16, -1]) / 12.0
 
 
 class SecondOrder(NamedTuple):

@@ -73,7 +73,7 @@ class RigidInertia:
         The inertia is rotated, then moved by the parallel-axis theorem.
         """
         m, p, h = self.mass, X.p, X.R @ self.moment
-        s = h + p * m  # first moment about a
+        s = h + p * m  # first moment about the origin of frame a
         diagonal = dot(p, h) + dot(p, s)
         I = congruence(X.R, self.rotational)
         return RigidInertia(

@@ -28,7 +28,7 @@ from linkwork.tolerances import HUGE, TINY
 
 SHIFTS = 16  # largest number of iterations that move the solids apart; 2 or 3 are usual
 MOST = 48  # largest number of iterations of GJK; polytopes need about 10, cylinders 20
-REFINE = 3  # iterations of Newton's method from the normal of GJK, whose error is below 1e-3
+REFINE = 3  # iterations of Newton's method, which start from the normal of GJK with its error below 1e-3
 DEEP = 0.01  # penetration, relative to the size, above which all faces of hulls are visited
 STEEP = 0.6  # `tangents` projects the x axis, or the z axis if the normal has a larger component along x than this
 

@@ -118,10 +118,10 @@ def _with_lowest(chosen: list[Corner], lowest: Corner, slack: Number) -> list[Co
 
 
 def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slack: Number) -> list[Corner]:
-    """Return the ends of the edges of a parallelogram after clipping by a rectangle; see `overlap` for the arguments.
+    """Return the ends of the edges of a parallelogram after clipping by a rectangle.
 
-    Points outside the rectangle by at most `slack` [m] count as inside. The ends of edges that are outside the
-    rectangle are marked as unused.
+    The arguments `half`, `centre`, `first` and `second` are those of `overlap`. Points outside the rectangle by at most
+    `slack` [m] count as inside. The ends of edges that are outside the rectangle are marked as unused.
     """
     corners = []
     for middle, along in (
@@ -150,7 +150,7 @@ def _clipped_edges(half: Array, centre: Array, first: Array, second: Array, slac
 def _covered(half: Array, centre: Array, first: Array, second: Array) -> list[Corner]:
     """Return the corners of a rectangle; corners outside a parallelogram are marked as unused.
 
-    See `overlap` for the arguments, which describe the rectangle (`half`) and the parallelogram.
+    The arguments `half`, `centre`, `first` and `second` are those of `overlap`.
     """
     area = first[0] * second[1] - first[1] * second[0]
     inverse = 1.0 / where(abs(area) > TINY, area, 1.0)

@@ -45,7 +45,7 @@ from linkwork.spatial.scalar import Array
 
 Patch = Callable[[Array, Array, Transform], ContactPatch]
 
-# Numbers that give the size of a solid
+# Length of the array that describes the size of a solid, by its kind
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "plane": 0, "hull": 8, "ground": 0}
 
 pair_kinds: dict[tuple[str, str], Patch] = {

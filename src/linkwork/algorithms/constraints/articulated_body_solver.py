@@ -130,7 +130,7 @@ def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
         D = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         G = Force.of(D.solve(U.array.T).T)
         B = J[list(through[k]), j.v] - open_.E.array.T @ S.array
-        DB = D.solve(B.T)  # (d, k)
+        DB = D.solve(B.T)  # shape (d, k)
         E = open_.E + U @ DB
         joints[k] = JointFactors(D, G, B, through[k], P[k].less(U, G), E)
         X = motion.X[k]

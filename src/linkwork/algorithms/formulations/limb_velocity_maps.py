@@ -29,7 +29,7 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
     for x, rotation in enumerate(C):
         row, i = [np.zeros((3, 3))] * len(C), x
         while i >= 0:
-            row[i] = rotation.T @ C[i] if i != x else np.eye(3)  # C_xi
+            row[i] = rotation.T @ C[i] if i != x else np.eye(3)  # rotation C_xi from frame i to frame x
             i = measured_from[i]
         rows.append(row)
     return np.block(rows)
@@ -90,7 +90,7 @@ def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float
     for name in (*owner, *locked):
         if name not in names:
             raise unknown_name("joint", name, names)
-    places: dict[str, int] = {}  # column by motor, or by coordinate if no motor couples it
+    places: dict[str, int] = {}  # motor, or coordinate without motor: its column
     D = np.zeros((len(names), len(names)))
     for row, name in enumerate(names):
         if name not in locked:

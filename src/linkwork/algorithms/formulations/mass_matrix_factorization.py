@@ -69,11 +69,11 @@ def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | No
     H = [np.zeros((6, nv)) for _ in range(n)]
     a, b = [], []
     for j in outward(mechanism):
-        k, i = j.o - 1, j.i - 1  # rows of the outboard and inboard body
+        k, i = j.o - 1, j.i - 1  # block rows of the outboard and inboard body
         down, inertia = adjoint_down(motion.X[j.o]), mechanism.bodies[j.o].inertia
         if j.i != WORLD:
             A[k][i] = down
-            phi[k] = [down @ block for block in phi[i]]  # A_i^k A_m^i = A_m^k
+            phi[k] = [down @ block for block in phi[i]]  # because A_i^k A_m^i = A_m^k
         phi[k][k] = np.eye(6)
         M_b[k][k] = inertia.matrix
         H[k] = np.concatenate([H[k][:, : j.v.start], motion.S[j.o].array, H[k][:, j.v.stop :]], axis=1)

@@ -100,15 +100,15 @@ def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, A
     See equations (3.19) to (3.28). Columns of the base's own joint are zero. `link` has the positions and inertias of
     all links.
     """
-    J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
+    J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # shape (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
-    w = sum(link.m)  # including the base, which the list of symbols omits
+    w = sum(link.m)  # total mass with the base, which the paper's list of symbols omits
     r_0i = np.array([hat(r - link.r[link.base]) for r in link.r[1:]])  # equation (3.28)
     H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # equation (3.21); the base's term is I_0
     H_wm = np.sum(I @ J_R + m * r_0i @ J_T, axis=0)  # equation (3.22)
     H_m = np.sum(J_R.mT @ I @ J_R + m * J_T.mT @ J_T, axis=0)  # equation (3.23)
     wJ_Tw = np.sum(m * J_T, axis=0)  # equation (3.24) times w, as (3.20) requires
-    wr_0g = np.sum(m * r_0i, axis=0)  # w hat(r_0g) (3.27)
+    wr_0g = np.sum(m * r_0i, axis=0)  # w hat(r_0g), equation (3.27)
     H_b = np.block([[w * np.eye(3), wr_0g.T], [wr_0g, H_w]])  # equation (3.19)
     return H_b, np.concatenate([wJ_Tw, H_wm]), H_m
 

@@ -36,7 +36,7 @@ def solve_for_directions(
     given = (q, v, tau, directions, *(() if wrenches is None else (wrenches,)))
 
     def strictly(*state: Array) -> tuple[tuple[Any, ...], bool]:
-        q, v, tau, directions, *outside = state[: len(given)]  # in the loop's state: no parts are computed early
+        q, v, tau, directions, *outside = state[: len(given)]  # loop state: nothing is computed early
         found = _by_newton(mechanism, q, v, tau, outside[0] if outside else None, directions)
         return (*state[: len(given)], *found), True
 

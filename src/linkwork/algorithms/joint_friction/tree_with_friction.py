@@ -84,7 +84,7 @@ def solve_with_friction(
         free = (tau[j.v] + friction.b[j.v] - left_S @ wrench[k]) * moves
         factors[k] = _JointFactors(P[k], U, left, D, free)
         if j.i != WORLD:
-            gain = D.solve(np.column_stack([left, free]))  # (d, 7)
+            gain = D.solve(np.column_stack([left, free]))  # shape (d, 7)
             through = P[k] - U @ gain[:, :6]
             inherited = through @ motion.bias[k].array + wrench[k] + U @ gain[:, 6]
             P[j.i] = P[j.i] + _inertia_up(motion.X[k], through)

@@ -24,8 +24,8 @@ from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, maximum, minimum, where
 from linkwork.tolerances import TINY_SIZE
 
-TORQUES = 3  # components of the torque of a pair
-PARTS = (slice(0, 1), slice(1, 3))  # spinning friction, rolling friction
+TORQUES = 3  # number of components of the torque of a pair
+PARTS = (slice(0, 1), slice(1, 3))  # components of spinning and of rolling friction
 SLOPE = RowLayout((TORQUES, TORQUES), (TORQUES,), (len(PARTS),))  # the numbers of a `TorqueSlope`, and two states
 
 

@@ -134,6 +134,6 @@ def target_named(name: str) -> Target:
         return import_module(path).TARGET
     except ModuleNotFoundError as missing:
         if missing.name is None or not path.startswith(missing.name):
-            raise  # a library that the target needs
+            raise  # the missing module is a library that the target needs
     known = sorted(file.parent.name for file in Path(__file__).parent.glob("*/*_target.py"))
     raise unknown_name("compilation target", name, known)

@@ -13,7 +13,7 @@ from linkwork.model.builder import Builder
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.model_definition_faults import Fault
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2] gravity of models whose file does not give it
 LARGEST = 1e50  # numbers in files must be smaller than this, so that their squares and products stay finite
 LONGEST_NAME = 200
 GROUND: Literal["ground"] = "ground"  # value of the option `contacts`, and name of the plane z = 0 that it adds

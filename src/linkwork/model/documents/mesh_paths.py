@@ -24,7 +24,7 @@ class MeshPaths:
     """
 
     def __init__(self, model: Path, packages: Iterable[str]):
-        self.folder = Path(os.path.realpath(model)).parent  # symbolic links resolved
+        self.folder = Path(os.path.realpath(model)).parent  # real folder: meshes are there, not beside a link
         self.packages = [Path(os.path.realpath(package)) for package in packages]
         self.missing: dict[str, None] = {}
         self.refused: dict[str, None] = {}

@@ -64,7 +64,7 @@ def contacts_of(c: Compiled) -> ContactsRead:
     for partners in collisions(c):
         fixed = static[partners.geom] | static[partners.others]
         for g in (partners.geom, *partners.others[~fixed].tolist()) if not fixed.all() else ():
-            points.touching(g)  # records geoms of types that linkwork does not support
+            points.touching(g)  # records g if linkwork does not support its type
         for at in partners.collisions(fixed):
             points.add(at)
     surfaces = {points.names[g]: points.placed(g, points.surfaces[g]) for g in points.used}

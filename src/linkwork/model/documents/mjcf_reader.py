@@ -106,7 +106,7 @@ class _MjcfReader:
         gravity = c.gravity if options.gravity is None else options.gravity
         self.builder = Builder(text.root.attributes.get("model", "").strip() or stem, gravity)
         self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
-        self.taken = set(self.bodies)  # names of bodies and frames
+        self.taken = set(self.bodies)  # names that frames cannot have: those of bodies and frames
         self.welds = set(self.joints)
         self.unseen: dict[str, list[str]] = {}  # unsupported objects by kind
         self.found: ContactsRead | None = None
@@ -353,7 +353,7 @@ class _MjcfReader:
         if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
             return [(int(c.site_bodyid[site]), pose(c.site_pos[site], c.site_quat[site])) for site in ends]
         first, second = Transform(np.eye(3), np.array(data[:3])), Transform(np.eye(3), np.array(data[3:6]))
-        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # its data have the second body's point first, then the relative pose
+        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # data of a weld: the second body's point, then the relative pose
             first, second = pose(data[3:6], data[6:10]), first
         return [(int(ends[0]), first), (int(ends[1]), second)]
 

@@ -200,7 +200,7 @@ class _LineFinder:
         end, self.at = self.at, start
         for depth in range(len(keys)):
             self.note((*table, *keys[: depth + 1]))
-        self.at = end + 1  # the equals sign
+        self.at = end + 1  # after the equals sign
         self.value((*table, *keys))
 
     def value(self, path: KeyPath) -> None:

@@ -53,7 +53,7 @@ class Element:
         own = f"<{shown(self.tag)}>" if name is None else f'<{shown(self.tag)} name="{shown(name)}">'
         owner = self.parent
         while owner is not None and owner.parent is not None and owner.parent.parent is not None:
-            owner = owner.parent  # up to the root's child
+            owner = owner.parent  # at most up to a child of the root
         return own if owner is None or owner.parent is None else f"{own} of {owner}"
 
 

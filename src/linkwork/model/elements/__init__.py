@@ -45,7 +45,7 @@ __all__ = [
     "with_locks",
 ]  # fmt: skip
 
-# KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow
+# KINDS is the order of constraint rows, and DOCUMENT_ORDER the order of tables in a document. Kinds of users come last
 KINDS = (
     Loop, Drive, Clutch, Brake, Ratchet, Latch, Transmission, Differential, Coupling, Surface, Contact, Collision,
     Spring, JointFriction,

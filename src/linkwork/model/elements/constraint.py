@@ -25,7 +25,7 @@ class Constraint(Element):
 
     holonomic: ClassVar[bool]  # whether the rows constrain positions, not only velocities
 
-    if TYPE_CHECKING:  # a field of most subclasses
+    if TYPE_CHECKING:  # most subclasses define this property as a field
 
         @property
         def engaged(self) -> Number:
@@ -47,7 +47,7 @@ class FrameConstraint(Constraint):
 
     holonomic = True
 
-    if TYPE_CHECKING:  # fields of subclasses
+    if TYPE_CHECKING:  # subclasses define these properties as fields
 
         @property
         def at(self) -> Place:

@@ -105,7 +105,7 @@ class LineForce(Element):
     The tension at the distance L is stiffness (L - length) + damping dL/dt [N].
     """
 
-    if TYPE_CHECKING:  # fields of subclasses
+    if TYPE_CHECKING:  # subclasses define these properties as fields
 
         @property
         def at(self) -> Place:

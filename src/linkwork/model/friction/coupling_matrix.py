@@ -121,7 +121,8 @@ class Coupling(FrictionLaw):
         turned = np.concatenate([frame.T @ S.linear, frame.T @ S.angular])
         found: list[int] = []
         for column in turned.T:
-            own = column * (np.arange(6) >= 3) if np.any(column[3:]) else column  # the motor of a screw is a torque
+            # A screw is driven by a torque, not by a force
+            own = column * (np.arange(6) >= 3) if np.any(column[3:]) else column
             large = np.flatnonzero(np.abs(own) > PARALLEL)
             if len(large) != 1:
                 return None

@@ -63,7 +63,7 @@ class _BatchLoop:
         self.transfer = TransferPrinter(self.printer)
         self.functions: list[str] = []
         self.calls = self._chunks()
-        self.counters: list[str] = []  # loop counters
+        self.counters: list[str] = []  # names of the loop counters in the IR
         self.streams = False  # whether stores of results bypass the caches
         self.series = [number for number, port in enumerate(self.results) if port.rows is not None]
 
@@ -82,7 +82,7 @@ class _BatchLoop:
         """
         if self.plan.regions:
             return 1
-        block = 8 * self.width * max(1, self.plan.usual)  # bytes
+        block = 8 * self.width * max(1, self.plan.usual)  # bytes of the usual workspace of one block
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
         return max(MIN_PANEL, min(MAX_PANEL, PANEL_BYTES // block))

@@ -21,8 +21,8 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
-HEADER = struct.Struct("<qq")  # before object code: vector width, and workspace size in doubles
+RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # CFUNCTYPE: releases the GIL
+HEADER = struct.Struct("<qq")  # header of object code: vector width, and workspace size in doubles
 MIN_BLOCKS_PER_THREAD = 64  # with fewer blocks, starting a thread costs more than it saves
 # A kernel with loop counts, such as a run of many steps, works long on each block: then one block per thread is enough.
 # Blocks of a run may take different times; threads take them in small portions, so that all end at about the same time.

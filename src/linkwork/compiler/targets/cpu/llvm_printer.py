@@ -14,7 +14,8 @@ from linkwork.compiler.row_array_operations import ReadRow, Region, WriteRow
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # propagate NaN
+# Minimum and maximum propagate NaN
+INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}
 COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 PAIRED = {"sin": ("sincos", 0), "cos": ("sincos", 1), "uniform": ("uniforms", 0), "uniform_second": ("uniforms", 1)}
 MATH = ("tan", "asin", "acos", "exp", "log", "atan2")

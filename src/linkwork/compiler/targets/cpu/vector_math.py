@@ -289,7 +289,8 @@ def _libm(module: ir.Module, name: str, width: int) -> Any:
 def _exp(x: Lanes) -> list[Lanes]:
     """Return exp x = 2^k exp r, with an error of at most 2 ulp.
 
-    The power is applied in two halves, because 2^k may exceed the range of doubles.
+    k is the integer nearest to x / ln 2, and r = x - k ln 2. The power 2^k is multiplied in two halves, because it may
+    exceed the range of doubles.
     """
     x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # the results beyond are inf and 0
     shifted = fma(x, 1.0 / LN_2[0], ROUND)
@@ -307,7 +308,7 @@ def _log(x: Lanes) -> list[Lanes]:
     """
     denormal = x < 2.0**-1022
     word = denormal.choose(x * 2.0**54, x).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
-    biased = ((word >> 52) | bits_of(2.0**52)).real()  # 2^52 + 1023 + e
+    biased = ((word >> 52) | bits_of(2.0**52)).real()  # the double 2^52 + 1023 + e, with the exponent e of x
     e = biased - denormal.choose(2.0**52 + 1023.0 + 54.0, 2.0**52 + 1023.0)
     f = ((word & (2**52 - 1)) + bits_of(math.sqrt(0.5))).real() - 1.0
     s = f / (2.0 + f)
