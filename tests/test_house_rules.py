@@ -278,3 +278,75 @@ def test_import_loads_no_heavy_library_and_few_modules() -> None:
     heavy = {"scipy", "rich", "msgspec", "matplotlib", "xarray", "pandas", "h5netcdf", "h5py"}
     heavy |= {"llvmlite", "mujoco", "pinocchio", "hypothesis"}
     assert not heavy & {name.split(".")[0] for name in loaded}
+
+
+# What a mechanism may have. A condition on one of these treats elements by kind, instead of looping over them.
+FEATURES = set[str]()
+FEATURES |= {"mimics", "constrained", "constraints", "frame_constraints", "velocity_constraints"}
+FEATURES |= {"velocity_rows", "bounded", "rotors", "forces", "line_forces"}
+FEATURES |= {"contacts", "contact_pairs", "touches", "collisions", "solid_pairs"}
+FEATURES |= {"frictions", "has_friction", "loops", "drives", "actuators"}
+FEATURES |= {"clutches", "brakes", "springs", "surfaces", "elements"}
+FEATURES |= {"latches", "ratchets"}
+MOST_FEATURE_CONDITIONS = 24
+A_MECHANISM = re.compile(r"(^|\.)_?(m|mechanism|tree)$")
+
+
+def asks_for_a_feature(condition: ast.expr) -> bool:
+    """Whether a condition asks what a mechanism has, such as `if mechanism.mimics`, or `if m.tree is m`.
+
+    A search for a name (`name in m.drives`) and the use of one element (`m.joints[0]`) do not ask.
+    """
+    other: set[int] = set()
+    for node in ast.walk(condition):
+        if isinstance(node, ast.Compare) and any(isinstance(one, ast.In | ast.NotIn) for one in node.ops):
+            other |= {id(child) for found_in in node.comparators for child in ast.walk(found_in)}
+        if isinstance(node, ast.Subscript):
+            other.add(id(node.value))
+    return "tree is" in ast.unparse(condition) or any(
+        isinstance(node, ast.Attribute)
+        and node.attr in FEATURES
+        and A_MECHANISM.search(ast.unparse(node.value))
+        and id(node) not in other
+        for node in ast.walk(condition)
+    )
+
+
+def conditions(path: Path) -> list[ast.expr]:
+    """The conditions of all statements, conditional expressions and comprehensions of a file."""
+    found: list[ast.expr] = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.If | ast.IfExp | ast.While):
+            found.append(node.test)
+        elif isinstance(node, ast.comprehension):
+            found += node.ifs
+    return found
+
+
+def test_few_conditions_ask_what_a_mechanism_has() -> None:
+    places = [
+        f"{name_of(path)}:{condition.lineno}: {ast.unparse(condition)}"
+        for path in SOURCES
+        for condition in conditions(path)
+        if asks_for_a_feature(condition)
+    ]
+    remedy = "loop over the elements, or use `contact_families` or `SolverChoice`"
+    listed = "\n".join(places)
+    assert len(places) <= MOST_FEATURE_CONDITIONS, f"{len(places)} conditions; {remedy}:\n{listed}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "asks"),
+    [
+        ("mechanism.mimics", True),
+        ("not (self.m.mimics or other)", True),
+        ("problem.mechanism.solid_pairs and rigid", True),
+        ("tree is not mechanism", True),
+        ("name in m.drives", False),
+        ("m.loops[0].engaged", False),
+        ("run.forces", False),
+        ("mechanism.nv == 0", False),
+    ],
+)
+def test_conditions_that_ask_what_a_mechanism_has_are_recognised(condition: str, asks: bool) -> None:
+    assert asks_for_a_feature(ast.parse(condition, mode="eval").body) == asks

@@ -37,6 +37,5 @@ class SolverChoice(NamedTuple, Generic[Function]):
 
     def of(self, mechanism: Mechanism) -> Function:
         """Return the function of this choice that is valid for a mechanism."""
-        if mechanism.constrained:
-            return self.dense if mechanism.mimics else self.articulated
-        return self.mimic if mechanism.mimics else self.tree
+        free, constrained = (self.mimic, self.dense) if mechanism.mimics else (self.tree, self.articulated)
+        return constrained if mechanism.constrained else free

@@ -18,6 +18,7 @@ from linkwork.algorithms.contact_kinematics import contact_kinematics, contact_r
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
+from linkwork.algorithms.solver_choice import SolverChoice
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array, dot, where
@@ -32,10 +33,16 @@ def with_anchors_at_start(problem: Problem, target: str) -> Problem:
     The forces of a sampled controller are not taken into account. If the mechanism has loops, clutches or brakes, all
     contacts start in the state "apart". `target` is "cpu" or "numpy".
     """
-    m, batch = problem.mechanism, problem.batch
-    if not (problem.compliant and m.contact_pairs) or m.constrained or 0 in batch:
+    anchored = SolverChoice.by_constraints(_with_anchors, lambda problem, _: problem)
+    return anchored.of(problem.mechanism)(problem, target)
+
+
+def _with_anchors(problem: Problem, target: str) -> Problem:
+    """Return the problem as `with_anchors_at_start`, for a mechanism without constraints."""
+    m, batch, motion = problem.mechanism, problem.batch, problem.start.motion
+    if problem.rigid or not motion.contact_memory.size:
         return problem
-    n, motion = len(m.contact_pairs), problem.start.motion
+    n = len(m.contact_pairs)
     values = list(problem.values.values())
     cores = [(m.nq,), (m.nv,), *map(problem.core, problem.values)]
     results = [(m.nv, m.nv), (3 * n, m.nv), (m.nv,), (n, 8)]

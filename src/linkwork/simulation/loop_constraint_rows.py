@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,39 +29,37 @@ class Tangent(NamedTuple):
     inverse: Array
 
 
-class LoopRows:
-    """Evaluates the loop constraints of the first batch member at any position, with its parameters at the start of the
-    run.
+class LoopRows(ABC):
+    """Evaluates the loop constraints of a problem: at the start for all members, elsewhere for the first member.
+
+    At other positions than the start, the parameters are those at the start of the run.
     """
 
     def __init__(self, problem: Problem):
-        m = problem.mechanism
-        start, values = problem.member(problem.first)
-        self._nv, self._parameters = m.nv, {name: values[name] for name in problem.parameters}
-        self._dynamics, self._scales = None, np.ones((0, 1))
-        if m.frame_constraints:
-            self._dynamics = evaluation.compile(m, parameters=problem.parameters)
-            self._scales = row_scales(m, start.q)[: m.nc, None]
+        self.problem, self.nv = problem, problem.mechanism.nv
 
+    @abstractmethod
+    def errors_at_start(self) -> tuple[Array, ...]:
+        """Return the closure errors (*batch, nc) [m or rad] and their rates [m/s or rad/s] at the start."""
+
+    @abstractmethod
     def rows(self, q: Array) -> Array:
         """Return the scaled loop Jacobian (nc, nv) at q (nq,).
 
         Each row is divided by the size of its terms in the state at the start of the run.
         """
-        if self._dynamics is None:
-            return np.zeros((0, self._nv))
-        return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
 
+    @abstractmethod
     def tangent(self, q: Array) -> Tangent:
         """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the loop
         rows.
         """
-        J = self.rows(q)
-        if not len(J):
-            return Tangent(np.eye(self._nv), np.zeros((self._nv, 0)))
-        left, sizes, right = np.linalg.svd(J)
-        rank = int((sizes > RANK).sum())
-        return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)
+
+    @abstractmethod
+    def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
+        """Return those of the `states` in which the loops are not near a singular position; all of them if there are
+        none.
+        """
 
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
         """Return the velocities v (nv,), corrected to satisfy the loops at q (nq,).
@@ -68,15 +68,73 @@ class LoopRows:
         """
         return v - tangent.inverse @ (self.rows(q) @ v)
 
+
+class NoLoopRows(LoopRows):
+    """The rows of a mechanism without loops: there are none, and all velocities satisfy them."""
+
+    def errors_at_start(self) -> tuple[Array, ...]:
+        """Return no errors."""
+        return ()
+
+    def rows(self, q: Array) -> Array:
+        """Return an array (0, nv)."""
+        return np.zeros((0, self.nv))
+
+    def tangent(self, q: Array) -> Tangent:
+        """Return the basis of all velocities."""
+        return Tangent(np.eye(self.nv), np.zeros((self.nv, 0)))
+
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
-        """Return those of the `states` in which the loops are not near a singular position; all of them if there are
-        none.
-        """
-        if self._dynamics is None:
-            return states
+        """Return all `states`."""
+        return states
+
+
+class ClosedLoopRows(LoopRows):
+    """The rows of a mechanism with loops, from its compiled dynamics."""
+
+    @cached_property
+    def _dynamics(self) -> evaluation.Dynamics:
+        return evaluation.compile(self.problem.mechanism, parameters=self.problem.parameters)
+
+    @cached_property
+    def _scales(self) -> Array:
+        """Sizes (nc, 1) of the terms of each row in the state of the first member at the start."""
+        m, (start, _) = self.problem.mechanism, self.problem.member(self.problem.first)
+        return row_scales(m, start.q)[: m.nc, None]
+
+    @cached_property
+    def _parameters(self) -> dict[str, Array]:
+        """The parameters of the first member."""
+        _, values = self.problem.member(self.problem.first)
+        return {name: values[name] for name in self.problem.parameters}
+
+    def errors_at_start(self) -> tuple[Array, ...]:
+        """Return the closure errors (*batch, nc) [m or rad] and their rates [m/s or rad/s] at the start."""
+        d, start, given = self._dynamics, self.problem.start, self.problem.parameters
+        q = start.q[None]  # as a batch, because a call with a single state would also build a fast entry point
+        J = d.constraint_jacobian(q, parameters=given)
+        return np.abs(d.constraint(q, parameters=given)), np.abs((J @ start.v[..., None])[..., 0])
+
+    def rows(self, q: Array) -> Array:
+        """Return the scaled loop Jacobian (nc, nv) at q (nq,)."""
+        return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
+
+    def tangent(self, q: Array) -> Tangent:
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the rows."""
+        left, sizes, right = np.linalg.svd(self.rows(q))
+        rank = int((sizes > RANK).sum())
+        return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)
+
+    def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
+        """Return the `states` that are not near a singular position of the loops; all of them if there are none."""
         sizes = np.array([np.linalg.svd(self.rows(state.q), compute_uv=False) for state in states])
         rank = int((sizes > RANK).sum(axis=1).max(initial=0))
         if not rank:
             return states
         clear = sizes[:, rank - 1] > SINGULAR_RATIO * sizes[:, 0]
         return [state for state, good in zip(states, clear, strict=True) if good] or states
+
+
+def loop_rows(problem: Problem) -> LoopRows:
+    """Return the loop rows of a problem; they are empty if its mechanism has no loops."""
+    return (ClosedLoopRows if problem.mechanism.frame_constraints else NoLoopRows)(problem)

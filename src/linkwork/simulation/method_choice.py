@@ -14,7 +14,7 @@ from linkwork.simulation.contact_checks import contact_rates
 from linkwork.simulation.contact_families import contact_families
 from linkwork.simulation.contact_family_interface import FINE_CONTACTS
 from linkwork.simulation.joint_friction_rows import directions_after, friction_count
-from linkwork.simulation.loop_constraint_rows import LoopRows
+from linkwork.simulation.loop_constraint_rows import LoopRows, loop_rows
 from linkwork.simulation.methods.method_registry import method_of_order
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.simulation_problem import Problem
@@ -83,7 +83,7 @@ def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial:
     if method == "auto" and friction_count(problem.mechanism):
         reach = LONGEST["midpoint"]
         return Choice("midpoint", dt or _round_step(reach, problem, duration), "joints have dry friction")
-    loops, start = LoopRows(problem), problem.member(problem.first)[0]
+    loops, start = loop_rows(problem), problem.member(problem.first)[0]
     rate = fastest_rate(problem, derivative, start, loops)
     first = _for_rate(problem, wanted, rate, "at the start")
     if dt is not None:

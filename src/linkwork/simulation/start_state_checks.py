@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork import evaluation
 from linkwork.errors import LinkworkError
 from linkwork.simulation.events.schedule import slips
+from linkwork.simulation.loop_constraint_rows import loop_rows
 from linkwork.simulation.simulation_problem import Problem
 from linkwork.tolerances import CLOSURE_OPEN
 
@@ -20,17 +20,12 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
     `opening` is false for a continued run, in which velocity errors of loops are allowed, because some methods cause
     them.
     """
-    m, given = problem.mechanism, problem.parameters
-    if m.frame_constraints:
-        d = evaluation.compile(m, parameters=given)
-        q = problem.start.q[None]  # as a batch, because a call with a single state would also build a fast entry point
-        errors = np.abs(d.constraint(q, parameters=given))
-        J = d.constraint_jacobian(q, parameters=given)
-        speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
-        for what, found, remedy in zip(ERRORS, (errors, speeds), REMEDIES, strict=True):
-            if found.max(initial=0.0) > CLOSURE_OPEN and (opening or found is errors):
-                name = m.frame_constraint_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
-                raise LinkworkError(f"loop {name!r} has a {what.format(found.max())} at the start; use {remedy}")
+    m, errors = problem.mechanism, loop_rows(problem).errors_at_start()
+    checked = errors if opening else errors[:1]
+    for what, found, remedy in zip(ERRORS, checked, REMEDIES, strict=False):
+        if found.max(initial=0.0) > CLOSURE_OPEN:
+            name = m.frame_constraint_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
+            raise LinkworkError(f"loop {name!r} has a {what.format(found.max())} at the start; use {remedy}")
     refuse_slipping(problem)
 
 

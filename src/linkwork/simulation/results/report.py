@@ -14,10 +14,12 @@ from linkwork.algorithms.constraint_ranks import row_scales
 from linkwork.algorithms.constraints.constraint_tolerances import ADDED_DIAGONAL
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
+from linkwork.simulation.contact_families import contact_families
 from linkwork.simulation.derived_series import run_energies
 from linkwork.simulation.energy_balance import balance
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.method_registry import METHODS, RIGID, Method
+from linkwork.simulation.point_contacts import PointContacts
 from linkwork.simulation.results import report_tolerances as limits
 from linkwork.simulation.results.report_fall_below_surfaces import falls
 from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
@@ -30,9 +32,11 @@ from linkwork.simulation.results.report_step_size import step_resolution
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.series_extremes import largest_magnitude, relative
 from linkwork.simulation.results.symplectic_defect import STEPS, run_defect, why_no_symplectic_form
+from linkwork.simulation.solid_contacts import SolidContacts
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 
+CONTACT_CHECKS = {PointContacts: penetration, SolidContacts: solids}  # checks of depths, by contact family
 GOOD = ("finished", "event")
 NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"  # reasons why checks are not made
 
@@ -57,8 +61,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             _joint_limits(run),
             *velocity_and_effort_limits(run),
             *_iterations(run),
-            *penetration(run),
-            *solids(run),
+            *(row for family in contact_families(run.mechanism) for row in CONTACT_CHECKS[type(family)](run)),
             *falls(run),
             *step_resolution(run),
         ]

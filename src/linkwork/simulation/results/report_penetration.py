@@ -36,9 +36,7 @@ AT_REST = 3.0  # the limit for rigid contacts at rest is this multiple of the do
 
 def penetration(run: RunData) -> Iterator[Row]:
     """Yield the report row for the deepest contact, relative to its limit, at the recorded samples."""
-    pairs, name = run.mechanism.contact_pairs, "penetration"
-    if not pairs:
-        return
+    name = "penetration"
     absent = [one for one in NEEDED if one not in run.recorded]
     if absent:
         reason = f"{', '.join(absent)} {'was' if len(absent) == 1 else 'were'} not recorded"

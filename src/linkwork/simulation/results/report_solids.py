@@ -52,8 +52,6 @@ class Worst(NamedTuple):
 def solids(run: RunData) -> Iterator[Row]:
     """Yield the report rows for the deepest pair of solids, and for solids that are fast enough to pass through."""
     name = "penetration of solids"
-    if not run.mechanism.solid_pairs:
-        return
     needed = ("q", "v") if run.facts.rigid else [one for one in NEEDED if not one.startswith("contact")]
     absent = [one for one in needed if one not in run.recorded]
     if absent:
