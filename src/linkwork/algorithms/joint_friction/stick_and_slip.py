@@ -31,6 +31,7 @@ from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED, TINY, TINY_SIZE
 TOGETHER = 8  # iterations in which all joints change between stick and slip at once
 MOST = 80  # largest number of iterations
 NEAR = 0.999  # if the cosine of the change of a direction of slip is larger, Newton's linearization is used for it
+SHORTER = 0.1  # factor of the acceleration of several velocities after a step that reversed their direction
 # Several velocities with one limit that slip from rest stick again if their acceleration is below FADED times the
 # acceleration that counts as zero
 FADED = 1e3
@@ -41,7 +42,7 @@ class Slip(NamedTuple):
 
     `at_limit` (n,) is 1 for limits that the friction reaches, 0 for joints that stick. `dynamic` (n,) is 1 if the
     dynamic limit applies, 0 if the static limit applies. `directions` (nf,) are the directions of slip. `settled` (n,)
-    is 1 for limits whose direction of slip changed little in the last iteration.
+    is 1 for limits whose direction of slip changed little in the last iteration, 0 or SHORTER for others.
     """
 
     at_limit: Array
@@ -143,9 +144,10 @@ class _Judge(NamedTuple):
         """
         one = self.dynamic[number]
         motion = [old.answer.slip[n] * scale for n, scale in zip(one.numbers, one.scales, strict=True)]
-        speed = norm(np.array(motion))
+        settled = slip.settled[number]
+        speed = norm(np.array(motion)) * where((settled > 0.0) & (settled < 0.5), settled, 1.0)
         follows = (self.resting[number] > 0.5) & (speed > self.least)
-        fixed = where(follows & (slip.settled[number] < 0.5), 0.0, 1.0)
+        fixed = where(follows & (settled < 0.5), 0.0, 1.0)
         return _Turning(fixed, where(follows, limit / maximum(speed, TINY_SIZE), 0.0))
 
     def after(self, slip: Slip, new: LinearStep, turn: Number) -> tuple[Slip, Array, list[Number]]:
@@ -170,9 +172,14 @@ class _Judge(NamedTuple):
             rests = self.resting[number] > 0.5
             dynamic.append(where(rests, where(wanted.moves & ~wanted.switches, 1.0, 0.0), 1.0))
             along = sum(x * slip.directions[n] for x, n in zip(wanted.directions, one.numbers, strict=True))
-            settled.append(where(along > NEAR, 1.0, 0.0))
+            near, turns = where(along > NEAR, 1.0, 0.0), rests
+            if len(one.numbers) > 1:
+                # Newton's method has gone too far if it reverses the slip of several velocities
+                reverses = rests & (along < 0.0) & (slip.settled[number] > 0.5) & ~wanted.switches
+                near, turns = where(reverses, SHORTER, near), rests & ~reverses
+            settled.append(near)
             for n, direction in zip(one.numbers, wanted.directions, strict=True):
-                directions[n] = where(rests, direction, directions[n])
+                directions[n] = where(turns, direction, directions[n])
             expected = one.forces(applied[number], np.array(directions))
             off = [abs(new.friction[n] - f) for n, f in zip(one.numbers, expected, strict=True)]
             agrees = largest(np.array(off)) <= applied[number] * max(one.scales) * AGREES_AT_REST + floor
