@@ -158,8 +158,8 @@ class Run(RunData):
         """Return a matplotlib Figure that stacks the energies of the run and the heat of its elements over time.
 
         The areas are the potential and kinetic energy, the heat of dry friction in each joint, and the heat of dampers,
-        clutches and contacts. Their sum is the energy at the start plus the supplied energy, a black line. Adaptive
-        methods do not compute the heat.
+        clutches and contacts. Their sum is the energy at the start plus the supplied energy, a black line. With
+        adaptive methods, the only heat is that of joint friction and dampers, for mechanisms with dry friction.
 
         Parameters
         ----------
