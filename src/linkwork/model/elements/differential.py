@@ -34,8 +34,8 @@ class Differential(VelocityConstraint, section="differentials"):
     """
 
     driving: str = key(joint_name("driving"), "Driving joint")
-    left: str = key(joint_name("left"), "First driven joint")
-    right: str = key(joint_name("right"), "Second driven joint")
+    left: str = key(joint_name("left"), "One of the two driven joints")
+    right: str = key(joint_name("right"), "The other driven joint")
     ratio: Number = key(nonzero(), "Speed ratio: v_left + v_right = 2 ratio v_driving while engaged", default=1.0)
     engaged: Number = engaged_key(True)
 
