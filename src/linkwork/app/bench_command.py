@@ -28,7 +28,7 @@ TURNS = 5  # number of repetitions, of which the median is reported
 
 
 def bench(console: Console, arguments: Sequence[str]) -> int:
-    """Run the repository's benchmarks with these arguments, or measure the examples; return the exit code."""
+    """Run the repository's benchmarks with the given arguments, or measure the examples; return the exit code."""
     if not _repository_has_benchmarks():
         if arguments:
             raise lw.LinkworkError(

@@ -101,7 +101,9 @@ def _with_constraints(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> A
 
 
 def _slips(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
-    """Return the friction forces (nf,) in one state, and 1 for those of slipping velocities, 0 for sticking ones."""
+    """Return the friction forces (nf,) in one state, and flags (nf,): 1 for slipping velocities, 0 for sticking
+    ones.
+    """
     found = friction_dynamics.solve(mechanism, q, v, tau)
     speeds = slip_velocities(mechanism, q, v)
     motion = kinematics(mechanism.tree, mechanism.tree_position(q), mechanism.tree_velocity(v))

@@ -20,9 +20,10 @@ Algorithm = Callable[..., Array]
 
 
 def diagnosed(algorithm: Algorithm) -> Algorithm:
-    """Return a version of an algorithm that explains failures: on floats, it names joints whose friction is not unique.
+    """Return a version of an algorithm that explains failures on floats: it names the joints whose friction is not
+    unique.
 
-    The friction is not unique if its equations have no unique solution.
+    Friction is not unique if its equations have no unique solution.
     """
 
     def run(mechanism: Mechanism, *state: Array) -> Array:

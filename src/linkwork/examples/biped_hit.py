@@ -29,7 +29,10 @@ REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
 
 
 def build() -> Mechanism:
-    """Build biped and block, with contacts between block, back and floor; "start" is the paper's initial state."""
+    """Build biped and block, with contacts between block, back and floor.
+
+    The keyframe "start" is the paper's initial state.
+    """
     b = biped.builder("biped_hit")
     moment = MASS * EDGE**2 / 6.0
     b.body("block", MASS, inertia=(moment,) * 3).joint("throw", Free(), "world", "block")

@@ -22,7 +22,10 @@ UPSIDE_DOWN = (0.0, 0.0, 1.0, 0.0)
 
 
 def build(friction: float = FRICTION) -> Mechanism:
-    """Build a uniform box with a contact at each corner, in the paper's order; "start" is the paper's initial state."""
+    """Build a uniform box with a contact at each corner, in the paper's order.
+
+    The keyframe "start" is the paper's initial state. `friction` is the coefficient of friction.
+    """
     b = Builder("box_drop", gravity=(0, 0, -GRAVITY))
     squares = np.square(SIZE)
     b.body("box", MASS, inertia=MASS / 12.0 * (squares.sum() - squares))

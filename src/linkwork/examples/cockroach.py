@@ -57,7 +57,7 @@ class Leg(NamedTuple):
 
     @property
     def azimuth(self) -> float:
-        """Direction of the leg at zero yaw [rad]: towards its neutral foot position."""
+        """Azimuth [rad] of the leg at zero yaw angle: the leg then points to its neutral foot position."""
         x, y, _ = self.foot - self.hip
         return float(np.arctan2(y, x))
 

@@ -20,11 +20,11 @@ Z = (0, 0, 1)
 
 
 def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
-    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at the shoulder angles `left`, `right`
-    [rad].
+    """Build the arm in the plane x, y, with gravity along -z.
 
-    The ends of the left and the right chain are pinned together at the tip. Drives "left" and "right" act on the
-    shoulders; the elbows have no motors.
+    In the keyframe "start" the arm is closed, with the shoulder angles `left` and `right` [rad]. The ends of the left
+    and the right chain are pinned together at the tip. Drives "left" and "right" act on the shoulders; the elbows have
+    no motors.
     """
     b = Builder("five_bar")
     for side, x, home in (("left", 0.0, HOME[0]), ("right", APART, HOME[1])):

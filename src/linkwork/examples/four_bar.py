@@ -102,7 +102,7 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
     (A, B, C), (first, second) = angles(crank), rates(crank)
 
     def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> MovingLink:
-        """Return bar k of the given length [m] as a `MovingLink` link, whose near end is `at` (2,) [m].
+        """Return bar k of the given length [m] as a `MovingLink`, whose near end is `at` (2,) [m].
 
         `at1` and `at2` are the first and second derivatives of `at` with respect to the crank angle; k is the index of
         the bar's angle in `angles`.

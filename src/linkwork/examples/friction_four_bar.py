@@ -33,10 +33,11 @@ def arguments(duration: float = 15.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """Check that the friction of the bearings takes the energy that the linkage loses, at twelve crank angles.
+    """Check that the power of friction equals the energy that the linkage loses per second, at twelve crank angles.
 
-    The loss is the rate of the kinetic and potential energy, from the accelerations; the power of friction is the sum
-    of friction torques times slip velocities of all pins. Return the measured error and its tolerance as a `Claim`.
+    The loss is the time derivative of the kinetic and potential energy, from the accelerations; the power of friction
+    is the sum of friction torques times slip velocities of all pins. Return the measured error and its tolerance as a
+    `Claim`.
     """
     m, none, worst = build(), np.zeros(3), 0.0
     for crank in np.linspace(0.1, 2.0 * np.pi, 12):

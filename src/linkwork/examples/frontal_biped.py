@@ -196,9 +196,9 @@ def propagation(
 
 
 def transformed_force(position: tuple[float, float, float], f: Array) -> Array:
-    """Return a planar force f (3,) [N, N m], given in one frame, in a second frame.
+    """Return a planar force f (3,) [N, N m] in the axes and about the origin of a second frame.
 
-    `position` is x, y [m] and angle [rad] of the second frame in the first one.
+    `position` is x, y [m] and angle [rad] of the second frame in the frame in which f is given.
     """
     x, y, turn = position
     c, s = np.cos(turn), np.sin(turn)

@@ -25,8 +25,8 @@ def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
 
 
 def circle_intersection(first: Array, second: Array, reach: float, other: float) -> Array:
-    """Return the intersection (2,) [m] of the circle of radius `reach` about `first` with that of radius `other` about
-    `second`.
+    """Return the intersection (2,) [m] of two circles, about `first` with radius `reach` and about `second` with
+    `other`.
 
     Of the two intersections, the result is that to the left of the line from `first` to `second`.
     """

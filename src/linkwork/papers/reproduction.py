@@ -134,8 +134,9 @@ def _rows(experiment: Experiment) -> list[list[Cell]]:
 
 
 def _error(ours: float, paper: float, difference: float) -> Cell:
-    """Return the cell of an error: linkwork's, the printed error, and whether their relative `difference` is small
-    enough.
+    """Return the table cell of an error: the error of linkwork, the printed error, and whether both agree.
+
+    `difference` is their relative difference.
     """
     if np.isnan(difference):  # the paper prints zero
         return Cell(f"{ours:.1e}" if ours else "0", "0", ours < ROUND_OFF)

@@ -38,7 +38,7 @@ def run_energies(run: RunData) -> Stored:
 
 
 def _energy(part: Callable[[Stored], Array]) -> Callable[[Run], Array]:
-    """Return a function of a run that returns one part of its energies (*batch, T) [J], such as `kinetic`."""
+    """Return a function of a run that returns one part, such as `kinetic`, of the run's energies (*batch, T) [J]."""
     return lambda run: part(run.once(run_energies))
 
 

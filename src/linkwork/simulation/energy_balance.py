@@ -46,7 +46,7 @@ class Stored(NamedTuple):
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Return the kinetic and potential energies [J] of gravity and springs in one state q (nq,), v (nv,).
+    """Return the kinetic energy, and the potential energies of gravity and springs [J], in one state q (nq,), v (nv,).
 
     The entries of q and v are floats or traced numbers.
     """

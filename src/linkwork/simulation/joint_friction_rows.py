@@ -31,7 +31,8 @@ from linkwork.simulation.slip_groups import continues, directions_of_groups, hol
 from linkwork.spatial.scalar import Array, Number, where
 from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
-# Inertia [kg m^2 or kg] that locks a velocity: a force of 1e6 N m changes 1 rad/s^2 by less than its round-off
+# Inertia [kg m^2 or kg] that locks a velocity: under a torque of 1e6 N m, the acceleration is below the round-off of 1
+# rad/s^2
 LOCKED = 1e24
 
 # Results of `with_friction_velocities`: for each mechanism, by the numbers of the velocities with friction

@@ -477,8 +477,9 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs and dampers at joint limits, critically damped with `time_constant` [s]; None if it is
-    None.
+    """Return the springs and dampers at joint limits; None if `time_constant` is None.
+
+    They are critically damped, with the time constant `time_constant` [s].
     """
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):

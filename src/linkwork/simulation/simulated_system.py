@@ -418,9 +418,9 @@ class System:
         return np.array([powers.total, powers.contacts, 0.0, joints, *ground, *friction])
 
     def friction_powers(self, q: Array, v: Array, friction: Array | None) -> Array:
-        """Return the power [W] of the dry friction `friction` (tree.nv,) or None in each of the `joints_with_friction`.
+        """Return the power [W] of dry friction in each of the `joints_with_friction`, then in each loop with friction.
 
-        v (nv,) are the velocities.
+        `friction` are the forces of dry friction, (tree.nv,) and those of loops, or None; v (nv,) are the velocities.
         """
         m = self.unlocked or self.mechanism
         if friction is None:

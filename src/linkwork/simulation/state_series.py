@@ -21,15 +21,15 @@ def six(linear: str, angular: str) -> tuple[str, ...]:
 
 
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all coordinates (nq,): the name of the joint, with a suffix such as ".qw" if it has
-    several.
+    """Return the names of all coordinates (nq,): joint names, with suffixes such as ".qw" for joints with several
+    coordinates.
     """
     return _of_joints(mechanism, lambda j: (_full(j, name) for name, _ in j.kind.coordinates))
 
 
 def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all velocities (nv,): the name of the joint, with a suffix such as ".wx" if it has
-    several.
+    """Return the names of all velocities (nv,): joint names, with suffixes such as ".wx" for joints with several
+    velocities.
     """
     return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
 

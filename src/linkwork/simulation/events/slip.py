@@ -109,7 +109,8 @@ def slip_work(mechanism: Mechanism, begin: StepState, end: StepState) -> Number:
 
 
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
-    """Return two event functions per bounded constraint (2n,): not negative while it continues to slip or to hold.
+    """Return two event functions per bounded constraint (2n,), not negative while the constraint continues to slip or
+    hold.
 
     The first function belongs to backward slip and the second to forward slip; each is negative where slip in its
     direction begins or ends. `slip` (n,) are the slip directions -1, 0 or 1, v (nv,) the velocities, and `carried` (n,)

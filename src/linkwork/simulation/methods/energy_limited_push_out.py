@@ -16,7 +16,7 @@ TRIALS = 3  # largest number of fractions of a displacement that are tried; then
 
 
 class PushOut(NamedTuple):
-    """State q (nq,), v (nv,) after a push-out (displacement out of penetration), and the `work` [J] of it."""
+    """State q (nq,), v (nv,) after contacts are pushed out of penetration, and the `work` [J] of this displacement."""
 
     q: Array
     v: Array

@@ -344,7 +344,9 @@ def stopped(mechanism: Mechanism, moved: StepState, v: Array) -> StepState:
 
 
 def may_bounce(contact: ContactLaw) -> bool:
-    """Return whether the coefficient of restitution of a contact is above 0, or is traced, so that it may be."""
+    """Return whether a contact may bounce: its coefficient of restitution is above 0, or traced and therefore
+    unknown.
+    """
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 

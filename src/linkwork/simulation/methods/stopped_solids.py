@@ -26,7 +26,7 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 class Retreat(NamedTuple):
-    """A displacement `shift` (nv,) by which solids can be moved back, and the energy `released` [J] by it.
+    """A displacement `shift` (nv,) that can move solids back, and the energy `released` [J] that it would release.
 
     `middle` is the system at mid-step.
     """

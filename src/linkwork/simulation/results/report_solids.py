@@ -100,7 +100,7 @@ def _depth_row(run: RunData, name: str, deepest: Worst, through: Worst) -> Row:
 
 
 def _pair_and_time(run: RunData, one: Worst) -> str:
-    """Return the text with the batch member, the name of the pair and the time of the state `one`."""
+    """Return a text with the batch member, the name of the pair and the time of the record `one`."""
     pair = run.mechanism.solid_pairs[one.pair]
     return f"{member_name(run, one.member)}{pair.name!r} at {run.t[one.sample]:g} s;"
 
@@ -116,7 +116,7 @@ def _sample_groups(run: RunData) -> Iterator[Array]:
 
 
 def _stride(run: RunData) -> int:
-    """Return the number of samples from one examined sample to the next."""
+    """Return k, where every k-th sample is examined."""
     return max(1, -(-run.outcomes.size * len(run.t) * len(run.mechanism.solid_pairs) // MOST_STATES))
 
 

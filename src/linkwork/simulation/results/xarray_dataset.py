@@ -48,9 +48,9 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a data set dimension: the name of the axis, preceded by that of the series if it is taken.
+    """Return the name of a data set dimension: the name of the axis, or "series_axis" if that name has other entries.
 
-    `taken` has the axes of other series.
+    `taken` has the axes of other series; axes with equal names and entries share a dimension.
     """
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
