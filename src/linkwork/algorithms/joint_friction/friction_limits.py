@@ -33,11 +33,11 @@ class ActiveLimit(NamedTuple):
         return self.value_at(self.parts(load), f[self.numbers[0]])
 
     def parts(self, load: Array) -> list[Array]:
-        """Return the linear functions L F of the load F (6,) of all terms."""
+        """Return, for each term of the limit, the vector L F for the load F (6,); see the class for L."""
         return [L @ load for _, L, _ in self.terms]
 
     def value_at(self, parts: list[Array], f: Number) -> Number:
-        """Return the limit [N m or N] for the `parts` of a load and the friction force f, see `linear`."""
+        """Return the limit [N m or N] for the friction force f and the result `parts` of `ActiveLimit.parts`."""
         sizes = [
             abs(x[0] + own * f) if len(x) == 1 else norm(x) for x, (_, _, own) in zip(parts, self.terms, strict=True)
         ]

@@ -28,8 +28,9 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 SLOW = 0.5  # largest ratio of successive changes from which the remaining error is estimated
-# Cheap steps that all states make after the first one, and those in each iteration of the loop that follows. Rolling
-# bearings need three; a loop with one step in each iteration would store and compare as much as it computes
+# Steps of mechanisms with cheap steps (see `Response`): the number that all states make after the first step, and the
+# number in each iteration of the loop that follows. Rolling bearings need three steps. A loop with one step in each
+# iteration would take as much time to store and compare states as to compute them.
 FIRST_STEPS, FURTHER_STEPS = 3, 2
 MOST_ITERATIONS = 40
 
@@ -113,8 +114,9 @@ def slip_friction(
 
 
 class _Iterate(NamedTuple):
-    """Friction forces f (nf,), accelerations a (nv,), the change of f in the last step, and the loads of this step.
+    """State of the iteration after a step.
 
+    f (nf,) are the friction forces, a (nv,) the accelerations, and `change` (nf,) is the change of f in the last step.
     `parts` are the `ActiveLimit.parts` of the loads for all limits, one after another.
     """
 
@@ -125,12 +127,12 @@ class _Iterate(NamedTuple):
 
 
 class _Iteration(NamedTuple):
-    """Iteration of the friction forces of all `sites` with the loads that they change, for slip in the `directions`
-    (nf,).
+    """Iteration of friction forces and the loads that they change, for slip in the `directions` (nf,).
 
-    A step multiplies the difference between the friction that the load allows and the present friction by a gain for
-    each limit, because the friction of a joint changes its own load. The gains are those of Newton's method for the
-    first loads.
+    `sites` and `limits` are all friction sites and limits of the mechanism, and `response` is its response to friction
+    forces. A step computes the friction that the loads allow, and multiplies its difference from the present friction
+    by a gain for each limit. The gain is not 1, because the friction of a joint changes its own load. The gains are
+    those of Newton's method for the first loads.
     """
 
     sites: tuple[Site, ...]
@@ -139,7 +141,7 @@ class _Iteration(NamedTuple):
     response: Response
 
     def first(self, f: Array) -> tuple[_Iterate, list[Number]]:
-        """Return the first iterate after the friction forces f (nf,), and the gain of each limit."""
+        """Return the state after the first step, which starts at the friction forces f (nf,), and all gains."""
         parts: list[list[Array]] = [[] for _ in self.limits]
         gains: list[Number] = [1.0 for _ in self.limits]
 
@@ -151,8 +153,9 @@ class _Iteration(NamedTuple):
         return _Iterate(f + found.changes, found.a, found.changes, _joined(parts)), gains
 
     def following(self, now: _Iterate, gains: list[Number]) -> _Iterate:
-        """Return the iterate after `now`: its friction agrees with the loads that the last change of friction
-        causes.
+        """Return the state after the next step, with the friction for the loads after the last change of friction.
+
+        `now` is the state before, and `gains` has the gain of each limit.
         """
         parts = self._separate(now.parts)
 
@@ -165,16 +168,16 @@ class _Iteration(NamedTuple):
         return _Iterate(now.f + found.changes, now.a + found.a, found.changes, _joined(parts))
 
     def _separate(self, parts: Array) -> list[list[Array]]:
-        """Return the `parts` of the loads (np,) for each limit and term."""
+        """Return the array `parts` (np,) of an `_Iterate` as nested lists: one array for each term of each limit."""
         counts = [len(L) for one in self.limits for _, L, _ in one.terms]
         pieces = iter(np.split(parts, np.cumsum(counts)[:-1]) if counts else [])
         return [[next(pieces) for _ in one.terms] for one in self.limits]
 
     def _update(self, f: Array, measure: Measure) -> Update:
-        """Return the function that changes the friction of a site from f (nf,) to what its load allows.
+        """Return a function for the change of a site's friction from f (nf,) to the friction that its load allows.
 
-        `measure` takes the number of a limit and the last two arguments of the returned function, see `Response`; it
-        returns the parts of the load and the gain.
+        The function is the argument `update` of `Response.begin`. `measure` takes the number of a limit, the load of
+        its site, and the change of this load by friction; it returns the parts of the load and the gain of the limit.
         """
 
         def update(number: int, load: Array, G: Array) -> Array:
@@ -191,9 +194,10 @@ class _Iteration(NamedTuple):
         return update
 
     def _gain(self, n: int, load: Array, G: Array, f: Array) -> Number:
-        """Return the factor of limit n that solves the equations of friction and load of its joint alone.
+        """Return the gain of limit number n, which solves the equations of friction and load of its joint exactly.
 
-        `load` (6,) is the load of the joint with friction f (nf,), and G (6, size) its change by friction.
+        The friction of other joints is fixed. `load` (6,) is the load of the joint with friction f (nf,), and G (6,
+        size) its change per unit of its own friction.
         """
         one = self.limits[n]
         row, factor, _ = one.linear(load, f[one.numbers[0]])
@@ -222,11 +226,11 @@ def _joined(parts: list[list[Array]]) -> Array:
 
 
 def _converged(now: _Iterate, last: Number) -> Condition:
-    """Return whether the iteration has converged: its last change of the friction forces was small enough.
+    """Return whether the iteration has converged, so that the last change of the friction forces was small enough.
 
-    `last` is the largest change of a friction force in the step before. If the largest change in the last step is less
-    than SLOW times this, the remaining error is estimated as this ratio times the last change, and the estimate must be
-    within the tolerance.
+    `now` is the state after the last step, and `last` the largest change of a friction force in the step before. The
+    ratio of the largest changes of both steps estimates the remaining error if it is below SLOW: the error is this
+    ratio times the last change, and must be within the tolerance.
     """
     rate = largest(now.change) / maximum(last, TINY_SIZE)
     floor, certain = largest(now.f) * CONVERGED_ROUND_OFF, where(rate < SLOW, rate, 1.0)

@@ -72,12 +72,13 @@ class Response(NamedTuple):
     `free` is the motion without friction forces. `change` takes friction forces (nf,) and returns the change of the
     motion.
 
-    `begin(f, update)` makes the first step of an iteration at the friction forces f (nf,): it calls `update` for each
-    site, and returns the accelerations and the changes of the friction forces that `update` makes. update(number, load,
-    G) returns the change (size,) of the friction of site `number` for its load (6,), and G (6, size) is the change of
-    this load per unit of the site's own friction. `proceed(changes, update)` makes a further step: it takes the changes
-    (nf,) of the last step, and the loads and accelerations are changes, too. `cheap` is whether these steps take only a
-    fraction of the time of forward dynamics.
+    `begin(f, update)` makes the first step of an iteration at the friction forces f (nf,). It calls update(number,
+    load, G) for each site and returns the accelerations, and the changes of the friction forces that `update` makes.
+    `number` is the number of the site, and `load` (6,) its load. G (6, size) is the change of the load per unit of the
+    site's own friction. `update` returns the change (size,) of the site's friction.
+
+    `proceed(changes, update)` makes a further step; `changes` (nf,) are those of the last step. Loads and accelerations
+    are changes in this step. `cheap` is whether these steps take only a fraction of the time of forward dynamics.
     """
 
     free: Answer

@@ -47,7 +47,11 @@ class TreeMotion(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Accelerations a (nv,), or their changes, and the changes (nv,) of joint forces during a sweep."""
+    """Result of a sweep over a tree.
+
+    a (nv,) are accelerations, or changes of accelerations. `changes` (nv,) are the changes of joint forces during the
+    sweep.
+    """
 
     a: Array
     changes: Array
@@ -96,13 +100,15 @@ class LockedTree:
     def sweep(
         self, forces: Array, pending: Array, z: list[Force], bias: list[Motion], base: Motion, update: Update
     ) -> Sweep:
-        """Return accelerations, and changes of the joint forces that `update` makes during the outward sweep.
+        """Return accelerations, and the changes of joint forces that `update` makes during the outward sweep.
 
-        forces (nv,) are the joint forces. `pending` (nv,) are changes of joint forces that an earlier sweep made: their
-        effect on the joints outboard is known, their effect inboard is not. z, `bias` and `base` are those of `solve`.
-        The outward sweep calls `update` with each joint, the wrench through it, and the change of this wrench (6, d) by
-        each unit of its joint forces. `update` returns a change of these forces (d,), or None. The wrench contains the
-        changes of the joints inboard, but not those of the joint itself and of the joints outboard.
+        `forces` (nv,) are the joint forces. `pending` (nv,) are changes of joint forces that an earlier sweep made:
+        their effect on the joints outboard is known, their effect inboard is not. z, `bias` and `base` are those of
+        `solve`.
+
+        The outward sweep calls update(joint, load, G) for each joint. `load` is the wrench through the joint, and G (6,
+        d) its change per unit of the joint's own forces. The load includes the changes at joints inboard, but not the
+        changes at this joint and at joints outboard. `update` returns a change (d,) of the joint's forces, or None.
         """
         z, free, inner, X, S = list(z), {}, {}, self.motion.X, self.motion.S
         for j in inward(self.mechanism):
@@ -122,9 +128,9 @@ class LockedTree:
         return Sweep(np.concatenate(a), np.concatenate(changes))
 
     def further_sweep(self, pending: Array, update: Update) -> Sweep:
-        """Return the changes of accelerations that `pending` (nv,) and the further changes by `update` cause.
+        """Return the changes of accelerations due to `pending` (nv,) and to the further changes that `update` makes.
 
-        See `sweep`; the wrenches that `update` gets are changes, too.
+        See `sweep` for the arguments; here, the loads that `update` gets are changes too.
         """
         none, still = [Force.zero() for _ in self.mechanism.bodies], [Motion.zero() for _ in self.mechanism.bodies]
         return self.sweep(np.zeros(len(pending)), pending, none, still, Motion.zero(), update)
