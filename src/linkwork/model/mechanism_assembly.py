@@ -55,7 +55,8 @@ class Assembly:
     def _faults(self) -> Iterator[Fault]:
         """Yield the faults of the Builder's description of the mechanism.
 
-        A fault is a joint that prevents one tree rooted in the world, an unknown name, or a fault of an element.
+        Faults are unknown names, the faults of elements, and joints because of which the bodies do not form one tree
+        rooted in the world.
         """
         yield from tree_faults(self._joints.values(), self._parts)
         bodies = {"world": None} | dict.fromkeys(self._parts)

@@ -18,7 +18,7 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Result of `spanned`.
+    """A spanning tree of joints, and loops for the joints outside the tree.
 
     `joints` are the joints of the spanning tree, `closing` the loops that replace the other joints, and `faults` the
     faults of joints that no loop can replace.

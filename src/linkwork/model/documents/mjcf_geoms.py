@@ -13,7 +13,7 @@ from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
 from linkwork.spatial.scalar import Array
 
-SHAPES: dict[str, Callable[[Array], Shape]] = {  # shape from MuJoCo's half sizes
+SHAPES: dict[str, Callable[[Array], Shape]] = {  # type of geom: function that makes its shape from MuJoCo's half sizes
     "mjGEOM_SPHERE": lambda size: Sphere(size[0]),
     "mjGEOM_CAPSULE": lambda size: Capsule(size[0], 2.0 * size[1]),
     "mjGEOM_CYLINDER": lambda size: Cylinder(size[0], 2.0 * size[1]),
