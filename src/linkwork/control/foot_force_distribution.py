@@ -62,10 +62,10 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
     the unit `normal` (3,); the tangential force is at most `friction` times the normal force. `on` is 1 for points in
     contact, else 0. If no such forces add up to the wrench, their sum is as near to it as possible.
 
-    Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces are A^T y projected
-    onto the cones, and A f = wrench where a convex function of y is minimal. This function plus the proximal term
+    Let A f be the total wrench of the forces f. The dual problem has six unknowns y: the forces f are A^T y, projected
+    onto the cones. A convex function of y has its minimum where A f = wrench. This function plus the proximal term
     PROXIMAL_WEIGHT |y - last|^2 / 2 is minimised OUTER times by Newton's method with a line search; `last` is the
-    previous minimum. The proximal term ensures convergence if the wrench is out of reach. If no force is at the edge of
+    previous minimum. The proximal term ensures convergence if no forces reach the wrench. If no force is at the edge of
     its cone, the forces are those of equation (4.29) of S4 for point feet.
     """
 

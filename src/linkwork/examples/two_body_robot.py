@@ -13,8 +13,9 @@ from linkwork.spatial.scalar import Array
 def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4) -> Mechanism:
     """Build the robot without gravity.
 
-    Body 1 has the inertia I1 [kg m^2] about the ground pin. Body 2 has the mass m2 [kg] and inertia I2; its pin is at
-    the distance R [m]. The frame "end" is at the distance L [m] from this pin.
+    Body 1 has the inertia I1 [kg m^2] about the ground pin. Body 2 has the mass m2 [kg] and inertia I2; it is pinned to
+    body 1 at the distance R [m] from the ground pin. The frame "end" of body 2 is at the distance L [m] from the pin
+    between both bodies.
     """
     b = Builder("two_body_robot", gravity=(0, 0, 0))
     b.body("body 1", mass=1.0, inertia=(I1, I1, I1))

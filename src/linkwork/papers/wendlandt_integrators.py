@@ -15,8 +15,8 @@ import linkwork as lw
 from linkwork.spatial.rotation import conjugate, product
 from linkwork.spatial.scalar import Array
 
-DURATION = 30.0  # [s]
-STEPS = (1e-4, 1e-3, 1e-2, 1e-1)  # [s]
+DURATION = 30.0  # simulated time [s]
+STEPS = (1e-4, 1e-3, 1e-2, 1e-1)  # step sizes [s]
 FINE = 1e-5  # step [s] with which the second point of the rigid body is computed
 
 

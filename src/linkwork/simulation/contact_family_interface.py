@@ -85,7 +85,11 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
-        """Raise a LinkworkError if the contacts of this family make the simulation impossible; called by `refuse`."""
+        """Raise a LinkworkError if `method` or `locate` does not suit the contacts, for a reason that only this family
+        has.
+
+        `refuse` calls this method. The arguments are those of `refuse`.
+        """
 
     @abstractmethod
     def start_warning(self, problem: Problem) -> str | None:
@@ -104,7 +108,9 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def step_rate(self, rates: Rates, method: str) -> float:
-        """Return the rate [1/s] that limits the step of `method`, from the `rates` of all contacts."""
+        """Return the rate [1/s] to which the step of `method` is inversely proportional, from the `rates` of all
+        contacts.
+        """
 
     # --- steps ---
 

@@ -136,5 +136,5 @@ class ClosedLoopRows(LoopRows):
 
 
 def loop_rows(problem: Problem) -> LoopRows:
-    """Return the loop rows of a problem; they are empty if its mechanism has no loops."""
+    """Return the object that evaluates the loop constraints of a problem; without loops, it has no rows."""
     return (ClosedLoopRows if problem.mechanism.frame_constraints else NoLoopRows)(problem)

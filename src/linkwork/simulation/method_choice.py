@@ -134,7 +134,10 @@ def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choic
 
 
 def _round_step(reach: float, problem: Problem, duration: float) -> float:
-    """Return a round step [s], at most `reach` [s], that divides the duration [s] and a sampled controller's period."""
+    """Return a step [s] of at most `reach` [s] that divides the duration [s] and a sampled controller's period.
+
+    The step is near 1, 2 or 5 times a power of ten.
+    """
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))

@@ -51,7 +51,7 @@ class PointContacts(ContactFamily):
 
     @property
     def elements(self) -> Sequence[Contact]:
-        """The contact element of each pair."""
+        """The contact elements of the mechanism (`Builder.touch`), one for each pair."""
         return [pair.contact for pair in self.pairs]
 
     def refuse_own(self, problem: Problem, method: str, locate: bool) -> None:
@@ -103,7 +103,10 @@ class PointContacts(ContactFamily):
         return [Rates(np.sqrt(largest_rate(M, springs)), largest_rate(M, dampers), stiffest)]
 
     def step_rate(self, rates: Rates, method: str) -> float:
-        """Return the rate [1/s] that limits the step: "rk4" treats dampers explicitly, other methods do not."""
+        """Return the rate [1/s] that limits the step: that of springs, and with "rk4" also that of dampers.
+
+        Other methods treat the dampers implicitly.
+        """
         return max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory]:

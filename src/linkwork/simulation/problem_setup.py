@@ -269,7 +269,7 @@ def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, Arra
 
 
 def _constant(t: Number, q: Array, v: Array, wrenches: Array) -> Array:
-    """Return `wrenches` unchanged: constant wrenches as a user function, whose last argument is a gain."""
+    """Return `wrenches`: a user function of (t, q, v) and a gain, which makes constant wrenches a function."""
     return wrenches
 
 

@@ -113,7 +113,10 @@ class SolidContacts(ContactFamily):
         return Rates(np.sqrt(largest_rate(M, K)), largest_rate(M, D), pair.name)
 
     def step_rate(self, rates: Rates, method: str) -> float:
-        """Return the rate [1/s] that limits the step: all methods treat the dampers of solids explicitly."""
+        """Return the rate [1/s] that limits the step: that of springs or, multiplied by a factor, that of dampers.
+
+        The dampers limit the step because all methods treat them explicitly.
+        """
         return max(rates.stiffness, rates.damping * FINE_CONTACTS / FINE_DAMPERS)
 
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, SolidMemory]:

@@ -22,7 +22,8 @@ NO_IMPULSE = 1e-60  # replaces a squared impulse of zero; its effect is below ro
 
 # --- energy-momentum: error of the energy, relative to the energy, at which the iteration ends ---
 ENERGY_BALANCED, ENERGY_STALLED = 5e-15, 1e-13  # in every case; if the error no longer decreases
-# With loops, after the last iteration: near a singular position at distance d, the round-off of positions is 1e-16 / d
+# Energy error that is accepted with loops after the last iteration: at a distance d from a singular position, the
+# round-off of positions is 1e-16 / d
 ENERGY_NEAR_SINGULAR = 1e-9
 NO_INTERNAL_MOTION = (
     1e-15  # kinetic energy of internal motion, relative to the total, that the energy impulse cannot change

@@ -36,8 +36,8 @@ class SolidsAfterImpulses:
     h: Number
 
     def ground_impulse(self) -> Array:
-        """Return the impulse (3,) [N s] of contacts with the world on the mechanism, and its moment (3,) about the
-        origin.
+        """Return the impulse [N s] of contacts with the world on the mechanism, and its moment [N m s] about the
+        origin, (6,).
         """
         pairs, solids = self.solids.pairs, self.solids
         a, b = ([solids.bodies.numbers[int(row)] for row in table[:, 0]] for table in (pairs.body_a, pairs.body_b))

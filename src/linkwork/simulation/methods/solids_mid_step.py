@@ -160,8 +160,8 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Ot
 def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, others: int) -> RowArray:
     """Return a row array with 1 for each body that touches another body, and for the bodies of `others`, else 0.
 
-    `ends` are two tables with the rows of the bodies of each pair; the first `solids` bodies have solids, and the next
-    `others` bodies belong to other contacts and constraints.
+    `ends` are two tables (n, 1), with the row of the first and of the second body of each pair. The first `solids`
+    bodies have solids, and the next `others` bodies belong to other contacts and constraints.
     """
     rows = row_array(solids + others, 1)
     for b in range(solids + others):

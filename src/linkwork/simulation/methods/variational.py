@@ -94,7 +94,9 @@ class Guess(NamedTuple):
 
 
 class StepEvaluation(NamedTuple):
-    """The evaluation of an iterate: motion of the bodies, constraint rows (nh, nv) and momentum balance."""
+    """The equations of a step, evaluated at an iterate: motion of the bodies, constraint rows (nh, nv), momentum
+    balance.
+    """
 
     motion: MotionEvaluation
     rows: ConstraintRows
