@@ -70,7 +70,7 @@ def _with_constraints(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> A
     def equations(q: Array, v: Array, tau: Array, f: Array, slips: Array) -> Array:
         """Return the accelerations (nv,), then the residuals E (nf,) of the friction forces f (nf,)."""
         response = load_response(mechanism, q, v, tau, None, np.ones(count))
-        answer = response.free + response.change(f)
+        answer = response.motion(f)
         speeds = slip_velocities(mechanism, q, v)
         residual: list[Number] = [0.0] * count
         for one in active_limits(mechanism, q, speeds, np.zeros(count)):

@@ -63,7 +63,7 @@ def solve(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array 
     given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
     known = where(found, 1.0, 0.0)
     (f, a, known, *_), _, _ = iterate(1, strictly, f, a, known, *given, start=known < 0.5)
-    answer = response.free + response.change(f)
+    answer = response.motion(f)
     values = np.array([one.value(answer.loads[one.site], f) for one in limits])
     return _or_nan(FrictionSolution(a, f, values, answer.loads, answer.multipliers, known))
 

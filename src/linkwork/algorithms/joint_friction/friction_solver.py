@@ -75,11 +75,11 @@ def solve_directions(
     limits = active_limits(mechanism, q, slip_velocities(mechanism, q, v), 1.0 - moves)
     response = load_response(mechanism, q, v, tau, wrenches, moves)
     begin = None if guess is None else guess * moves
-    f, a, converged = slip_friction(mechanism, response, limits, directions, guess=begin)
-    answer = response.free + response.change(f)
+    f, _, converged = slip_friction(mechanism, response, limits, directions, guess=begin)
+    answer = response.motion(f)
     total = f + answer.held
     found = np.array([one.value(answer.loads[one.site], total) for one in limits])
-    return FrictionSolution(a, total, found, answer.loads, answer.multipliers, where(converged, 1.0, 0.0))
+    return FrictionSolution(answer.a, total, found, answer.loads, answer.multipliers, where(converged, 1.0, 0.0))
 
 
 def slip_friction(

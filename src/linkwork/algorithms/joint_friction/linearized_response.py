@@ -99,7 +99,7 @@ def _step_of_constrained_mechanism(
         right = np.array([where(moves[k] > 0.5, known[k], -response.free.slip[k] * scales[k]) for k in range(count)])
         factors = lu(A + np.eye(count) * ADDED_DIAGONAL)
         f = _refined(A, factors, right) * scales
-        answer = response.free + response.change(f)
+        answer = response.motion(f)
         return LinearStep(answer._replace(held=f * (1.0 - moves)), f, np.array(factors.inverse))
 
     return step

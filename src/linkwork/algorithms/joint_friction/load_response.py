@@ -70,7 +70,7 @@ class Response(NamedTuple):
     """The motion of a mechanism without friction forces, and functions for its change due to friction forces.
 
     `free` is the motion without friction forces. `change` takes friction forces (nf,) and returns the change of the
-    motion.
+    motion; `motion` takes friction forces and returns the motion with these.
 
     `begin(f, update)` makes the first step of an iteration at the friction forces f (nf,). It calls update(number,
     load, G) for each site and returns the accelerations, and the changes of the friction forces that `update` makes.
@@ -83,6 +83,7 @@ class Response(NamedTuple):
 
     free: Answer
     change: Callable[[Array], Answer]
+    motion: Callable[[Array], Answer]
     begin: Callable[[Array, Update], Sweep]
     proceed: Callable[[Array, Update], Sweep]
     cheap: bool
@@ -121,11 +122,14 @@ def _of_loose_tree(
         return Answer(found.a, loads, none, np.concatenate([none, *parts]) * (1.0 - moves), slip)
 
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
-    free = answer(tau, tree.solve(tau, z, motion.bias, base))
 
     def change(f: Array) -> Answer:
         forces = scattered(mechanism, own, f)
         return answer(forces, tree.change(forces))
+
+    def motion_with(f: Array) -> Answer:
+        forces = tau + scattered(mechanism, own, f)
+        return answer(forces, tree.solve(forces, z, motion.bias, base))
 
     numbers = {site.name: number for number, site in enumerate(own)}
 
@@ -147,7 +151,8 @@ def _of_loose_tree(
     def proceed(changes: Array, update: Update) -> Sweep:
         return of_forces(tree.further_sweep(scattered(mechanism, own, changes), by_joint(update)))
 
-    return Response(free, change, begin, proceed, cheap=True)
+    free = motion_with(np.zeros(sum(site.size for site in own)))
+    return Response(free, change, motion_with, begin, proceed, cheap=True)
 
 
 def scattered(mechanism: Mechanism, own: tuple[Site, ...], f: Array) -> Array:
@@ -209,13 +214,16 @@ def _of_constrained_mechanism(
         changes = [update(number, load, none[number]) for number, load in enumerate(found.loads)]
         return Sweep(found.a, np.concatenate([np.zeros(0), *changes]))
 
+    def motion_with(f: Array) -> Answer:
+        return free + change(f)
+
     def begin(f: Array, update: Update) -> Sweep:
-        return updated(free + change(f), update)
+        return updated(motion_with(f), update)
 
     def proceed(changes: Array, update: Update) -> Sweep:
         return updated(change(changes), update)
 
-    return Response(free, change, begin, proceed, cheap=False)
+    return Response(free, change, motion_with, begin, proceed, cheap=False)
 
 
 Solution = tuple[Constrained, Callable[[Array], Constrained]]
