@@ -220,9 +220,10 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(samples: Array) -> list[Array]:
-            """Return the derivatives of the steps that begin at the `samples`, given by index.
+            """Return the derivatives of the steps that begin at the samples with the indices `samples`.
 
-            Two further results are the matrices of `LagrangianSystem.tangents` at these samples.
+            Two further results are the constraint matrices and the maps to momenta at these samples, by
+            `LagrangianSystem.tangents`.
             """
             at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))

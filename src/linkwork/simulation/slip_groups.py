@@ -36,8 +36,9 @@ class SlipGroup(NamedTuple):
     forces: tuple[int, ...]
 
     def slip(self, speeds: Sequence[Number] | Array) -> list[Number]:
-        """Return the slip velocities of the group from the velocities with friction `speeds` (nf,), or their time
-        derivatives.
+        """Return the slip velocities of the group from the velocities with friction `speeds` (nf,).
+
+        From the time derivatives of these velocities, the method returns the slip accelerations.
         """
         return [speeds[k] * scale for k, scale in zip(self.rows, self.scales, strict=True)]
 

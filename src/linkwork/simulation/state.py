@@ -155,7 +155,9 @@ def unflatten(like: Record, leaves: Sequence[Value]) -> Record:
 
 
 def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
-    """Return a nested named tuple with the structure of `like`, filled with the next of the `values`."""
+    """Return a nested named tuple with the structure of `like`; its numbers and arrays are the next ones from
+    `values`.
+    """
     return type(like)(*(_rebuilt(part, values) if isinstance(part, tuple) else next(values) for part in like))
 
 

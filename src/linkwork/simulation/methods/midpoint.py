@@ -192,8 +192,8 @@ class Midpoint:
     def _stiffness(self) -> tuple[Array, list[Number]]:
         """Return the terms h/2 D + h^2/4 K of Newton's matrix, which springs and dampers add to the mass matrix.
 
-        The first result (tree.nv,) has the diagonal terms of the joints, the second result one number for each spring
-        between bodies.
+        The first result (tree.nv,) has the diagonal terms of the joints. The second result has, for each spring between
+        bodies, the same expression with the damping and stiffness of this spring.
         """
         m, h = self.mechanism, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
