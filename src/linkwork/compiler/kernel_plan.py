@@ -128,7 +128,7 @@ def plan(graph: Graph) -> Plan:
     first = workspace.region(graph.ninputs)
     for region in dict.fromkeys(_row_arrays(graph)):
         workspace.regions[region] = workspace.region(region.count * region.size)
-    steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace, True)
+    steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace)
     usual = workspace.total - workspace.seldom
     return Plan(steps, outputs, workspace.total, share, workspace.regions, usual)
 
@@ -157,19 +157,16 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
             yield step
 
 
-def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace, of_kernel: bool) -> tuple[list[Step], list[int]]:
+def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
     """Return the plan steps of one graph, and the workspace slots of its outputs.
 
-    `inputs` are the slots of the graph's inputs; `workspace` allocates slots for computed values. `of_kernel` is
-    whether the graph is that of the kernel, and not the body of a loop, which reads its inputs in every iteration.
+    `inputs` are the slots of the graph's inputs; `workspace` allocates slots for computed values.
     """
     groups = _operation_groups(graph, workspace)
     home = {k: number for number, nodes in enumerate(groups) for k in nodes}
     last_use = _last_uses(graph, groups, home)
     slots = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
     outputs = set(graph.outputs)
-    last = _last_uses(graph, groups, dict.fromkeys(slots, -1)) if of_kernel else {}
-    becoming = _becoming_state(graph, groups, last_use | last)
     live_out = outputs | last_use.keys()
     constants = {k: workspace.take() for k in sorted(outputs) if graph.value(k) is not None}
     steps: list[Step] = []
@@ -179,9 +176,9 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace, of_kernel:
     for number, nodes in enumerate(groups):
         operation = graph.nodes[nodes[0]][0]
         if isinstance(operation, Loop):
-            steps += _loop_steps(graph, nodes, operation, slots, becoming, workspace)
+            steps += _loop_steps(graph, nodes, operation, slots, workspace)
         else:
-            for last, together in _live_out_groups(nodes, outputs | becoming, last_use, workspace.grouped):
+            for last, together in _live_out_groups(nodes, outputs, last_use, workspace.grouped):
                 first = workspace.take(len(together))
                 slots.update(zip(together, range(first, first + len(together)), strict=True))
                 if last is not None:
@@ -228,18 +225,6 @@ def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> d
     return found
 
 
-def _becoming_state(graph: Graph, groups: list[list[int]], last_use: dict[int, int]) -> set[int]:
-    """Return the values whose last use is the initial state of a loop: their slots can become those of the state."""
-    found: set[int] = set()
-    for number, nodes in enumerate(groups):
-        operation = graph.nodes[nodes[0]][0]
-        if isinstance(operation, Loop):
-            operands = graph.operands(nodes[0])
-            first = operands[: operation.nstate]
-            found.update(k for k in first if last_use.get(k) == number and operands.count(k) == 1)
-    return found - set(graph.outputs)
-
-
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
@@ -257,22 +242,19 @@ def _live_out_groups(
     return ((ends[together[0]], together) for together in found.values())
 
 
-def _loop_steps(
-    graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], becoming: set[int], workspace: Workspace
-) -> list[Step]:
+def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
     """Return the plan steps of a loop of `graph`: the copy of the initial state to its slots, and the loop itself.
 
     `nodes` are the loop and the `Value` nodes that read its final state. `slots` maps nodes to their workspace slots;
-    the slots of the `Value` nodes are added. The initial values in `becoming` need no copy: their slots become slots of
-    the state. `workspace` allocates slots.
+    the slots of the `Value` nodes are added. `workspace` allocates slots.
     """
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
-    state = [slots[k] if k in becoming else workspace.region(1) for k in first]
+    state = [workspace.region(1) for _ in first]
     rows = workspace.region(sum(table.size for table in loop.tables))
     before, seldom = workspace.total, workspace.seldom
     inputs = [*state, *range(rows, before), *(slots[k] for k in taken)]
-    steps, outputs = _steps(loop.body, inputs, workspace, False)
+    steps, outputs = _steps(loop.body, inputs, workspace)
     if loop.count == 1:
         workspace.seldom = seldom + workspace.total - before
     following, recorded = outputs[: loop.nstate], outputs[loop.nstate :]
@@ -281,8 +263,7 @@ def _loop_steps(
     begin: list[tuple[int | float, int]] = []
     for slot, k in zip(state, first, strict=True):
         value = graph.value(k)
-        if value is not None or k not in becoming:
-            begin.append((slots[k] if value is None else float(value), slot))
+        begin.append((slots[k] if value is None else float(value), slot))
     update: list[tuple[int | float, int]] = [(x, slot) for x, slot in zip(following, state, strict=True) if x != slot]
     watched = None if loop.watch is None else state[loop.watch]
     return [Moves(begin), LoopStep(loop, steps, Moves(update), rows, recorded, watched)]
