@@ -194,6 +194,36 @@ def test_compiled_iterations_can_be_nested() -> None:
     assert (found[:, 1] == expected[:, 1]).all()
 
 
+def chained(x: Array) -> Array:
+    """Loops that begin with inputs, with the state of the loop before, twice with one value, and with values that are
+    used again after the loop.
+    """
+
+    def halve(*state: Any) -> tuple[tuple[Any, ...], Any]:
+        new = tuple(0.5 * y + 0.1 * k for k, y in enumerate(state))
+        return new, abs(new[0]) < 0.2
+
+    def outer(y: Any, z: Any) -> tuple[tuple[Any, ...], Any]:
+        (inner, z), _, _ = iterate(3, halve, y * y, z)
+        return (y - inner, z), abs(z) < 1e-3
+
+    first, _, _ = iterate(9, halve, x[0], x[1], start=x[0] > 0.0)
+    second, _, _ = iterate(1, halve, first[0], first[1], x[2], start=first[1] > 0.3)
+    product = second[0] * second[1]
+    twice, _, _ = iterate(4, halve, product, product)
+    sine = np.sin(second[2])
+    (third, *_), _, _ = iterate(5, outer, sine, x[1])
+    return np.array([*second, *twice, sine, third, product])
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_values_with_which_compiled_loops_begin_can_be_inputs_states_of_other_loops_and_used_again(count: int) -> None:
+    kernel = Kernel("chained", chained, [(3,)], [(8,)], key="chained")
+    x = 3.0 * np.random.default_rng(count).normal(size=(count, 3))
+    (found,) = members(kernel, [x])
+    assert relative(found, np.array([chained(one) for one in x])) < 1e-14
+
+
 def test_state_variables_of_a_compiled_loop_can_exchange_their_values() -> None:
     def fibonacci(x: Array, steps: Any) -> Array:
         return np.array(repeat(steps, lambda _, a, b: (b, a + b), x[0], x[1]))
