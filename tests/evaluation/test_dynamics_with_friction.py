@@ -38,7 +38,7 @@ def test_inverse_dynamics_with_friction_inverts_forward_dynamics(group: range) -
 
 
 def test_a_sleeve_that_begins_to_slip_just_above_its_limit_is_found_beside_joints_that_slip_fast() -> None:
-    """The only directions of slip that agree with the accelerations, of all 48 choices for the last three joints."""
+    """Friction is at its limit, and opposes the acceleration of each joint that begins to slip."""
     m, s = tree_with_friction(273)
     found = friction_dynamics.solve(m, s.q, np.zeros(m.nv), s.tau, s.wrenches)
     a, f = np.concatenate([found.a[site.joint.v] for site in sites(m) if site.joint]), found.friction
