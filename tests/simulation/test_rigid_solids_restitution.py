@@ -112,3 +112,18 @@ def test_colliding_solids_conserve_momentum_and_energy() -> None:
     assert energy == pytest.approx(np.full(len(run.t), energy[0]), rel=1e-11)
     assert run.momentum == pytest.approx(np.tile(run.momentum[0], (len(run.t), 1)), abs=1e-9)
     assert np.linalg.norm(v[3, 3:]) > 0.1  # the hit is eccentric
+
+
+def test_contact_solver_converges_while_bouncing_boxes_settle() -> None:
+    """In the last bounces on a face, the separation speeds of its corners contradict each other by small errors."""
+    b = lw.Builder(gravity=(0, 0, -9.81)).surface("floor", lw.Plane()).body("box", 1.0, inertia=(0.01, 0.013, 0.005))
+    b.joint("free", lw.Free(), "world", "box").geometry("box", lw.Box((0.2, 0.1, 0.3)), role="collision")
+    m = b.collide("all", friction=0.5, restitution=0.5).build()
+    rng, count = np.random.default_rng(0), 32
+    q = rng.normal(size=(count, 7))
+    q[:, :3] = [0, 0, 1]
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1)[:, None]
+    v = rng.normal(size=(count, 6)) * [1, 1, 1, 10, 10, 10]
+    run = lw.simulate(m, q, v, 2.0, 1e-3, contact="rigid", record=("q", "v", "iterations")).check()
+    assert run["iterations"].max() < 400  # the limit of one solution; each step needs two
+    assert (run["iterations"] > 100).mean() < 1e-4

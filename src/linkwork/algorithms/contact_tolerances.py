@@ -8,6 +8,8 @@ PUSHED_APART_AT_START = 1e-5  # depth at the start of a run from which solids ar
 CONTACT_MARGIN = 1e-3  # distance, relative to the size of two solids, within which contact points are computed
 REMAINING_PENETRATION = 1e-9  # fraction of the penetration of points that `separating_displacement` leaves
 TOO_CLOSE = 1e-6  # fraction of the largest depth that the push-out of solids leaves at points without a spring
+SAME_NORMAL = 1e-9  # difference of two normals of a pair [rad] that counts as none
+FLAT_FACE = 1e-2  # slope of the line between two points of a flat face relative to their normal, at most
 SHORT_NORMAL = 1e-9  # sine of the angle of two edges below which their common normal does not separate solids
 TOO_LONG = 1e-13  # fraction of the largest depth by which a spring of the push-out may be too long
 
@@ -18,6 +20,9 @@ IN_CONE = 1.0 + 1e-12  # friction impulse of a sticking point, relative to the l
 
 # --- contact conditions of a step ---
 SETTLED = 1e-12  # speed by which a pair of solids may violate its conditions, relative to the largest speed of a point
+# Factor of SETTLED after a whole schedule of iterations: separation speeds of redundant points contradict each other by
+# their errors
+SETTLED_LATE = 1e3
 SETTLED_ROUND_OFF = 1e-14  # as SETTLED, relative to the largest speed of a body
 SETTLED_FIRST_PASS = 1e-10  # as SETTLED, for the first of two passes over points, which finds the points that stick
 # As SETTLED, for all passes over solids but the last one, which only predict the velocities from which the motion of

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_ROUND_OFF
+from linkwork.algorithms.contact_tolerances import SETTLED, SETTLED_LATE, SETTLED_ROUND_OFF
 from linkwork.algorithms.solid_contact.body_equations import BodyEquations
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.constraint_blocks_beside_solids import OtherBlocks
 from linkwork.algorithms.solid_contact.contact_problem import ContactProblem, Guess, Violation
 from linkwork.algorithms.solid_contact.friction_torques import lever_of
 from linkwork.algorithms.solid_contact.least_norm_impulses import with_least_norm
-from linkwork.algorithms.solid_contact.newton_iteration import Matrix, newton_impulses
+from linkwork.algorithms.solid_contact.newton_iteration import END, Matrix, newton_impulses
 from linkwork.algorithms.solid_contact.rigid_pairs import ROWS, PairCompliance, PairConditions, PairFrame, violations
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses, TouchingPairs, zero_rows
 from linkwork.spatial.row_arrays import RowArray, row_array
@@ -78,7 +78,8 @@ def solve_pairs(
     same = (changed == 0.0) & (violation.largest <= none.largest)
     matrix = matrix._replace(fits=where(same, matrix.fits, 0.0))
     p, q, rows, left, iterations, matrix = newton_impulses(problem, first, enough, speeds.drifts, matrix)
-    enough = where(left > enough, maximum(enough, speeds.drifts), enough)
+    loose = enough * where(iterations >= END, SETTLED_LATE, 1.0)
+    enough = where(left > enough, maximum(loose, speeds.drifts), enough)
 
     p = with_least_norm(pairs, p, rows, accuracy.least_norm | (accuracy.last & (iterations > 0.0)))
     v = pairs.responses.after_wrenches(free, problem.wrenches(p, q))

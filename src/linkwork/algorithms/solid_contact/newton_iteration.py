@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.bounded_constraints import regularized
-from linkwork.algorithms.contact_tolerances import QUICK_DECREASE
+from linkwork.algorithms.contact_tolerances import QUICK_DECREASE, SETTLED_LATE
 from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.algorithms.solid_contact.body_responses import BLOCK
 from linkwork.algorithms.solid_contact.contact_problem import NORMAL, ContactProblem, Guess, Violation
@@ -189,7 +189,8 @@ def newton_impulses(
             before = _Newton(*state)
             after, late = search.improved(before), (before.turn >= LATE) | (before.R < MOST)
             wanted = enough * where(before.fits == 1.0, FINELY, 1.0)
-            return tuple(after), after.left <= where(late, maximum(enough, drifting), wanted)
+            loose = enough * where(before.turn == END - 1.0, SETTLED_LATE, 1.0)
+            return tuple(after), after.left <= where(late, maximum(loose, drifting), wanted)
 
         merit = guess.violation.squares
         first = _Newton(p, q, v, u, merit, best, q, merit, left, 0.0, MOST, 0.0, SWEEPS, *matrix)

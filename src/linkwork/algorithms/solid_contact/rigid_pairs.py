@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, excess, length
+from linkwork.algorithms.contact_tolerances import FLAT_FACE, SAME_NORMAL
 from linkwork.algorithms.rigid_contact import axes
 from linkwork.algorithms.solid_contact.detection import WorldPatch
 from linkwork.algorithms.solid_contact.friction_torques import TORQUES, TorqueSlope, torque_violations, turning_axes
 from linkwork.model.solids import POINTS
 from linkwork.spatial.row_arrays import RowArray, RowLayout
-from linkwork.spatial.scalar import Array, Condition, Number, cross, largest, where
+from linkwork.spatial.scalar import Array, Condition, Number, cross, dot, largest, where
 from linkwork.tolerances import TINY_SIZE
 
 ROWS = 3 * POINTS
@@ -158,17 +159,32 @@ def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Numb
 
     `origin_a` and `origin_b` (3,) [m] are the origins of the two bodies in the world. The pair has axes for the torque
     of rolling and spinning friction if it `turns`. `patch` has the contact points.
+
+    Points with one normal that differ in height by no more than their depths, as those of a face that lands with a
+    slight tilt, are moved to the height of the first point. Otherwise they could not stick all together while the face
+    turns flat, and the friction impulses of points that stick against each other would be hard to find.
     """
     first = patch.points[0]
     acts = np.array([where(distance <= within, 1.0, 0.0) for distance in patch.distances])
+    points = list(zip(patch.points, patch.normals, acts, strict=True))
     return PairFrame(
         np.array([axes(normal) for normal in patch.normals]),
-        np.array([point - first for point in patch.points]),
+        np.array([_levelled(point - first, normal, patch.normals[0], on * acts[0]) for point, normal, on in points]),
         first - origin_a,
         first - origin_b,
         acts,
         turning_axes(patch.normals, acts) if turns else None,
     )
+
+
+def _levelled(arm: Array, normal: Array, first: Array, acts: Number) -> Array:
+    """Return the position (3,) [m] of a point relative to the first point, without its height if both form a flat face.
+
+    `normal` and `first` (3,) are the normals of the point and of the first point; `acts` is 1 if both touch.
+    """
+    turned, height = normal - first, dot(arm, first)
+    flat = (dot(turned, turned) <= SAME_NORMAL**2) & (height * height <= dot(arm, arm) * FLAT_FACE**2)
+    return where(flat & (acts > 0.0), arm - first * height, arm)
 
 
 def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
