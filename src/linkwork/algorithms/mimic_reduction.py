@@ -109,12 +109,8 @@ def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) 
         return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
 
     with_mimic_joints = WITH_MIMIC_JOINTS.get(quantity, by_tree)
-    solvers = SolverChoice(
-        tree=algorithm,
-        articulated=CONSTRAINED.get(quantity, algorithm),
-        mimic=with_mimic_joints,
-        dense=CONSTRAINED.get(quantity, with_mimic_joints),
-    )
+    constrained = CONSTRAINED.get(quantity)
+    solvers = SolverChoice(algorithm, constrained or algorithm, with_mimic_joints, constrained or with_mimic_joints)
     return lambda mechanism, *state: solvers.of(mechanism)(mechanism, *state)
 
 

@@ -72,9 +72,10 @@ def refuse_unsuitable_method(problem: Problem, method: str, adaptive: bool, loca
     `adaptive` is true if the method has adaptive steps, and `locate` is true if the user requires contact events to be
     located within steps.
     """
-    if problem.rigid and not problem.mechanism.touches:
+    families = contact_families(problem.mechanism)
+    if problem.rigid and not families:
         raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")
-    for family in contact_families(problem.mechanism):
+    for family in families:
         family.refuse(problem, method, adaptive, locate)
 
 

@@ -30,7 +30,7 @@ from linkwork.spatial.scalar import Array, Number
 
 def loop_sites(mechanism: Mechanism) -> list[Site]:
     """Return a `Site` (joint or loop with friction) for each loop with dry friction."""
-    return [site for site in sites(mechanism) if site.loop is not None]
+    return [site for site in sites(mechanism) if site.loop is not None] if mechanism.frictions else []
 
 
 def loop_friction_count(mechanism: Mechanism) -> int:
