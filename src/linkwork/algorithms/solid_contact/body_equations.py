@@ -29,7 +29,7 @@ from linkwork.tolerances import TINY_SIZE
 
 @dataclass(frozen=True, eq=False)
 class BodyEquations:
-    """Equations of n bodies that touch each other: the inverse compliances, and which blocks are nonzero.
+    """Equations for the velocities of n bodies that touch: inverse compliances, and which blocks are nonzero.
 
     `responses` are the responses of the bodies to impulses, and `inertias` the inverse compliances of active bodies
     (see `body_inertias`). For each active body k, `later` selects the bodies j > k with a nonzero block (k, j): the
@@ -114,11 +114,12 @@ class BodyEquations:
         return blocks
 
     def with_pair(self, rows: tuple[Number, Number], S: Array, offset: Array, blocks: RowArray) -> RowArray:
-        """Return the blocks of the equations with the contact stiffness S (6, 6) of one pair of bodies A and B added.
+        """Return the blocks of the equations with the resistance S (6, 6) of the contact points of one pair A, B added.
 
-        S maps a change of the velocity of A relative to B, at the origin of A, to minus the change of the wrench on A
-        about this origin. `rows` are the row numbers of A and B. `offset` (3,) [m] is the position of the origin of A
-        relative to the origin of B.
+        The resistance S = -d(wrench)/d(velocity) is minus the derivative of the wrench impulse on A with respect to the
+        velocity of A relative to B. Both (6,) are at the origin of body A, linear part first, in world axes. `rows` are
+        the row numbers of the bodies A and B. `offset` (3,) [m] is the position of the origin of A relative to the
+        origin of B, in world axes. `blocks` is the row array of blocks (6, 6), which is overwritten.
         """
         count, (a, b) = self.count, rows
 
@@ -135,7 +136,10 @@ class BodyEquations:
         return iterate(1, with_other, blocks, start=lookup(self.responses.mobile, b)[0] > 0.0)[0][0]
 
     def factored(self, blocks: RowArray) -> RowArray:
-        """Return the LU factors of the equations, given their blocks; the factors overwrite the blocks."""
+        """Return the LU factors of the equations, one row per block, from the row array `blocks` of blocks (6, 6).
+
+        The factors overwrite the blocks.
+        """
         count = self.count
 
         def eliminate(k: Number, blocks: RowArray) -> tuple[RowArray]:
@@ -163,8 +167,8 @@ class BodyEquations:
     def solve(self, factors: RowArray, x: RowArray) -> RowArray:
         """Return the solution of the equations, a row array with one row (6,) per body, given the LU `factors`.
 
-        The right-hand side x is a row array of the same layout, and is overwritten with the solution. Rows of bodies
-        that do not move are zero.
+        The right-hand side x has one wrench impulse (6,) [N s, N m s] per body as a row; the solution, the velocities
+        [m/s, rad/s], overwrites it. Both are in world axes. Rows of bodies that do not move are zero.
         """
 
         def forward(k: Number, x: RowArray) -> tuple[RowArray]:
@@ -193,18 +197,18 @@ class BodyEquations:
 def moved_right(S: Array, offset: Array) -> Array:
     """Return the matrix S (n, 6), given for the velocity of a body at one point, for the velocity at another point.
 
-    S multiplies the velocity (6,) of the body: linear at the point, then angular. `offset` (3,) [m] is the position of
-    the old point relative to the new point.
+    S multiplies the velocity (6,) of the body in world axes: linear at the point, then angular. `offset` (3,) [m] is
+    the position of the old point relative to the new point, in world axes.
     """
     turned = [row[3:] + cross(offset, row[:3]) for row in S]
     return np.concatenate([S[:, :3], np.array(turned)], axis=1)
 
 
 def body_inertias(responses: BodyResponses) -> RowArray:
-    """Return the inverse of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
+    """Return the inverses of the compliances of all active bodies, as a row array like `BodyResponses.compliances`.
 
-    The fraction ADDED_COMPLIANCE of each compliance is added to its diagonal, so that the inverse exists. `responses`
-    has the compliances.
+    The fraction ADDED_COMPLIANCE of each diagonal entry is added to this entry of the compliance, so that the inverse
+    exists. `responses` has the compliances.
     """
     count = responses.bodies
 

@@ -29,16 +29,16 @@ class BodyResponses:
     """Jacobians and compliances of the n bodies with solids, by connected component of the mechanism's velocities.
 
     Row b of `jacobians` is the Jacobian (6, m) of body b. The Jacobian times the m velocities of the body's component
-    is the velocity of the body at its origin, then its angular velocity, in world axes. A compliance (6, 6) is the
-    change of the velocity of one body due to an impulse and angular impulse on a body. The bodies are `separate` if
-    each component moves at most one of them. Then an impulse on a body changes the velocity of no other body, and row b
-    of `compliances` is the compliance of body b. Otherwise row i n + j is the compliance of body i due to impulses on
-    body j.
+    is the velocity of the body at its origin, then its angular velocity, in world axes. A compliance (6, 6) maps an
+    impulse [N s] and angular impulse [N m s] on a body to the change of the velocity [m/s, rad/s] of the same or
+    another body. The bodies are `separate` if each component moves at most one of them. Then an impulse on a body
+    changes the velocity of no other body, and row b of `compliances` is the compliance of body b. Otherwise row i n + j
+    is the compliance of body i due to impulses on body j.
 
     `component` (n, 1) is the number of the component of each body; fixed bodies have the last number, of a component
     without velocities. `members` are the indices of the velocities of each component. `active` selects the bodies that
     move and touch something; all other moving bodies have undefined compliances and velocities. `response` returns the
-    change of the velocities (nv,) due to a unit impulse along a row (nv,).
+    change of the velocities (nv,) due to a unit impulse along a Jacobian row (nv,).
     """
 
     jacobians: RowArray
@@ -51,7 +51,7 @@ class BodyResponses:
 
     @property
     def size(self) -> int:
-        """Number of velocities of the largest connected component."""
+        """Number of velocities of the component of the mechanism that has the most."""
         return self.jacobians.size // BLOCK
 
     @property
@@ -69,11 +69,11 @@ class BodyResponses:
         return self.jacobians.at(row).reshape(BLOCK, self.size)
 
     def compliance(self, row: Number) -> Array:
-        """Return the compliance (6, 6) of body number `row`: the change of its velocity due to an impulse on it."""
+        """Return the compliance (6, 6) of body number `row`: its change of velocity due to a unit impulse on itself."""
         return self.compliances.at(row if self.separate else row * self.bodies + row).reshape(BLOCK, BLOCK)
 
     def cross_compliance(self, i: Number, j: Number) -> Array:
-        """Return the compliance (6, 6) of body i due to an impulse on another body j of the same component."""
+        """Return the compliance (6, 6) of body i due to a unit impulse on another body j of the same component."""
         return self.compliances.at(i * self.bodies + j).reshape(BLOCK, BLOCK)
 
     def component_of(self, row: Number) -> Number:
@@ -104,16 +104,20 @@ class BodyResponses:
         return found
 
     def _component_rows(self, v: Array) -> RowArray:
-        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros."""
+        """Return the velocities v (nv,) as a row array with one row for each component, padded with zeros.
+
+        A last row of zeros is for fixed bodies.
+        """
         rows = row_array(len(self.members) + 1, self.size)
         for number, members in enumerate((*self.members, ())):
             rows = rows.put(float(number), [*(v[i] for i in members), *[0.0] * (self.size - len(members))])
         return rows
 
     def pushed(self, row: Number, wrench: Array, v: RowArray) -> RowArray:
-        """Return the velocities v of all bodies, one row (6,) each, after an impulse on body number `row`.
+        """Return the velocities v of all bodies, one row (6,) each, after a wrench impulse on body number `row`.
 
-        `wrench` (6,) are the impulse [N s] and the angular impulse [N m s] about the body's origin, in world axes.
+        `wrench` (6,) are the impulse [N s] and the angular impulse [N m s] about the body's origin, in world axes. v
+        has the velocities before, and is overwritten.
         """
         if self.separate:
             return v.put(row, v.at(row) + self.compliance(row) @ wrench)
@@ -125,10 +129,10 @@ class BodyResponses:
         return v
 
     def changed(self, free: RowArray, wrenches: RowArray, v: RowArray) -> RowArray:
-        """Return the velocities of all bodies, one row (6,) each, after impulses `wrenches` on all active bodies.
+        """Return the velocities of all bodies, one row (6,) each, after wrench impulses on all active bodies.
 
-        Row b of `wrenches` (6,) has the impulse and angular impulse on body b. `free` are the velocities before the
-        impulses. The result is written to the rows of v.
+        Row b of `wrenches` (6,) has the impulse [N s] and angular impulse [N m s] on body b about its origin, in world
+        axes. `free` has the velocities before the impulses as rows. The result is written to the rows of v.
         """
 
         def change(b: Number, v: RowArray) -> tuple[RowArray]:
@@ -144,9 +148,10 @@ class BodyResponses:
         return v
 
     def after_wrenches(self, v: Array, wrenches: RowArray) -> Array:
-        """Return the velocities (nv,) of the mechanism after impulses on its bodies; v (nv,) are those before.
+        """Return the velocities (nv,) of the mechanism after impulses on its bodies; v (nv,) are the velocities before.
 
-        Row b of `wrenches` (6,) has the impulse and angular impulse on body b.
+        Row b of `wrenches` (6,) has the impulse [N s] and angular impulse [N m s] on body b about its origin, in world
+        axes.
         """
 
         def push(b: Number, rows: RowArray) -> tuple[RowArray]:
@@ -164,7 +169,8 @@ class BodyResponses:
 def body_jacobian(m: Mechanism, poses: Sequence[Transform], S: Sequence[Motion], body: int) -> Array:
     """Return the Jacobian (6, nv) of a body: its velocity at its origin, and its angular velocity, in world axes.
 
-    `poses` are the world poses of all bodies of the tree, S the motion subspaces of their joints.
+    `poses` are the world poses of all bodies of the tree, S the motion subspaces of their joints, and `body` is the
+    number of the body (0 is the world).
     """
     columns = list(np.zeros((m.tree.nv, 6)))
     here = Transform(np.eye(3), poses[body].p)
@@ -178,8 +184,8 @@ def body_responses(
 ) -> BodyResponses:
     """Return the responses of the bodies that have the given Jacobians (6, nv), one per body.
 
-    `response` returns the change of the velocities (nv,) due to a unit impulse along a row (nv,). `touching` has one
-    row for each body: 1 if the body touches something, else 0. By default all bodies touch something.
+    `response` returns the change of the velocities (nv,) due to a unit impulse along a Jacobian row (nv,). `touching`
+    has one row for each body: 1 if the body touches something, else 0. By default all bodies touch something.
     """
     members, component = _components(jacobians, response)
     nv = jacobians[0].shape[1]
@@ -213,8 +219,8 @@ def _components(
 ) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
     """Return the indices of the velocities of each connected component, and the number of each body's component.
 
-    `jacobians` (6, nv) are those of the bodies. `response` returns the change of the velocities (nv,) due to a unit
-    impulse along a row (nv,).
+    `jacobians` has one Jacobian (6, nv) per body. `response` returns the change of the velocities (nv,) due to a unit
+    impulse along a Jacobian row (nv,). The second result has the number of components for a fixed body.
     """
     moved = []
     for J in jacobians:
@@ -228,11 +234,11 @@ def _components(
 def _coupled_compliances(
     responses: BodyResponses, active: RowArray, bodies: Sequence[int], members: Sequence[int], nv: int
 ) -> RowArray:
-    """Return the compliances of all bodies, after those of one component's active bodies are computed and written.
+    """Return the row array of compliances of all bodies, in which those of one component are computed.
 
-    `responses.compliances` is the array before. `bodies` are the numbers of the bodies of the component, and `members`
-    the indices of its velocities among all `nv` velocities. `active` has one row for each body: 1 if the body moves and
-    touches something.
+    `responses.compliances` is the row array before. `bodies` are the numbers of the bodies of the component, and
+    `members` the indices of its velocities among all `nv` velocities. `active` has one row for each body: 1 if the body
+    moves and touches something.
     """
     count, among = responses.bodies, np.zeros((responses.bodies, 1))
     among[list(bodies)] = 1.0
@@ -274,11 +280,12 @@ def _merged(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], offsets: tuple[Array, Array]) -> Array:
-    """Return the compliance (6, 6) of two bodies relative to each other about a common point.
+    """Return the compliance (6, 6) of one body relative to another about a common point, in world axes.
 
-    Multiplied by an impulse and an angular impulse on the first body, whose opposites act on the second body, the
-    compliance gives the change of the relative velocity. `rows` are the numbers of the bodies, and `offsets` (3,) [m]
-    the positions of the common point relative to their origins. `responses` has the compliances.
+    It maps an impulse [N s] and an angular impulse [N m s] on the first body, with the opposite on the second, to the
+    change of the relative velocity [m/s, rad/s]. `rows` are the numbers of the two bodies. `offsets` (3,) [m] are the
+    positions of the common point relative to the origin of the first body and to that of the second. `responses` has
+    the compliances.
     """
     each = zip(rows, offsets, strict=True)
     a, b = (_about_both(responses.compliance(row), offset, offset) for row, offset in each)
@@ -289,16 +296,18 @@ def relative_compliance(responses: BodyResponses, rows: tuple[Number, Number], o
 
 
 def _about_both(C: Array, offset: Array, other: Array) -> Array:
-    """Return a compliance C (6, 6) about the origins of two bodies, converted to points fixed to these bodies.
+    """Return a compliance C (6, 6) about the origins of two bodies, converted to one point of each body.
 
-    `offset` and `other` (3,) [m] are the positions of the points relative to the origins of the first and second body.
+    `offset` and `other` (3,) [m] are the positions of the points relative to the origins of the first and second body,
+    in world axes.
     """
     return about(about(C, offset).T, other).T
 
 
 def about(J: Array, offset: Array) -> Array:
-    """Return the Jacobian (6, n) of a body for the point at `offset` (3,) [m] from the body's origin.
+    """Return the Jacobian (6, n) of a body for the point at `offset` (3,) [m] from the body's origin, in world axes.
 
-    J (6, n) is the Jacobian for the origin. Its rows are the linear, then the angular velocity, in world axes.
+    J (6, n) is the Jacobian for the origin. The rows of both Jacobians are the linear velocity, then the angular
+    velocity, in world axes.
     """
     return np.concatenate([J[:3] - hat(offset) @ J[3:], J[3:]])

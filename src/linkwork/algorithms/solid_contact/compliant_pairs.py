@@ -1,15 +1,16 @@
 """Compliant contact between solids: spring and damper at each contact point, friction by an elastic-plastic spring.
 
 The normal force at each of up to four contact points is that of `compliant_contact`. Along the surface, a spring and a
-damper side by side are in series with a Coulomb slider. With the slip velocity u and the stretch s of the spring,
+damper side by side are in series with a Coulomb slider. With the slip velocity u, the stretch s of the spring, its
+stiffness k, the damping c and the normal force N, the friction force is
 
     f = -(k s + c u),          s' = u                    if |f| <= mu N: the point sticks
     f = -mu N (k s + c u) / |k s + c u|,  k s + c s' = -f      otherwise: it slides, and the spring relaxes
 
-with the static coefficient mu while the point sticks and the dynamic coefficient while it slides. The slider only
-dissipates energy, and the force is continuous if a point stops sliding. The stretch s is stored with the number of the
-contact point, in the axes of the second solid: it turns with this solid, and it does not change if the contact point
-moves over the two solids without slip.
+where mu is the static friction coefficient while the point sticks, and the dynamic coefficient while it slides. The
+slider only dissipates energy, and the force is continuous if a point stops sliding. The stretch s is stored with the
+number of the contact point, in the axes of the second solid's body: it turns with this body, and it does not change if
+the contact point moves over the two solids without slip.
 
 Rolling and spinning friction are springs, dampers and sliders of the same kind, for the relative angular velocity along
 the surface and about the normal. With the radius r of the largest ball that both solids could contain, their stiffness
@@ -38,11 +39,11 @@ FORCE_LAW = RowLayout((), (), (), (), (2,), (), (2,))  # a row with the numbers 
 
 
 class SolidMemory(NamedTuple):
-    """Contact memory of all n solid pairs at the start of a step, at the time `since` [s].
+    """Contact memory of all n solid pairs at the start of a step, which is at the time `since` [s].
 
-    `stored` (4n, 5) has a row for each contact point: state number, stretch (3,) [m] of the friction spring in the axes
-    of the second solid's body, and the time [s] at which the state began. With rolling or spinning friction, the angle
-    (3,) [rad] of its springs follows, in the same axes.
+    `stored` (4n, 5) or (4n, 8) has a row for each contact point: state number, stretch (3,) [m] of the friction spring
+    in the axes of the second solid's body, and the time [s] at which the state began. With rolling or spinning
+    friction, the angle (3,) [rad] of the torsion springs follows, in the same axes.
     """
 
     stored: Array
@@ -52,8 +53,8 @@ class SolidMemory(NamedTuple):
 class SolidLaw(NamedTuple):
     """Parameters of the force law of a collision element; see `Builder.collide` for their meaning and units.
 
-    `dissipation` is the constant LINEAR if the damper is linear. `turning` (2,) [m] are the coefficients of spinning
-    and rolling friction.
+    `friction` (2,) are the static and the dynamic coefficient. `dissipation` is the constant LINEAR if the damper is
+    linear. `turning` (2,) [m] are the coefficients of spinning and rolling friction.
     """
 
     stiffness: Number
@@ -67,7 +68,8 @@ class SolidLaw(NamedTuple):
     def normal(self, distance: Number, speed: Number) -> tuple[Number, Number]:
         """Return the normal force [N] and the elastic energy [J] of a contact point.
 
-        `distance` [m] is the signed distance of the solids at the point, and `speed` [m/s] its rate.
+        `distance` [m] is the signed distance of the solids at the point, negative if they overlap, and `speed` [m/s]
+        its rate.
         """
         depth = maximum(-distance, 0.0)
         damped = -(self.stiffness * distance + self.damping * speed)
@@ -81,7 +83,8 @@ class SolidLaw(NamedTuple):
 class CompliantSolids(SolidForces):
     """The touching solid pairs in one state, with all data from which their compliant forces are computed.
 
-    `memory` is the contact memory at the start of the step; `elapsed` [s] is the time since then.
+    `memory` is the contact memory at the start of the step, and `elapsed` [s] the time from then to t [s]. q (nq,) are
+    the coordinates and v (nv,) the velocities at the time t.
     """
 
     def __init__(self, m: Mechanism, memory: SolidMemory, t: Number, q: Array, v: Array):
@@ -91,7 +94,7 @@ class CompliantSolids(SolidForces):
         self.radii = np.array([[_radius(pair)] for pair in m.solid_pairs])
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each."""
+        """Return the contact points of pair k, and the state and force of each point."""
         A, B = self.motion(self.body_a, k), self.motion(self.body_b, k)
         patch, memory = WorldPatch.read(self.patches, k), self.remembered(k)
         force_law = SolidLaw(*FORCE_LAW.parts(self.force_laws.at(lookup(self.force_law_of, k)[0])))
@@ -107,7 +110,7 @@ class CompliantSolids(SolidForces):
         return patch, found
 
     def stored(self, at: Number) -> Array:
-        """Return the contact memory (4n, 5) for the next step, which begins in this state at the time `at` [s]."""
+        """Return the contact memory (4n, 5) or (4n, 8) for the next step, which begins here at the time `at` [s]."""
 
         def apart(k: Number, rows: RowArray) -> tuple[RowArray]:
             zeros = [0.0] * (self.memory.size // POINTS - COLUMNS)
@@ -136,11 +139,12 @@ class CompliantSolids(SolidForces):
 def point_force(
     force_law: SolidLaw, number: Number, stretch: Array, distance: Number, normal: Array, u: Array, elapsed: Number
 ) -> PointForce:
-    """Return the state and force of one contact point at a signed `distance` [m] along the unit `normal` (3,).
+    """Return the state and force of one contact point at a signed `distance` [m], negative if the solids overlap.
 
-    u (3,) [m/s] is the velocity of solid A relative to solid B. `number` is the state of the point and `stretch` (3,)
-    [m] the stretch of its friction spring, both at the start of the step, `elapsed` [s] ago. The spring of a sliding
-    point relaxes by an implicit Euler step. `force_law` is the force law of the pair.
+    The unit `normal` (3,), `stretch` (3,) and u (3,) are in world axes. u [m/s] is the velocity of solid A relative to
+    solid B at the point. `number` is the state of the point and `stretch` [m] the stretch of its friction spring, both
+    at the start of the step, `elapsed` [s] ago. The spring of a sliding point relaxes by an implicit Euler step.
+    `force_law` is the force law of the pair.
     """
     speed = dot(normal, u)
     slip = u - normal * speed
@@ -159,10 +163,10 @@ def with_torque(
 ) -> PointForce:
     """Return the force of a contact point with the torque of rolling and spinning friction added.
 
-    `one` is the force without the torque, and w (3,) [rad/s] the angular velocity of A relative to B. `angle` (3,)
-    [rad] is the angle of the torsion springs at the start of the step, `elapsed` [s] ago. Their stiffness is the
-    stiffness along the surface times the square of `radius` [m]. `force_law` is the force law of the pair, and `normal`
-    (3,) the normal of the point.
+    `one` is the force without the torque. In world axes, w (3,) [rad/s] is the angular velocity of A relative to B,
+    `normal` (3,) the normal of the point, and `angle` (3,) [rad] the angle of the torsion springs at the start of the
+    step, `elapsed` [s] ago. The stiffness of these springs is the stiffness along the surface times the square of
+    `radius` [m]; the same applies to the damping. `force_law` is the force law of the pair.
     """
     pressed, square = dot(normal, one.force), radius * radius
     hard, drag = force_law.tangential_stiffness * square, force_law.tangential_damping * square
@@ -181,9 +185,10 @@ def _spring_with_slider(
 ) -> tuple[Array, Array, Condition]:
     """Return the force (3,) of a spring and a damper in series with a slider, the stretch (3,), and whether it slides.
 
-    `before` (3,) is the stretch of the spring at the start of the step, `elapsed` [s] ago, and `rate` (3,) the
-    velocity. `hard` is the stiffness and `drag` the damping. The slider slides if the force exceeds the first of the
-    `limits`; its force is then the second one.
+    `before` (3,) [m] is the stretch of the spring at the start of the step, `elapsed` [s] ago, and `rate` (3,) [m/s]
+    the slip velocity. `hard` [N/m] is the stiffness and `drag` [N s/m] the damping. The slider slides if the force
+    exceeds the first of the `limits` [N]; its force is then the second limit. For a torsion spring, angles [rad],
+    angular velocities [rad/s] and torques [N m] replace these lengths, velocities and forces.
     """
     s = before + rate * elapsed
     along = -(s * hard + rate * drag)
@@ -195,7 +200,7 @@ def _spring_with_slider(
 
 
 def _radius(pair: SolidPair) -> float:
-    """Return the radius [m] of the largest ball that both solids could contain, from their extents along their axes."""
+    """Return the radius [m] of the largest ball that fits into both solids, from their extents along their axes."""
     sizes = [min(half_extents(solid.shape)) for solid in (pair.first, pair.second)]
     return min((size for size in sizes if size > 0.0), default=0.0)
 

@@ -26,8 +26,9 @@ from linkwork.tolerances import TINY_SIZE
 class OtherBlocks:
     """Blocks of constraint rows (point contacts, clutches, brakes, ratchets) that are solved together with solid pairs.
 
-    The impulses of all n rows are one array (n,), and so are their speeds. Velocities of the mechanism are (nv,). In
-    row arrays of bodies, the virtual bodies that represent groups of rows are the last rows.
+    The impulses [N s or N m s] of all n rows are one array (n,), and so are their speeds [m/s or rad/s]. Velocities of
+    the mechanism are (nv,). In row arrays of bodies, the virtual bodies that represent groups of rows are the last
+    rows.
     """
 
     def __init__(self, blocks: Sequence[Block]):
@@ -47,7 +48,7 @@ class OtherBlocks:
         return [np.concatenate([K[rows], np.zeros((BLOCK - len(rows), K.shape[1]))]) for rows in self._groups]
 
     def with_bounce(self, share: Number) -> OtherBlocks:
-        """Return the same blocks: with restitution if `share` is 1, without restitution if `share` is 0."""
+        """Return the same blocks with the separation speeds times `share`: 1 retains restitution, 0 removes it."""
         return OtherBlocks([one.with_bounce(share) for one in self.blocks])
 
     def work(self, p: Array, before: Array, after: Array) -> Number:
@@ -63,7 +64,7 @@ class OtherBlocks:
         return found
 
     def scales(self, v: Array, weights: Array, settled: Number, enough: Number) -> list[Number]:
-        """Return the factors that make the residuals of all blocks comparable with the tolerance `enough` [m/s].
+        """Return one factor per block that makes its residual comparable with the tolerance `enough` [m/s].
 
         Clutches, brakes and friction torques have a separate tolerance for their complementarity conditions: `settled`
         times the largest speed that their rows could have with the kinetic energy of the velocities v (nv,). `weights`
@@ -102,9 +103,9 @@ class OtherBlocks:
     def linearized(self, p: Array, u: Array, decision: Number, stiffness: Number) -> tuple[Array, list[Array]]:
         """Return the constant part c (n,) and the derivatives of impulses that are linear in the speeds: p = c - S du.
 
-        du are the changes of the speeds from u (n,), and p (n,) are the present impulses. The derivatives S are one
-        matrix (6, 6) for each group of rows. `decision` and `stiffness` are two numbers of a row of SCHEDULE in
-        `newton_iteration`.
+        du are the changes of the speeds from u (n,), and p (n,) are the present impulses. The matrices S, minus the
+        derivatives of the impulses with respect to the speeds, are one matrix (6, 6) for each group of rows. `decision`
+        and `stiffness` are the numbers r and R of a row of SCHEDULE in `newton_iteration`.
         """
         parts, c, S = self._split(p), np.zeros(self.count, dtype=object), np.zeros((self.count, self.count), object)
         for one, G, rows in zip(self.blocks, self._G, self._rows, strict=True):
@@ -123,10 +124,11 @@ class OtherBlocks:
         return c, [np.pad(one, (0, BLOCK - len(one)), constant_values=0.0) for one in blocks]
 
     def stepped(self, constants: Array, slopes: Sequence[Array], change: RowArray) -> Array:
-        """Return the impulses p = c - S du (n,) after a change du of the velocities of the bodies.
+        """Return the impulses p = c - S du (n,) after a change of the velocities of the bodies.
 
-        `constants` are c and `slopes` the matrices S from `linearized`; `change` has the change of the velocity (6,) of
-        each body as a row. The impulses may be outside their admissible sets.
+        It changes the speeds of the rows by du. `constants` are c and `slopes` the matrices S from `linearized`;
+        `change` has the change of the velocity (6,) of each body as a row, including virtual bodies. The impulses may
+        be outside their admissible sets.
         """
         p = constants.copy()
         for g, (rows, S) in enumerate(zip(self._groups, slopes, strict=True)):
@@ -182,11 +184,11 @@ def _groups(blocks: Sequence[Block]) -> list[list[int]]:
 def _linearized_box(
     box: Box, G: Array, p: Array, u: Array, decision: Number, stiffness: Number
 ) -> tuple[list[Number], Array]:
-    """Return the constant parts (k,) of new impulses of a box's rows, and minus their derivatives (k, k).
+    """Return the constant parts (k,) and minus the derivatives (k, k) of the new impulses of a box's rows.
 
     The derivatives are with respect to the speeds u (k,), and p (k,) are the present impulses; see
-    `OtherBlocks.linearized`. G (k, k) is the inverse effective mass of the rows. `decision` and `stiffness` are the
-    arguments of `OtherBlocks.linearized`.
+    `OtherBlocks.linearized`. `box` is the block with separate bounds for each row. G (k, k) is the inverse effective
+    mass of the rows. `decision` and `stiffness` are the arguments of `OtherBlocks.linearized`.
     """
     constants, slopes = [], []
     for x, w, g, (low, high) in zip(p, u, np.diag(G), box.bounds(), strict=True):
@@ -198,11 +200,12 @@ def _linearized_box(
 
 
 def _linearized_ball(ball: Ball, p: Array, u: Array, r: Number, R: Number, limit: Number) -> tuple[Array, Array]:
-    """Return the constant part (d,) of a new rolling or spinning impulse, and minus its derivative (d, d).
+    """Return the constant part (d,) and minus the derivative (d, d) of a new rolling or spinning impulse.
 
     The derivative is with respect to the speeds u (d,), and p (d,) is the present impulse. `limit` is the largest
-    length of the impulse, which is fixed here. r is the step of the projection and R the stiffness of a sticking row,
-    as in `newton_iteration`. `ball` is the block of the friction.
+    length of the impulse [N s or N m s], taken as constant. r is the step of the projection, and R minus the derivative
+    of the impulse of a sticking row with respect to its speed, as in `newton_iteration`. `ball` is the block of the
+    friction.
     """
     y = p - r * u
     size = maximum(length(y), TINY_SIZE)

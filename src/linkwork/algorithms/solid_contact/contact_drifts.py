@@ -5,8 +5,8 @@ changes at the rate
 
     u' = a_A(c) - a_B(c) + w_A x (c' - v_A(c)) - w_B x (c' - v_B(c))
 
-with the velocities v and accelerations a of the material, and the angular velocities w of the solids. The rates c' and
-n' are directional derivatives of the contact function along the relative motion.
+with the velocities v_A, v_B and accelerations a_A, a_B of the material of A and B at c, and the angular velocities w_A,
+w_B. The rates c' and n' are directional derivatives of the contact function along the relative motion.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.spatial.vectors import Motion
 
 RATES = RowLayout((3,), (3,), (3,), (3,))
-# Time over which contact functions with loops are differentiated by finite differences, as a fraction of the time for
-# which the drift is computed
+# Time step of the finite differences by which contact functions with loops are differentiated, as a fraction of the
+# time for which the drift is computed
 DIFFERENCE = 1e-3
 # The drift of a point is set to zero if its normal turns by more than this angle [rad], or if the point moves by more
 # than this fraction of the size of the solids
@@ -83,7 +83,7 @@ def body_rate_rows(
 
 
 class PatchRates(NamedTuple):
-    """Rates of the contact points (4, 3) [m/s] and of their normals (4, 3) [1/s] relative to solid B, in its axes."""
+    """Rates of the contact points (4, 3) [m/s] and of their normals (4, 3) [1/s] relative to solid B, in axes of B."""
 
     points: Array
     normals: Array
@@ -94,7 +94,7 @@ def patch_rates(group: PairGroup, one: GroupPair, X: Transform, motion: Motion, 
 
     `motion` is the twist of A relative to B at the origin of A, in the axes of B. `time` [s] is the time over which the
     rates will be extrapolated; it determines the step of finite differences. `group` has the contact function of the
-    pair, and `one` its data.
+    pair, and `one` the data of the pair.
     """
 
     def values(pose: Array) -> Array:
@@ -175,10 +175,10 @@ def _drifts_of_group(
 
 
 def _along_axes(D: Array, u: Array, u_rate: Array, n_rate: Array) -> Array:
-    """Return the time derivatives (3,) of the components of a vector u (3,) along moving axes D (3, 3).
+    """Return the time derivatives (3,) of the components of a vector u (3,) along moving axes, the columns of D (3, 3).
 
-    `u_rate` (3,) is the time derivative of u. The first axis is the normal, whose time derivative is `n_rate` (3,); the
-    axes do not rotate about the normal.
+    `u_rate` (3,) is the time derivative of u, in world axes like u. The first axis is the normal, whose time derivative
+    is `n_rate` (3,); the axes do not rotate about the normal.
     """
     fixed, along = D.T @ u_rate, D.T @ u
     turned = D.T @ n_rate

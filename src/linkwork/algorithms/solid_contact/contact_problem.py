@@ -27,8 +27,9 @@ class ContactProblem(NamedTuple):
     """A problem of rigid contact, whose unknowns are the impulses of touching pairs and of other constraint blocks.
 
     `pairs` are the touching pairs, and `others` are the other blocks of constraint rows, such as those of brakes.
-    `equations` are the equations of the bodies, and `free` the velocities of the bodies without impulses, one row (6,)
-    each. The residual of each other block is multiplied by its factor in `scales`.
+    `equations` are the equations for the velocities of the bodies. `free` has these velocities without impulses, one
+    row (6,) [m/s, rad/s] per body in world axes. The residual of each other block is multiplied by its factor in
+    `scales`.
     """
 
     pairs: TouchingPairs
@@ -48,8 +49,8 @@ class ContactProblem(NamedTuple):
     def after(self, wrenches: RowArray, v: RowArray | None = None) -> RowArray:
         """Return the velocities of the bodies, one row (6,) each, after impulses on the bodies.
 
-        `wrenches` has the impulse and angular impulse (6,) on each body as a row. The result is written to the rows of
-        `v` if `v` is given.
+        `wrenches` has the impulse [N s] and angular impulse [N m s] on each body as a row (6,). The result is written
+        to the rows of `v` if `v` is given.
         """
         responses = self.pairs.responses
         v = responses.fixed_rows(row_array(responses.bodies, BLOCK)) if v is None else v
@@ -65,12 +66,12 @@ class ContactProblem(NamedTuple):
     def violation(
         self, p: RowArray, others: Array, v: RowArray, u: RowArray, slopes: RowArray
     ) -> tuple[RowArray, Violation, Number]:
-        """Return the speeds of the contact points, the violation of all conditions, and how many points changed.
+        """Return the speeds of the points, the violation of all conditions, and how many points changed state.
 
-        The third result is 0 if every point has the state in `slopes` (rows with the layout SLOPES) and no point slides
-        with friction. Only then are the derivatives of the impulses unchanged. p has the impulses (12,) of each pair as
-        a row, and `others` (n,) are the impulses of other blocks. v has the velocities (6,) of the bodies with these
-        impulses as rows. The speeds of each pair are written to the rows of `u`.
+        The third result is 0 if every point has the state stored in `slopes` (rows with the layout SLOPES) and no point
+        slides with friction. Only then are the derivatives of the impulses unchanged. p has the impulses (12,) of each
+        pair as a row, and `others` (n,) are the impulses of other blocks. v has the velocities (6,) of the bodies with
+        these impulses as rows. The speeds (12,) [m/s] of each pair, with their drifts, are written to the rows of `u`.
         """
         pairs = self.pairs
 
@@ -111,7 +112,7 @@ class Violation(NamedTuple):
     largest: Number
 
     def joined(self, more: Sequence[Number]) -> Violation:
-        """Return this violation combined with the violations [m/s] of further conditions in `more`."""
+        """Return this violation combined with the violations [m/s] of further conditions, listed in `more`."""
         squares, most = self
         for x in more:
             squares, most = squares + x * x, maximum(most, x)

@@ -41,10 +41,10 @@ class BodyMotion(NamedTuple):
 
 
 class WorldPatch(NamedTuple):
-    """Contact points of solids A and B, in the world.
+    """Up to four contact points of solids A and B, in the world.
 
-    `points` (4, 3) [m] are midway between the surfaces, `distances` (4,) [m] are signed, and `normals` (4, 3) are from
-    B to A. Unused places have the distance FAR.
+    `points` (4, 3) [m] are midway between the surfaces, `distances` (4,) [m] are negative where the solids overlap, and
+    the unit `normals` (4, 3) point from B to A. Unused places have the distance FAR.
     """
 
     points: Array
@@ -72,7 +72,8 @@ class Touching(NamedTuple):
 def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequence[Motion]) -> RowArray:
     """Return a row array with the `BodyMotion` of each of the bodies `numbers`.
 
-    `poses` are the world poses and `twists` the twists of all bodies, in their frames.
+    `poses` are the world poses of all bodies of the tree, and `twists` their twists at the origins and in the axes of
+    their own frames.
     """
     rows = row_array(len(numbers), BODY.size)
     for row, number in enumerate(numbers):
@@ -82,7 +83,7 @@ def body_rows(numbers: Sequence[int], poses: Sequence[Transform], twists: Sequen
 
 
 def touching_pairs(groups: Sequence[PairGroup], bodies: RowArray, within: Number) -> Touching:
-    """Return the solid pairs that have a contact point at a distance of at most `within` [m].
+    """Return the solid pairs that have a contact point at a signed distance of at most `within` [m].
 
     `bodies` has the `BodyMotion` of each body. `groups` are the groups of all pairs.
     """

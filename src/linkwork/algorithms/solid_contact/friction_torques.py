@@ -1,13 +1,13 @@
 """Rolling and spinning friction of a solid pair: a torque that opposes the relative angular velocity of its solids.
 
-The torque impulse has three components along the `turning` axes of the pair, of which the first is the mean normal N of
-the points that touch. The component along the normal (spinning friction) is at most `spinning` times the sum of the
-normal impulses of the points, and the two components along the surface (rolling friction) have at most the length
-`rolling` times this sum. The points of a pair share one relative angular velocity, so that one torque has the effect of
-a torque at each point.
+The torque impulse [N m s] has three components along the `turning` axes of the pair, of which the first is the mean
+normal of the points that touch. The component along the normal (spinning friction) is at most the coefficient
+`spinning` [m] times the sum of the normal impulses of the points, and the two components along the surface (rolling
+friction) together have at most the length `rolling` [m] times this sum. The points of a pair share one relative angular
+velocity, so that one torque has the effect of a torque at each point.
 
 Newton's method treats each part of the torque as the friction of a contact point, see `linearized_contact`: a part
-slides if the two solids turn against it, and sticks otherwise.
+slides if it is at its limit, and sticks otherwise.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from linkwork.tolerances import TINY_SIZE
 
 TORQUES = 3  # number of components of the torque of a pair
 PARTS = (slice(0, 1), slice(1, 3))  # components of spinning and of rolling friction
-SLOPE = RowLayout((TORQUES, TORQUES), (TORQUES,), (len(PARTS),))  # the numbers of a `TorqueSlope`, and two states
+SLOPE = RowLayout((TORQUES, TORQUES), (TORQUES,), (len(PARTS),))  # a `TorqueSlope`, then the state of each part
 
 
 class TorqueSlope(NamedTuple):
-    """Derivatives of the torque impulse (3,) of a pair.
+    """Derivatives of the torque impulse (3,) [N m s] of a pair along its turning axes.
 
-    `by_turning` (3, 3) is minus its derivative with respect to the angular speeds. `by_normal` (3,) [m] is its
-    derivative with respect to the sum of the normal impulses.
+    `by_turning` (3, 3) [kg m^2] is minus the derivative of the torque impulse with respect to the angular speeds.
+    `by_normal` (3,) [m] is the derivative of the torque impulse with respect to the sum of the normal impulses.
     """
 
     by_turning: Array
@@ -42,13 +42,13 @@ class TorqueSlope(NamedTuple):
     def of(self, w: Array, normal: Number) -> Array:
         """Return the decrease (3,) of the torque impulse for given changes of speeds and normal impulses.
 
-        The angular speeds change by w (3,), and the sum of the normal impulses decreases by `normal`.
+        The angular speeds change by w (3,) [rad/s], and the sum of the normal impulses decreases by `normal` [N s].
         """
         return self.by_turning @ w + self.by_normal * normal
 
 
 def turning_axes(normals: Array, acts: Array) -> Array:
-    """Return the axes of the torque of a pair as columns (3, 3): the mean normal, then two tangents.
+    """Return the axes of the torque of a pair in the world as columns (3, 3): the unit mean normal, then two tangents.
 
     `normals` (4, 3) are the normals of the points, and `acts` (4,) is 1 for points that touch; the mean is over these
     points.
@@ -61,27 +61,27 @@ def turning_axes(normals: Array, acts: Array) -> Array:
 def limits(coefficients: Array, normals: Sequence[Number]) -> list[Number]:
     """Return the largest spinning and the largest rolling torque impulse [N m s] of a pair.
 
-    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `normals` the normal impulses of
-    the points.
+    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `normals` (4,) [N s] the normal
+    impulses of the points.
     """
     total = sum((maximum(normal, 0.0) for normal in normals), 0.0)
     return [coefficient * total for coefficient in coefficients]
 
 
 def within_limits(coefficients: Array, normals: Sequence[Number], torque: Array) -> Array:
-    """Return the impulse `torque` (3,) of a pair, with its spinning and its rolling part limited by friction.
+    """Return the torque impulse (3,) [N m s] of a pair, with its spinning and its rolling part limited by friction.
 
-    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `normals` the normal impulses of
-    the points.
+    `torque` (3,) is the impulse before. `coefficients` (2,) [m] are the coefficients of spinning and rolling friction,
+    and `normals` (4,) [N s] the normal impulses of the points.
     """
     most = limits(coefficients, normals)
     return np.concatenate([into_ball(torque[part], limit) for part, limit in zip(PARTS, most, strict=True)])
 
 
 def lever_of(C: Array) -> Number:
-    """Return the length [m] by which angular speeds of a pair are multiplied to compare them with speeds.
+    """Return the length [m] by which angular speeds [rad/s] of a pair are multiplied to compare them with speeds [m/s].
 
-    C (6, 6) is the compliance of the pair.
+    C (6, 6) is the compliance of the pair about its first point, in world axes; see `PairCompliance`.
     """
     return np.sqrt(trace_of(C[:3, :3]) / maximum(trace_of(C[3:, 3:]), TINY_SIZE))
 
@@ -91,9 +91,10 @@ def torque_violations(
 ) -> list[Number]:
     """Return the violations (2,) [m/s] of the conditions of spinning and rolling friction.
 
-    C (6, 6) is the compliance of the pair, `normals` are the normal impulses of its points, and w (3,) the angular
-    speeds. Angular speeds are multiplied by `lever_of`. `coefficients` (2,) [m] are the friction coefficients, and
-    `torque` (3,) is the torque impulse.
+    C (6, 6) is the compliance of the pair, `normals` (4,) [N s] are the normal impulses of its points, and w (3,)
+    [rad/s] the angular speeds along the turning axes. These speeds are multiplied by the length `lever_of`.
+    `coefficients` (2,) [m] are the coefficients of spinning and rolling friction, and `torque` (3,) [N m s] is the
+    torque impulse.
     """
     ease = trace_of(C[3:, 3:]) + TINY_SIZE
     found, lever = [], lever_of(C)
@@ -108,18 +109,19 @@ def torque_states(coefficients: Array, normals: Sequence[Number], y: Array) -> l
     """Return whether the spinning friction and the rolling friction of a pair slide: for each 1 if it slides, else 0.
 
     y (3,) is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
-    argument for the points. `coefficients` (2,) [m] are the friction coefficients.
+    argument for the points. `coefficients` (2,) [m] are the coefficients of spinning and rolling friction.
     """
     most = limits(coefficients, normals)
     return [where(length(y[part]) < limit, 0.0, 1.0) for part, limit in zip(PARTS, most, strict=True)]
 
 
 def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Number, R: Number) -> TorqueSlope:
-    """Return the derivatives of the torque impulse of a pair in the state that y (3,) determines.
+    """Return the derivatives of the torque impulse of a pair in the state, sliding or sticking, that y (3,) determines.
 
     y is the argument of the projection (see `newton_iteration`), and `normals` are the normal components of this
-    argument for the points. r is the step of the projection, and R the stiffness of a sticking part. `coefficients`
-    (2,) [m] are the friction coefficients.
+    argument for the points. r [kg m^2] is the step of the projection, and R [kg m^2] minus the derivative of a sticking
+    part of the impulse with respect to its angular speed. `coefficients` (2,) [m] are the coefficients of spinning and
+    rolling friction.
     """
     turning, normal = np.zeros((TORQUES, TORQUES), dtype=object), np.zeros(TORQUES, dtype=object)
     states, most = torque_states(coefficients, normals, y), limits(coefficients, normals)
@@ -133,11 +135,11 @@ def torque_slope(coefficients: Array, normals: Sequence[Number], y: Array, r: Nu
 
 
 def base_torque(coefficients: Array, states: Sequence[Number], total: Number, torque: Array, y: Array) -> Array:
-    """Return the torque impulse (3,) of a pair in the given `states` if its angular speeds are zero.
+    """Return the torque impulse (3,) [N m s] of a pair in given `states` if its angular speeds are zero.
 
-    A sticking part is taken from `torque` (3,); a sliding part is at its limit. `total` is the sum of the normal
-    impulses. y (3,) is the argument of the projection, which has the direction of sliding parts. `coefficients` (2,)
-    [m] are the friction coefficients.
+    See `torque_states` for the states. A sticking part is taken from `torque` (3,); a sliding part is at its limit.
+    `total` is the sum of the normal impulses [N s]. y (3,) is the argument of the projection; sliding parts have its
+    direction. `coefficients` (2,) [m] are the coefficients of spinning and rolling friction.
     """
     found = []
     for part, coefficient, slides in zip(PARTS, coefficients, states, strict=True):
@@ -148,9 +150,9 @@ def base_torque(coefficients: Array, states: Sequence[Number], total: Number, to
 def swept_torque(coefficients: Array, D: Array, C: Array, normals: Sequence[Number], torque: Array, w: Array) -> Array:
     """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, for fixed impulses of its points.
 
-    w (3,) are the angular speeds with the present `torque` (3,), C (6, 6) is the compliance of the pair, and the
-    columns of D (3, 3) are its turning axes. `coefficients` (2,) [m] are the friction coefficients, and `normals` the
-    normal impulses of the points.
+    w (3,) [rad/s] are the angular speeds with the present impulse `torque` (3,) [N m s]. C (6, 6) is the compliance of
+    the pair, and the columns of D (3, 3) are its turning axes in the world. `coefficients` (2,) [m] are the
+    coefficients of spinning and rolling friction, and `normals` (4,) [N s] the normal impulses of the points.
     """
     G, after = D.T @ C[3:, 3:] @ D, []
     for part, limit in zip(PARTS, limits(coefficients, normals), strict=True):

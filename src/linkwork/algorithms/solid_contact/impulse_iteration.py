@@ -1,6 +1,6 @@
 """Impulses of all touching solid pairs, and of other constraints with bounded impulses, in rigid contact.
 
-The contact conditions are solved by Newton's method (`newton_iteration`), unless the impulses of the last step already
+Newton's method (`newton_iteration`) solves the contact conditions, unless the impulses of the last time step already
 satisfy them.
 """
 
@@ -29,9 +29,10 @@ from linkwork.tolerances import TINY_SIZE
 class Accuracy(NamedTuple):
     """Required accuracy of the impulses of touching pairs.
 
-    `settled` is the tolerance of the violation of contact conditions, relative to the largest speed of a point. The
-    result has the impulses of least norm if `least_norm` is true, or if `last` is true and the first guess was not
-    accurate enough. (An accurate guess from the last step already has the least norm.)
+    `settled` is the tolerance of the violation of contact conditions, divided by the largest speed of a point. The
+    result has the impulses of least norm if `least_norm` is true. It also has them if `last` is true, which marks the
+    last solution of a step, and the first guess was not accurate enough. (An accurate guess from the last time step
+    already has the least norm.)
     """
 
     settled: Number = SETTLED
@@ -54,11 +55,12 @@ def solve_pairs(
 ) -> tuple[PairImpulses, Matrix]:
     """Return the impulses that satisfy the contact conditions of all touching pairs, and the last matrix.
 
-    `equations` are the equations of the bodies, and `free` (nv,) the velocities without impulses. `guess` is a first
+    It is the factored `Matrix` of Newton's method. `pairs` are the touching pairs, `equations` the equations for the
+    velocities of their bodies, and `free` (nv,) the velocities of the mechanism without impulses. `guess` is a first
     guess of the impulses, one row (12,) or (15,) per pair, which is overwritten; it is used only if its violation is
     smaller than that of zero impulses. `others` are other constraints with bounded impulses, and `other_guess` (n,) is
-    a first guess of their impulses. `matrix` is the matrix of the previous solution; the first iteration uses it again
-    if it still fits. `accuracy` is the required accuracy.
+    a first guess of their impulses. `matrix` is the factored matrix of the previous solution; the first iteration uses
+    it again if the points have the same states. `accuracy` is the required accuracy.
     """
     matrix = Matrix.none(pairs) if matrix is None else matrix
     others = OtherBlocks([]) if others is None else others
@@ -89,8 +91,8 @@ def solve_pairs(
 class _Speeds(NamedTuple):
     """Largest speeds [m/s] without impulses, for tolerances.
 
-    `conditions` is the largest speed in contact conditions, `bodies` the largest speed of a body at a contact point,
-    and `drifts` the largest drift.
+    `conditions` is the largest speed or required separation speed in contact conditions, `bodies` the largest speed of
+    a body at a contact point, and `drifts` the largest drift.
     """
 
     conditions: Number

@@ -1,9 +1,9 @@
 """Work of the impulses of touching solid pairs, and reduction of impulses that would do positive work.
 
-Impulses p change the velocities of a system from v0 to v1, and their work is p . (u0 + u1) / 2, with the speeds u of
-the contact points. Contacts cannot do positive work. The impulses of a step may nevertheless do some, because the
-contact conditions hold at the end of the step, where the points and normals have moved, or because some of the points
-separate before the impulses.
+Impulses p change the velocities of a system from v0 to v1. Their work is p . (u0 + u1) / 2, with the speeds u0 and u1
+of the contact points at these velocities. Contacts cannot do positive work. The impulses of a step may nevertheless do
+some, because the contact conditions hold at the end of the step, where the points and normals have moved, or because
+some of the points separate before the impulses.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Impulses of least norm: among all impulses of a solid pair with the same effect, those with the smallest norm.
 
 Four points on two bodies are redundant, so the contact conditions do not determine their impulses. The impulses of
-least norm contain no internal forces that cancel each other, and distribute the load evenly: the pressure under a flush
-face is a linear function of the position. A point that slides keeps its friction at the limit, opposite to its slip:
-only its normal impulse is free. If the friction impulses of least norm exceed the limits, the norm weights the friction
-of each point by the inverse of its normal impulse.
+least norm contain no internal impulses that cancel each other, and distribute the load evenly: the pressure under a
+flush face is a linear function of the position. A point that slides keeps its friction at the limit, opposite to its
+slip: only its normal impulse is free. If the friction impulses of least norm exceed the limits, the norm weights the
+friction of each point by the inverse of its normal impulse.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from linkwork.tolerances import STICKING_SPEED, TINY, TINY_SIZE
 
 REFINEMENTS = 5  # iterations of refinement
 EVEN_REFINEMENTS = 3  # iterations of refinement if all points stick
-ATTEMPTS = 4  # trials; each trial after the first leaves out points that pulled, and weights the friction of others
+ATTEMPTS = 4  # trials; each after the first leaves out points with a negative normal impulse, and weights friction
 
 
 def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Condition) -> RowArray:
@@ -54,8 +54,9 @@ def with_least_norm(pairs: TouchingPairs, p: RowArray, v: RowArray, wanted: Cond
 def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Array:
     """Return the impulses (12,) of least norm of pair k with the same effect on its bodies as the impulses p (12,).
 
-    If the result is not admissible, return p. Points whose impulse of least norm would be a pull get no impulse. v has
-    the velocities (6,) of the bodies after the impulses as rows. `pairs` are the touching pairs.
+    If the result violates a friction limit, return p. Points whose normal impulse of least norm would be negative (a
+    pull) get no impulse. v has the velocities (6,) of the bodies after the impulses as rows. `pairs` are the touching
+    pairs.
     """
     frame, conditions = pairs.frame(k).without_torque, pairs.pair_conditions(k)
     u = pairs.speeds(k, frame, v) + conditions.drift.reshape(ROWS)
@@ -71,7 +72,7 @@ def _of_least_norm(pairs: TouchingPairs, k: Number, p: Array, v: RowArray) -> Ar
 
 
 def _are_unique(frame: PairFrame, conditions: PairConditions, u: Array) -> Condition:
-    """Return whether no other impulses of a pair have the same effect.
+    """Return whether no other impulses of a pair have the same effect on its bodies as its present impulses.
 
     This is so if at most one point touches, or if two points touch and one of them slides. u (12,) are the speeds of
     the points. `frame` and `conditions` are the geometry and the contact conditions of the pair.
@@ -104,7 +105,8 @@ def _even_impulses(frame: PairFrame, p: Array) -> Array:
 def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
     """Return the impulses (12,) of least norm, found by trials; p (12,) if no trial succeeds.
 
-    Each trial leaves out the points that pulled in the previous trial. u (12,) are the speeds of the points.
+    Each trial leaves out the points whose normal impulse was negative in the previous trial. u (12,) are the speeds of
+    the points.
     """
     basis, free = _directions(pair, u)
     plain = np.array([[_entry(pair.inverse_mass, basis, i, j) for j in range(ROWS)] for i in range(ROWS)])
@@ -133,10 +135,11 @@ def _searched(pair: RigidPair, p: Array, u: Array) -> Array:
 
 
 def _directions(pair: RigidPair, u: Array) -> tuple[list[Array], Array]:
-    """Return the directions of the impulses of each point, and which impulses are free.
+    """Return the directions of the impulses of each point, and flags (12,) that are 1 for free impulses, else 0.
 
-    The directions of a point are the columns of a matrix (3, 3). The first direction of a sliding point includes its
-    friction. The flags (12,) are 1 for free impulses, else 0. u (12,) are the speeds of the points.
+    The directions of a point are the columns of a matrix (3, 3), with components along the axes of the point. The first
+    direction of a sliding point includes its friction, so that only its normal impulse is free. u (12,) [m/s] are the
+    speeds of the points.
     """
     basis, free = [], []
     for j, friction in enumerate(pair.conditions.friction):
@@ -156,14 +159,15 @@ def _entry(G: Array, basis: list[Array], i: int, j: int) -> Number:
 
 
 def _rows(pair: RigidPair, p: Array, j: int) -> Array:
-    """Return the change (3,) of the speeds of contact point j due to the impulses p (12,)."""
+    """Return the change (3,) [m/s] of the speeds of contact point j of the pair due to the impulses p (12,) [N s]."""
     return pair.inverse_mass[3 * j : 3 * j + 3] @ p
 
 
 def _within_cones(pair: RigidPair, parts: Array, free: Array) -> Condition:
-    """Return whether the impulses `parts` (4, 3) of all points that stick are within their friction cones.
+    """Return whether the impulses of all points that stick are within their friction cones.
 
-    A point sticks if its flag in `free` (12,) for the first tangent is 1.
+    `parts` (4, 3) [N s] has the normal and two tangential impulses of each point of the `pair`. A point sticks if its
+    flag in `free` (12,) for the first tangent is 1.
     """
     fits: Condition = True
     for j, (n, t1, t2) in enumerate(parts):

@@ -13,15 +13,15 @@ from linkwork.tolerances import TINY_SIZE
 
 # States of a point in the linearized conditions
 OPEN, STICKS, SLIDES = 0.0, 1.0, 2.0
-# Row of a pair: the numbers of the `PointSlope`, and the state, of each of its four points
+# Row of a pair: the six numbers of the `PointSlope` of each of its four points, then the states of these points
 SLOPES = RowLayout((POINTS, 6), (POINTS,))
 
 
 class PointSlope(NamedTuple):
     """Matrix S = -dp/du (3, 3): minus the derivative of the impulse p of a contact point with respect to its speeds u.
 
-    p and u have the components normal, first tangent, second tangent. The rows of S are (n, 0, 0), (c1, t11, t12), (c2,
-    t12, t22).
+    p [N s] and u [m/s] have the components normal, first tangent, second tangent. The rows of S [kg] are (n, 0, 0),
+    (c1, t11, t12), (c2, t12, t22).
     """
 
     n: Number
@@ -32,7 +32,7 @@ class PointSlope(NamedTuple):
     t22: Number
 
     def of(self, u: Array) -> Array:
-        """Return S u (3,), the decrease of the impulse for a change u (3,) of the speeds."""
+        """Return S u (3,) [N s], the decrease of the impulse for a change u (3,) [m/s] of the speeds."""
         return np.array(
             [
                 self.n * u[0],
@@ -53,7 +53,7 @@ class PointSlope(NamedTuple):
 class PointState(NamedTuple):
     """State of a contact point: `number` is OPEN, STICKS or SLIDES; `along` (2,) is the unit vector of its friction.
 
-    `along` has components along the two tangents, and matters for sliding points only.
+    `along` has components along the two tangents, and is used for sliding points only.
     """
 
     number: Number
@@ -71,7 +71,7 @@ class PointState(NamedTuple):
         return PointState(number, y[1:] / maximum(size, TINY_SIZE))
 
     def base(self, friction: Number, p: Array) -> Array:
-        """Return the impulse (3,) of a point in this state if its speeds are the required ones.
+        """Return the impulse (3,) [N s] of a point in this state if its speeds are the required ones.
 
         It is p (3,) if the point sticks, the normal part of p with friction at its limit if the point slides, and zero
         if the point is open. `friction` is the coefficient of friction.
@@ -83,9 +83,10 @@ class PointState(NamedTuple):
     def slope(self, friction: Number, y: Array, r: Number, R: Number) -> PointSlope:
         """Return minus the derivative of the impulse of a point in this state with respect to its speeds.
 
-        y (3,) is the argument of the projection, `friction` the coefficient of friction, r the step of the projection,
-        and R the stiffness of a sticking point. A sliding point resists the part of its slip that is perpendicular to
-        its friction, so that the friction turns until it is opposite to the slip.
+        y (3,) [N s] is the argument of the projection, `friction` the coefficient of friction, and r [kg] the step of
+        the projection. R [kg] is minus the derivative of the impulse of a sticking point with respect to its speed. A
+        sliding point resists the part of its slip that is perpendicular to its friction, so that the friction turns
+        until it is opposite to the slip.
         """
         pushes, slides, (e1, e2) = self.number > OPEN, self.number == SLIDES, self.along
         limit, size = friction * y[0], np.sqrt(y[1] * y[1] + y[2] * y[2])
@@ -98,9 +99,10 @@ class PointState(NamedTuple):
 
 
 class PointArgument(NamedTuple):
-    """A contact point in an iteration: `impulse` (3,), `error` (3,), argument y (3,) of the projection q, and state.
+    """A contact point in an iteration: `impulse` (3,), speed `error` (3,), projection argument y (3,), and state.
 
-    The error is the speed of the point less the bounce.
+    All arrays are along the axes of the point, normal first. The error [m/s] is the speed of the point, less the
+    required separation speed along the normal. The impulse and y are in [N s].
     """
 
     impulse: Array
@@ -110,11 +112,11 @@ class PointArgument(NamedTuple):
 
 
 def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts: Condition) -> tuple[Array, PointSlope]:
-    """Return the constant part c (3,) and the derivative of the linear impulse p = c - S du of a contact point.
+    """Return the constant part c (3,) [N s] and the matrix S of the impulse p = c - S du of a contact point.
 
-    p (3,) is the present impulse, u (3,) are the speeds minus the required separation speed, and du is their change.
-    `friction` is the coefficient of friction, r the step of the projection, R the stiffness of a sticking point, and
-    `acts` whether the point touches.
+    p (3,) is the present impulse, u (3,) [m/s] are the speeds minus the required separation speed, and du is the change
+    of u. `friction` is the coefficient of friction, r [kg] the step of the projection, and R [kg] minus the derivative
+    of the impulse of a sticking point with respect to its speed. `acts` is whether the point touches.
     """
     y = p - r * u
     state = PointState.of(friction, y, acts)
@@ -123,7 +125,7 @@ def linearized(friction: Number, p: Array, u: Array, r: Number, R: Number, acts:
 
 
 def limited_to_cone(friction: Number, p: Array) -> Array:
-    """Return the impulse p (3,), normal first, limited to the friction cone.
+    """Return the impulse p (3,) [N s], normal first, limited to the friction cone.
 
     The normal part is at least 0; the tangential part is shortened to `friction` times the normal part.
     """

@@ -4,17 +4,17 @@ The impulse p of a contact point with the speeds u (normal first) satisfies its 
 The projection q limits the normal part to positive numbers, and the tangential part to the friction coefficient times
 the normal part (Alart and Curnier 1991). Here r is any positive number; the argument of q decides whether a point
 sticks, slides or is open. For these states, Newton's method gives new impulses c - S du that are linear in the change
-du of the speeds. For a point that sticks, S is a large stiffness R times the identity, and c = p - R (u - bounce). The
-changes dV of the velocities of the bodies then satisfy
+du of the speeds. For a point that sticks, S is a large number R [kg] times the identity, and c = p - R (u - bounce).
+The changes dV of the velocities of the bodies then satisfy
 
     (M + sum K^T S K) dV = sum K^T (c - p)
 
-with the mass matrix M and du = K dV. Redundant points cause no difficulty, because the unknowns are the velocities of
-the bodies, not the impulses.
+with the mass matrix M, and the matrix K of a point: du = K dV. Redundant points cause no difficulty, because the
+unknowns are the velocities of the bodies, not the impulses.
 
 If a Newton step increases the violation of the conditions, fractions of the step are tried; the first iterations always
 make whole steps. If no point changes its state, and none slides, the matrix of the last iteration is used again. If
-Newton's method does not converge soon, it continues with a smaller R, which makes smaller changes. After that,
+Newton's method does not converge soon, it continues with a smaller R, for which the impulses change less. After that,
 iterations must reduce the sum of squared violations: R = r is increased after an iteration that does so; any other
 iteration is undone, and R is reduced. After two undone iterations in succession, Gauss-Seidel sweeps over the points
 follow.
@@ -55,10 +55,10 @@ from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY_SIZE
 
 ITERATIONS = 400  # largest number of iterations
-# One row per iteration. The first two columns are R and r, multiplied by the trace of the inverse effective mass of a
-# point. The third column is 1 if the iteration must reduce the violations; then R = r is adapted, and the table has its
-# first value. After the last row, the rows from AGAIN on are repeated. At R = 1e8, errors due to a finite R and errors
-# due to round-off are about equal.
+# One row per iteration. The first two columns, without unit, are R and r multiplied by the trace [1/kg] of the inverse
+# effective mass of a point. The third column is 1 if the iteration must reduce the violations; then R = r is adapted,
+# and the table has its first value. After the last row, the rows from AGAIN on are repeated. At R = 1e8, errors due to
+# a finite R and errors due to round-off are about equal.
 SCHEDULE = np.array(
     [
         *[(1e8, 1.0, 0.0)] * 12,
@@ -69,7 +69,7 @@ SCHEDULE = np.array(
 )  # fmt: skip
 AGAIN, DESCENT, END = 12.0, 36.0, 60.0  # rows: first repeated row, first row that must reduce violations, end
 LATE = 12.0  # iterations after which the largest drift is the tolerance, because drifts may contradict each other
-LEAST, MOST = 1.0, 1e8  # limits of an adapted R
+LEAST, MOST = 1.0, 1e8  # limits of an adapted R, without unit as in SCHEDULE
 # Factors of R after an iteration that reduced the violation to below 1 %, below 10 %, below 100 %, or did not reduce it
 FAST, GOOD, SLOW, LOWERED = 100.0, 10.0, 3.0, 0.1
 PATIENCE = 2  # after so many iterations in succession that do not reduce the violation, Gauss-Seidel sweeps follow
@@ -110,12 +110,12 @@ class _Newton(NamedTuple):
     p has the impulses (12,) of each pair as a row, and `others` (n,) are the impulses of other blocks. v has the
     velocities (6,) of the bodies after these impulses as rows, and u the speeds (12,) of each pair. `merit` [m^2/s^2]
     is the sum of the squared violations of the contact conditions. `best` and `best_others` are the impulses with the
-    smallest merit so far; `least` is this merit, and `left` [m/s] their largest violation. `turn` is the current row of
-    SCHEDULE.
+    smallest merit so far; `least` is this merit, and `left` [m/s] the largest violation by the best impulses. `turn` is
+    the current row of SCHEDULE.
 
-    Three numbers belong to iterations that must reduce the merit: the stiffness R; the number `failed` of such
-    iterations in succession that did not reduce it; and the number `sweeps` of Gauss-Seidel sweeps to make next. The
-    last three entries are those of a `Matrix`.
+    Three numbers belong to iterations that must reduce the merit: the number R, as in SCHEDULE; the number `failed` of
+    such iterations in succession that did not reduce it; and the number `sweeps` of Gauss-Seidel sweeps to make next.
+    The last three entries are those of a `Matrix`.
     """
 
     p: RowArray
@@ -257,10 +257,10 @@ class _Search:
         return _Newton(p, q, v, u, merit, best, best_q, least, left, turn, R, failed, sweeps, *matrix)
 
     def _newton_step(self, now: _Newton, descends: Condition) -> _Tried:
-        """Return the impulses of all pairs and other blocks after one step of Newton's method.
+        """Return the impulses of all pairs and other blocks, and their effects, after one step of Newton's method.
 
         If the whole step increases the violation, fractions of it are tried. Steps that must reduce the violation
-        (`descends`) and the first steps are always whole steps. `now` is the state before.
+        (`descends`) and the first FREE steps are always whole steps. `now` is the state before.
         """
         stiffness, decision, _ = lookup(SCHEDULE, now.turn)
         freely = descends | (now.turn < FREE)  # make the whole step, even if it increases the violation
@@ -300,9 +300,9 @@ class _Search:
         return lookup(SCHEDULE, turn), lookup(SCHEDULE, turn + 1.0)
 
     def _with_others(self, slopes: Sequence[Array], blocks: RowArray) -> RowArray:
-        """Return the blocks of the equations with the matrices `slopes` (6, 6) of the virtual bodies added.
+        """Return the blocks of the equations with the matrices S (6, 6) of the virtual bodies added.
 
-        The matrices are those that `OtherBlocks.linearized` returns.
+        `slopes` are the matrices S that `OtherBlocks.linearized` returns.
         """
         count = self.equations.count
         for number, S in enumerate(slopes, count - len(slopes)):
@@ -360,10 +360,11 @@ class _Search:
     def _right_hand_side(
         self, p: RowArray, u: RowArray, decision: Number, slopes: RowArray
     ) -> tuple[RowArray, RowArray]:
-        """Return rows STEPS with the impulses p and their constant parts c, and the wrenches of the differences c - p.
+        """Return rows of layout STEPS, and the wrench impulses of the differences c - p.
 
-        u has the speeds (12,) of each pair as a row, `decision` is the number r in the row of SCHEDULE, and `slopes`
-        has rows with the layout SLOPES. The wrenches are a row array with one row (6,) per body.
+        A row of STEPS has the impulses p of a pair and the constant parts c of its new impulses. u has the speeds (12,)
+        of each pair as a row, `decision` is the number r in the row of SCHEDULE, and `slopes` has rows with the layout
+        SLOPES. The wrench impulses are a row array with one row (6,) per body, in world axes.
         """
         pairs = self.pairs
 
@@ -389,11 +390,11 @@ class _Search:
     def _moved(
         self, steps: RowArray, slopes: RowArray, change: RowArray, share: Number, p: RowArray
     ) -> tuple[RowArray, RowArray]:
-        """Return the impulses p after the fraction `share` of a Newton step, and the wrenches that they exert.
+        """Return the impulses of all pairs after the fraction `share` of a Newton step, and their wrenches on bodies.
 
         The impulses are limited to the friction cones. `steps` has rows STEPS, and `slopes` rows SLOPES. `change` has
-        the changes of the velocities (6,) of the bodies by the whole step. The wrenches are a row array with one row
-        (6,) per body.
+        the changes of the velocities (6,) of the bodies by the whole step. The new impulses are written to the rows of
+        p; the wrench impulses are a row array with one row (6,) per body.
         """
         pairs = self.pairs
 
@@ -464,10 +465,10 @@ def _improved(
 ) -> tuple[Array, Array]:
     """Return the new impulse (3,) of contact point j for fixed impulses of other points, and a resultant (6,).
 
-    The resultant is the impulse and angular impulse about the first point of the change of the impulse. V (6,) is the
-    relative velocity at the first point with the present impulse p (3,), and C (6, 6) the compliance about it.
-    `caution` is the argument of `RigidContact.improved`. `frame` and `conditions` are the geometry and the contact
-    conditions of the pair.
+    The resultant (6,) of the change of the impulse is its impulse [N s] and angular impulse [N m s] about the first
+    point, in world axes. V (6,) is the relative velocity at the first point with the present impulse p (3,), and C (6,
+    6) the compliance about the first point. `caution` is the argument of `RigidContact.improved`. `frame` and
+    `conditions` are the geometry and the contact conditions of the pair.
     """
     D, arm, acts = frame.axes[j], frame.arms[j], frame.acts[j] > 0.0
     columns = [np.concatenate([d, cross(arm, d)]) for d in D.T]

@@ -22,10 +22,10 @@ class _Solutions(NamedTuple):
     """Two solutions for the impulses of an impact: number 0 with restitution, number 1 without.
 
     Row k of `impulses` has three impulses of pair k: the guess, and those with and without restitution. `v` (2, nv) are
-    the velocities, `left` (2,) [m/s] the residuals, and `agreed` (2,) is 1 for a solution that converged. `needed` is 1
-    if solution 1 is needed, because solution 0 adds energy or did not converge. `conditions` are the contact conditions
-    of the solution that was computed last, `others` (2, n) the impulses of other constraints, and `iterations` is the
-    number of iterations of both solutions.
+    the velocities of the mechanism, `left` (2,) [m/s] the largest violations of the contact conditions, and `agreed`
+    (2,) is 1 for a solution that converged. `needed` is 1 if solution 1 is needed, because solution 0 adds energy or
+    did not converge. `conditions` are the contact conditions of the solution that was computed last, `others` (2, n)
+    the impulses of other constraints. `iterations` is the sum of the iterations of both solutions.
     """
 
     impulses: RowArray
@@ -102,9 +102,9 @@ def solve_pairs_with_restitution(
 
 
 def _mean_speeds(pairs: TouchingPairs, k: Number, a: RowArray, b: RowArray) -> Array:
-    """Return the speeds (12,) of pair k, averaged over two sets of velocities a and b of the bodies (rows (6,)).
+    """Return the speeds (12,) [m/s] of pair k, averaged over two sets of velocities of the bodies.
 
-    `pairs` are the touching pairs.
+    a and b have one velocity (6,) per body as a row. `pairs` are the touching pairs.
     """
     frame = pairs.frame(k)
     return (pairs.speeds(k, frame, a) + pairs.speeds(k, frame, b)) * 0.5

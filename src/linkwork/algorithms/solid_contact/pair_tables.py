@@ -26,7 +26,7 @@ from linkwork.spatial.row_arrays import RowLayout
 from linkwork.spatial.scalar import Array, Number, dot, lookup
 from linkwork.tolerances import HUGE
 
-# By class of shape: SIZES has the numbers that describe a shape in the arguments of contact functions, HALF_EXTENTS
+# By class of shape: SIZES has the lengths [m] that describe a shape in the arguments of contact functions, HALF_EXTENTS
 # half its extents [m] along the axes of its frame, and EXTENTS the radius [m] of a ball about its origin that contains
 # it
 SIZES: dict[type, Callable[[Any], list[float]]] = {
@@ -76,9 +76,10 @@ class GroupPair(NamedTuple):
     """Data of one solid pair A, B of a `PairGroup`.
 
     `number` is the index of the pair among all pairs of the mechanism. `row_a` and `row_b` are the rows of the two
-    bodies in row arrays. a and b are the sizes of the solids as contact functions take them, and `on_a` and `on_b` the
-    poses of the solids in the frames of their bodies. The solids do not touch if their centres are more than `reach`
-    [m] apart, or if the centre of A is more than `reach` above a plane B.
+    bodies in row arrays. a and b are the sizes [m] of the solids as contact functions take them (see SIZES), and `on_a`
+    and `on_b` the poses of the solids in the frames of their bodies. The solids do not touch if their centres are more
+    than `reach` [m] apart, or if the centre of A is more than `reach` above a plane B. The centre is the origin of the
+    solid's frame.
     """
 
     number: Number
@@ -91,7 +92,7 @@ class GroupPair(NamedTuple):
     reach: Number
 
     def may_touch(self, A: Transform, B: Transform) -> Number:
-        """Return whether the solids may touch, given their poses A and B in the world: 1 if they may, else 0."""
+        """Return whether the solids may touch, given their poses A and B in the world: true if they may."""
         apart = A.p - B.p
         return dot(apart, B.R[:, 2] if len(self.b) == 0 else apart) <= self.reach * (
             1.0 if len(self.b) == 0 else self.reach
@@ -145,7 +146,7 @@ def groups_of(pairs: Sequence[SolidPair], bodies: BodyRows) -> list[PairGroup]:
 class _ContactFunctions:
     """The contact functions for all solid pairs of a mechanism.
 
-    The functions of pairs with hulls and with uneven ground contain the vertices or the ground.
+    The functions of pairs with hulls contain the vertices of the hulls; those with uneven ground contain the ground.
     """
 
     def __init__(self, pairs: Sequence[SolidPair]):

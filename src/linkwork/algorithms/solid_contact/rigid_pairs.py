@@ -1,9 +1,9 @@
 """Rigid contact of one solid pair: up to four contact points, whose impulses are found together.
 
-The impulses p (12,) of the four points change their speeds u (12,) by G p, with the inverse effective mass G (12, 12)
-of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p changes by -G^-1 u
-with a regularized G; this change has the least norm, and favours no point. If some point slides or separates, the
-points are solved one after the other, each as a separate contact (`rigid_contact.RigidContact`).
+The impulses p (12,) [N s] of the four points change their speeds u (12,) [m/s] by G p, with the inverse effective mass
+G (12, 12) [1/kg] of the pair. Four points on two bodies are redundant, so G has at most rank 6. If all points stick, p
+changes by -G^-1 u with a regularized G; this change has the least norm, and favours no point. If some point slides or
+separates, the points are solved one after the other, each as a separate contact (`rigid_contact.RigidContact`).
 
 A pair with rolling or spinning friction has three more impulses, those of its torque (see `friction_torques`); then p
 and u have 15 entries.
@@ -33,11 +33,12 @@ STRICT = np.tril_indices(ROWS, -1)
 
 
 class PairFrame(NamedTuple):
-    """Geometry of the contact points of a pair: axes (4, 3, 3), columns with the normal first, in the world.
+    """Geometry of the contact points of a pair, in the world.
 
-    `arms` (4, 3) [m] are the points relative to the first one; `to_a` and `to_b` (3,) [m] are the positions of the
-    first point relative to the origins of the bodies A and B. `acts` (4,) is 1 for points that touch. The columns of
-    `turning` (3, 3) are the axes of the torque of rolling and spinning friction; None if the pair has no such friction.
+    The columns of `axes` (4, 3, 3) are the axes of each point, normal first. `arms` (4, 3) [m] are the points relative
+    to the first one; `to_a` and `to_b` (3,) [m] are the positions of the first point relative to the origins of the
+    bodies A and B. `acts` (4,) is 1 for points that touch. The columns of `turning` (3, 3) are the axes of the torque
+    of rolling and spinning friction; None if the pair has no such friction.
     """
 
     axes: Array
@@ -83,9 +84,11 @@ class PairFrame(NamedTuple):
         return force, torque
 
     def torque_slope(self, slope: TorqueSlope, normals: Sequence[Number]) -> Array:
-        """Return minus the derivative (6, 6) of the wrench of the torque by the relative velocity at the origin of A.
+        """Return minus the derivative (6, 6) of the torque impulse with respect to the relative velocity of A.
 
-        `normals` (4,) are minus the derivatives of the normal impulses by the normal speeds.
+        The torque impulse is a wrench impulse on A whose first three components are zero; the velocity (6,) is relative
+        to B, at the origin of A, in world axes. `slope` has the derivatives of the torque impulse, and `normals` (4,)
+        [kg] are minus the derivatives of the normal impulses with respect to the normal speeds.
         """
         assert self.turning is not None
         row = np.zeros(6)  # change of the sum of the normal impulses
@@ -98,8 +101,8 @@ class PairFrame(NamedTuple):
     def on_bodies(self, force: Array, torque: Array) -> tuple[Array, Array]:
         """Return the impulse and angular impulse (6,) on body A about its origin, and that on body B about its origin.
 
-        `force` (3,) is the impulse and `torque` (3,) the angular impulse about the first point that act on A; the
-        opposite ones act on B.
+        `force` (3,) [N s] is the impulse and `torque` (3,) [N m s] the angular impulse about the first point that act
+        on A, in world axes; their opposites act on B.
         """
         a = np.concatenate([force, torque + cross(self.to_a, force)])
         return a, -np.concatenate([force, torque + cross(self.to_b, force)])
@@ -134,8 +137,9 @@ class PairConditions(NamedTuple):
 class PairCompliance(NamedTuple):
     """Compliance C (6, 6) of the two bodies of a pair about its first point, and traces of inverse effective masses.
 
-    C maps an impulse and angular impulse on A, with the opposite on B, to the change of the relative velocity. `traces`
-    (4,) [1/kg] are the traces of the inverse effective masses (3, 3) of the points.
+    In world axes, C maps an impulse [N s] and angular impulse [N m s] on A, with the opposite on B, to the change of
+    the velocity [m/s, rad/s] of A relative to B. `traces` (4,) [1/kg] are the traces of the inverse effective masses
+    (3, 3) of the points.
     """
 
     C: Array
@@ -155,10 +159,10 @@ def row_count(turns: bool) -> int:
 
 
 def pair_frame(patch: WorldPatch, origin_a: Array, origin_b: Array, within: Number, turns: bool = False) -> PairFrame:
-    """Return the geometry of the contact points of a pair; points at most `within` [m] apart touch.
+    """Return the geometry of the contact points of a pair; points at a signed distance of at most `within` [m] touch.
 
-    `origin_a` and `origin_b` (3,) [m] are the origins of the two bodies in the world. The pair has axes for the torque
-    of rolling and spinning friction if it `turns`. `patch` has the contact points.
+    `patch` has the contact points. `origin_a` and `origin_b` (3,) [m] are the origins of the bodies A and B in the
+    world. If `turns` is true, the result has axes for the torque of rolling and spinning friction.
 
     Points with one normal that differ in height by no more than their depths, as those of a face that lands with a
     slight tilt, are moved to the height of the first point. Otherwise they could not stick all together while the face
@@ -188,7 +192,7 @@ def _levelled(arm: Array, normal: Array, first: Array, acts: Number) -> Array:
 
 
 def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
-    """Return the inverse effective mass (12, 12) of a pair, from the `compliance` (6, 6) about its first point.
+    """Return the inverse effective mass (12, 12) [1/kg] of a pair, from the `compliance` (6, 6) about its first point.
 
     See `PairCompliance` for the compliance. The rows and columns of points that do not touch are those of the identity
     matrix. `frame` is the geometry of the pair.
@@ -206,9 +210,11 @@ def pair_inverse_mass(frame: PairFrame, compliance: Array) -> Array:
 
 
 def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
-    """Return the numbers of a row with the layout COMPLIANCE, for the `compliance` (6, 6) of a pair.
+    """Return the 25 numbers from which `read_compliance` reads the compliance of a pair.
 
-    `frame` is the geometry of the contact points of the pair.
+    They are the lower triangle (21,) of the `compliance` (6, 6) about the first point, and the traces (4,) [1/kg] of
+    the inverse effective masses of the points. See `PairCompliance` for both, and COMPLIANCE for their layout. `frame`
+    is the geometry of the contact points.
     """
     traces = []
     for D, arm in zip(frame.axes, frame.arms, strict=True):
@@ -218,7 +224,7 @@ def stored_compliance(frame: PairFrame, compliance: Array) -> list[Number]:
 
 
 def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
-    """Return the compliance of pair k, read from the row array `rows` with the layout COMPLIANCE."""
+    """Return the compliance of pair k, read from row k of `rows`, which `stored_compliance` wrote."""
     lower, traces = COMPLIANCE.parts(rows.at(k))
     C = np.zeros((6, 6), dtype=object)
     for x, i, j in zip(lower, *TRIANGLE, strict=True):
@@ -227,10 +233,9 @@ def read_compliance(rows: RowArray, k: Number) -> PairCompliance:
 
 
 class RigidPair(NamedTuple):
-    """A solid pair in rigid contact.
+    """A solid pair in rigid contact: geometry `frame`, contact `conditions`, and response of its contact points.
 
-    `frame` is the geometry of its contact points, `conditions` are its contact conditions, and `inverse_mass` (12, 12)
-    is its inverse effective mass.
+    `inverse_mass` (12, 12) [1/kg] maps the impulses of the points to the changes of their speeds.
     """
 
     frame: PairFrame
@@ -239,7 +244,7 @@ class RigidPair(NamedTuple):
 
 
 def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
-    """Return whether the impulses p (12,) of all points that touch are within their friction cones.
+    """Return whether the impulses p (12,) [N s] of all points that touch are within their friction cones.
 
     `acts` (4,) is 1 for points that touch, and `friction` (4,) are the friction coefficients.
     """
@@ -255,8 +260,8 @@ def all_within_limits(acts: Array, friction: Array, p: Array) -> Condition:
 def acting_at(B: Array, arm: Array) -> Array:
     """Return the matrix (6, 6) about a reference point that is equivalent to B (3, 3) at another point.
 
-    B maps a velocity to an impulse at the position `arm` (3,) [m] relative to the reference point. The result maps the
-    velocity and angular velocity to the impulse and angular impulse at the reference point.
+    B [kg] maps a velocity to an impulse at the position `arm` (3,) [m] relative to the reference point. The result maps
+    the velocity and angular velocity (6,) at the reference point to the impulse and angular impulse (6,) about it.
     """
     right = np.array([cross(arm, row) for row in B])  # B times the transposed cross-product matrix of the arm
     upper = np.concatenate([B, right], axis=1)
@@ -268,9 +273,9 @@ def violations(
 ) -> list[Number]:
     """Return the violations (4,) [m/s] of the contact conditions at the points of a pair.
 
-    p (12,) are the impulses of the points and u (12,) their speeds. `RigidContact.residual` defines the violation. With
-    rolling and spinning friction, p and u are (15,), and two more violations follow, see `torque_violations`. `frame`
-    is the geometry of the pair, and `conditions` are its contact conditions.
+    p (12,) [N s] are the impulses of the points and u (12,) [m/s] their speeds, with drifts. `RigidContact.residual`
+    defines the violation. With rolling and spinning friction, p and u are (15,), and two more violations follow, see
+    `torque_violations`. `frame` is the geometry of the pair, and `conditions` are its contact conditions.
     """
     found = []
     for j, (normal, t1, t2) in enumerate(p[:ROWS].reshape(POINTS, 3)):

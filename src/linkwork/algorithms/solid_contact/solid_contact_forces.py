@@ -20,7 +20,7 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, lookup, may_be_no
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE
 
-COLUMNS = 5  # numbers in the memory of a point: state, force or stretch (3,) in the world, start time of the state [s]
+COLUMNS = 5  # numbers in the memory of a point: state, force or stretch (3,), start time of the state [s]
 TORQUE_COLUMNS = 3  # numbers of rolling and spinning friction in the memory of a point, after COLUMNS
 WRENCH = RowLayout((3,), (3,))
 
@@ -29,8 +29,9 @@ class PointForce(NamedTuple):
     """State and force of one contact point of solids A and B; all vectors are in the world.
 
     `number` is the state, `force` (3,) [N] acts on A, `stretch` (3,) [m] is the stretch of the friction spring, and
-    `energy` [J] the elastic energy. `slip` (3,) [m/s] is the velocity of A relative to B along the surface. `torque`
-    (3,) [N m] is the torque of rolling and spinning friction on A, and `angle` (3,) [rad] that of its springs.
+    `energy` [J] the elastic energy of the springs. `slip` (3,) [m/s] is the velocity of A relative to B along the
+    surface. `torque` (3,) [N m] is the torque of rolling and spinning friction on A, and `angle` (3,) [rad] that of its
+    springs.
     """
 
     number: Number
@@ -45,8 +46,8 @@ class PointForce(NamedTuple):
 class TouchingSolids:
     """The touching solid pairs of a mechanism in one state.
 
-    Points at most `within` [m] apart touch. `stored` (4n, 5) or (4n, 8) is the contact memory of all n pairs, with one
-    row for each contact point; see `stored_columns`.
+    Points at a signed distance of at most `within` [m] touch. `stored` (4n, 5) or (4n, 8) is the contact memory of all
+    n pairs, with one row for each contact point; see `stored_columns`.
     """
 
     def __init__(self, m: Mechanism, stored: Array, q: Array, v: Array, within: Number):
@@ -92,10 +93,10 @@ class SolidForces(TouchingSolids, ABC):
 
     @abstractmethod
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each point."""
+        """Return the contact points of pair k, and the state and force of each point, in the world."""
 
     def wrenches(self) -> Array:
-        """Return the sum (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its frame."""
+        """Return the wrench (nbodies, 6) [N, N m] of all contact forces on each body, about its origin in its axes."""
         zero = [0.0] * WRENCH.size
         (total,) = repeat(
             len(self.of.numbers),
@@ -151,7 +152,7 @@ class RigidSolids(SolidForces):
         super().__init__(m, stored, q, v, HUGE)
 
     def points(self, k: Number) -> tuple[WorldPatch, list[PointForce]]:
-        """Return the contact points of pair k, and the state and force of each point; zeros for points apart."""
+        """Return the contact points of pair k, and the state and force of each; zeros for points that do not touch."""
         patch, memory = WorldPatch.read(self.patches, k), self.remembered(k)
         found, points = [], []
         for point, normal, row in zip(patch.points, patch.normals, memory, strict=True):
@@ -166,9 +167,10 @@ class RigidSolids(SolidForces):
 def stored_columns(collisions: Sequence[Any]) -> int:
     """Return how many numbers each contact point of solids stores from step to step: 5, or 8 with torques.
 
-    The numbers are the state, the force (3,) or the stretch (3,) of a compliant friction spring, and the time at which
-    the state began. If any of the collision elements has rolling or spinning friction, its torque (3,) follows, or the
-    angle (3,) of its spring.
+    The numbers are the state, a vector (3,), and the time [s] at which the state began. The vector is the force [N] in
+    world axes of rigid contact, or the stretch [m] of a compliant friction spring in the axes of the second body. If
+    any of the elements `collisions` has rolling or spinning friction, its torque (3,) [N m] follows, or the angle (3,)
+    [rad] of its torsion spring, in the same axes.
     """
     turns = any(may_be_nonzero(one.rolling) or may_be_nonzero(one.spinning) for one in collisions)
     return COLUMNS + TORQUE_COLUMNS if turns else COLUMNS

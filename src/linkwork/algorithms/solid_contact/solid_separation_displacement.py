@@ -24,15 +24,17 @@ SEARCHES = 12  # largest number of iterations; the next step separates points th
 # Stiffness of the springs, multiplied by the inverse effective mass of a point. The fraction 1 / STIFFNESS of a depth
 # remains, and is removed in the next step.
 STIFFNESS = 1e8
-# Row of a pair: depths of its points, stiffnesses of their springs, and whether each spring acts (1) or not (0)
+# Row of a pair: depths [m] of its points, stiffnesses [kg] of their springs, and whether each spring acts (1) or not
+# (0)
 SPRINGS = RowLayout((POINTS,), (POINTS,), (POINTS,))
 
 
 def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, depths: RowArray, zeros: Array) -> Array:
-    """Return the smallest displacement (nv,) of the joints that separates all points of touching pairs by their depths.
+    """Return the smallest displacement (nv,) [rad or m] of the joints that separates all points by their depths.
 
-    `equations` are the equations of the bodies. `depths` has the depths (4,) [m] of each pair as a row. `zeros` (nv,)
-    is an array of zeros.
+    The size of a displacement is its norm in the kinetic-energy metric. `pairs` are the touching pairs, and `equations`
+    the equations of their bodies. `depths` has the depths (4,) [m] of each pair as a row. `zeros` (nv,) is an array of
+    zeros.
     """
     responses, bodies = pairs.responses, equations.bodies
 
@@ -69,9 +71,10 @@ def separating_displacement(pairs: TouchingPairs, equations: BodyEquations, dept
 
 
 def _displacement(pairs: TouchingPairs, equations: BodyEquations, springs: RowArray) -> RowArray:
-    """Return the displacements of the bodies under the springs of all pairs, one row (6,) each: linear, then angular.
+    """Return the displacements of the bodies under the springs of all pairs, one row (6,) each.
 
-    `springs` has rows with the layout SPRINGS. `equations` are the equations of the bodies.
+    A row has the linear [m], then the angular displacement [rad], in world axes. `springs` has the depths, stiffnesses
+    and flags of each pair as a row with the layout SPRINGS. `equations` are the equations of the bodies.
     """
     count = equations.count
     blocks = equations.started(row_array(count * count, BLOCK * BLOCK))

@@ -46,9 +46,9 @@ def linearized_torque(
 ) -> LinearizedTorque:
     """Return the derivatives and states of the torque impulse of pair k.
 
-    `points` are the arguments of the projections of its points. p and u have the impulses (15,) and the speeds (15,) of
-    each pair as rows. `decision` and `stiffness` are the numbers r and R of a row of SCHEDULE in `newton_iteration`.
-    `pairs` are the touching pairs.
+    `points` has, for each contact point of the pair, its impulse, speed error, projection argument and state. p and u
+    have the impulses (15,) and the speeds (15,) of each pair as rows. `decision` and `stiffness` are the numbers r and
+    R of a row of SCHEDULE in `newton_iteration`. `pairs` are the touching pairs.
     """
     y, inertia = _argument(pairs, k, p, u, decision)
     coefficients, normals = pairs.turning(k), _normals(points)
@@ -65,9 +65,10 @@ def predicted_torque(
     decision: Number,
     slopes: RowArray,
 ) -> Array:
-    """Return the torque impulse (3,) of pair k predicted for unchanged speeds, with the derivatives in `slopes`.
+    """Return the constant part c (3,) [N m s] of the new torque impulse of pair k, its value for unchanged speeds.
 
-    The other arguments are those of `linearized_torque`.
+    `slopes` has the derivatives of the impulses, with the layouts SLOPES and SLOPE. The other arguments are those of
+    `linearized_torque`.
     """
     (each, _), coefficients, total, less = SLOPES.parts(slopes.at(k)), pairs.turning(k), 0.0, 0.0
     for j, one in enumerate(points):
@@ -85,11 +86,11 @@ def torque_slope_of(slopes: RowArray, k: Number) -> TorqueSlope:
 def swept_pair_torque(
     frame: PairFrame, conditions: PairConditions, C: Array, normals: Sequence[Number], torque: Array, V: Array
 ) -> tuple[Array, Array]:
-    """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, and the resultant (6,) of its change.
+    """Return the torque impulse (3,) of a pair after a Gauss-Seidel visit, and the wrench impulse (6,) of its change.
 
-    `normals` (4,) are the normal impulses of the points, and V (6,) is the relative velocity at the first point with
-    the present `torque` (3,). C (6, 6) is the compliance of the pair. `frame` and `conditions` are the geometry and the
-    contact conditions of the pair.
+    `normals` (4,) [N s] are the normal impulses of the points, and V (6,) is the velocity of A relative to B at the
+    first point with the present `torque` (3,) [N m s]. V and the wrench impulse are in world axes. C (6, 6) is the
+    compliance of the pair. `frame` and `conditions` are the geometry and the contact conditions of the pair.
     """
     assert frame.turning is not None
     assert conditions.turning is not None
@@ -110,6 +111,6 @@ def _argument(pairs: TouchingPairs, k: Number, p: RowArray, u: RowArray, decisio
 def _normals(points: Sequence[PointArgument]) -> list[Number]:
     """Return the normal component of the argument y of the projection for each point, or zero if the point is open.
 
-    `points` are the arguments of the projections of the points of a pair.
+    `points` has the impulse, speed error, projection argument and state of each point of a pair.
     """
     return [where(one.state.number == OPEN, 0.0, one.y[0]) for one in points]

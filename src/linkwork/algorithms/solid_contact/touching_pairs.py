@@ -31,9 +31,10 @@ class TouchingPairs:
     """The touching solid pairs in a step, with all data on which their impulses depend, one row per pair.
 
     `selection` selects the pairs that touch. `frames`, `conditions` and `compliances` are row arrays with the layouts
-    FRAME, CONDITIONS and COMPLIANCE, or TURNING_FRAME and TURNING_CONDITIONS if some pair has rolling or spinning
-    friction. `body_a` and `body_b` (n, 1) are the row numbers of the bodies of each pair in `responses`. `weights`
-    (nv,) make velocities comparable: they are the square roots of the diagonal of the mass matrix.
+    FRAME, CONDITIONS and COMPLIANCE of `rigid_pairs`, or TURNING_FRAME and TURNING_CONDITIONS if some pair has rolling
+    or spinning friction. `body_a` and `body_b` (n, 1) are the row numbers of the bodies of each pair in `responses`.
+    `weights` (nv,) make velocities comparable: they are the square roots of the diagonal of the mass matrix.
+    `responses` are the responses of the bodies to impulses.
     """
 
     selection: Selection
@@ -90,8 +91,8 @@ class TouchingPairs:
     def relative_velocity(self, k: Number, frame: PairFrame, v: RowArray) -> tuple[Array, Array, Number]:
         """Return the velocity (3,) and angular velocity (3,) of A relative to B at the first contact point of pair k.
 
-        The third result is the larger speed of the two bodies there. v has the velocities (6,) of the bodies as rows,
-        and `frame` is the geometry of the pair.
+        Both are in world axes. The third result is the largest velocity component [m/s] of either body at this point. v
+        has the velocities (6,) of the bodies as rows, and `frame` is the geometry of the pair.
         """
         ends = []
         for row, offset in zip(self.body_rows(k), (frame.to_a, frame.to_b), strict=True):
@@ -115,10 +116,10 @@ class TouchingPairs:
         return self.pushed_by(k, frame, frame.wrench(p), v)
 
     def pushed_by(self, k: Number, frame: PairFrame, wrench: tuple[Array, Array], v: RowArray) -> RowArray:
-        """Return the velocities of the bodies, one row (6,) each, after an impulse on body A of pair k.
+        """Return the velocities of the bodies, one row (6,) each, after a wrench impulse on body A of pair k.
 
-        `wrench` are the impulse (3,) and the angular impulse (3,) about the first point; the opposite impulses act on
-        body B. v has the velocities before as rows, and `frame` is the geometry of the pair.
+        `wrench` are the impulse (3,) [N s] and the angular impulse (3,) [N m s] about the first point, in world axes;
+        their opposites act on body B. v has the velocities before as rows, and `frame` is the geometry of the pair.
         """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*wrench), strict=True):
             v = self.responses.pushed(row, one, v)
@@ -127,14 +128,15 @@ class TouchingPairs:
     def add_wrench(self, k: Number, frame: PairFrame, p: Array, wrenches: RowArray) -> RowArray:
         """Return `wrenches`, one row (6,) for each body, with the effect of the impulses p (12,) of pair k added.
 
-        A row has the impulse and angular impulse on the body. `frame` is the geometry of the pair.
+        A row has the impulse [N s] and angular impulse [N m s] on the body about its origin, in world axes. `frame` is
+        the geometry of the pair.
         """
         for row, one in zip(self.body_rows(k), frame.on_bodies(*frame.wrench(p)), strict=True):
             wrenches = wrenches.put(row, wrenches.at(row) + one)
         return wrenches
 
     def wrenches(self, p: RowArray) -> RowArray:
-        """Return the impulse and angular impulse on each body, one row (6,) each, due to the impulses p of all pairs.
+        """Return the impulse and angular impulse on each body, one row (6,) each, due to the impulses of all pairs.
 
         p has the impulses (12,) of each pair as a row.
         """
@@ -150,7 +152,7 @@ class PairImpulses(NamedTuple):
     """Result of `solve_pairs`: velocities `v` (nv,), and impulses `p`, a row array with one row per pair.
 
     `iterations` is the number of iterations, `left` [m/s] the largest violation of the contact conditions, and `agreed`
-    is 1 if this violation is within the tolerance. `others` (n,) are the impulses of other constraints.
+    is 1 if this violation is within the tolerance, else 0. `others` (n,) are the impulses of other constraints.
     """
 
     v: Array
