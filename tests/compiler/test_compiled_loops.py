@@ -244,7 +244,7 @@ LEAKED: list[Any] = []
         (lambda x, n: repeat(n, lambda k, y: (y[:1],), x)[0], "same shapes"),
         (lambda x, n: repeat(n, lambda k, y: y, x)[0], "as a tuple"),
         (lambda x, n: repeat(n, lambda k, y: (LEAKED.append(y[0]) or y,), x)[0] + LEAKED[-1], "inside a loop"),
-        (lambda x, n: record(3, lambda k, y: ((y,), (y,)), x)[1][0], "count must be an argument"),
+        (lambda x, n: record(3, lambda k, y: ((y,), (y,)), x)[1][0], "number of iterations must be an argument"),
         (lambda x, n: record(n, lambda k, y: ((y,), (y,)), x)[0][0], "return all arrays that its loops record"),
         (
             lambda x, n: record(n, lambda k, y, row: ((y,), ()), x, each=(x,))[0][0],

@@ -129,8 +129,8 @@ class LoopTracer:
         """Add a kernel result with one row of shape `row` for each of `count` iterations of a loop; return it."""
         if not isinstance(count, Count) or self.scope.depth > 0:
             raise NotTraceable(
-                "a loop that records values must not be inside another loop, and its count must be an argument of the "
-                "kernel"
+                "a loop that records values must not be inside another loop, and its number of iterations must be an "
+                "argument of the compiled function"
             )
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]

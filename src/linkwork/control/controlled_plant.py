@@ -37,10 +37,10 @@ _inverse = for_mimic_joints(
 
 
 class Plant:
-    """A mechanism with actuated joints.
+    """A mechanism with actuated joints, the joints with a motor.
 
-    `driven` are the indices of their velocities in v, and `idle` those of all other velocities. `actuated` has the
-    names of the joints with a motor; None means all joints except free joints.
+    `driven` are the indices in v of the velocities of actuated joints, and `idle` those of all other velocities.
+    `actuated` has the names of the actuated joints; None means all joints except free joints.
     """
 
     def __init__(self, mechanism: Mechanism, actuated: Iterable[str] | None = None):
@@ -78,7 +78,7 @@ class Plant:
         return self.expanded(tau[self.driven])
 
     def reduced(self, q: Array, v: Array) -> ReducedDynamics:
-        """Return the equations of motion of the driven joints, from which the idle joints are eliminated."""
+        """Return the equations of motion of the actuated joints, from which all other joints are eliminated."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
@@ -90,10 +90,10 @@ class Plant:
 
 
 class ReducedDynamics(NamedTuple):
-    """Equations of motion M a + h = tau of the driven joints, after elimination of the idle joints.
+    """Equations of motion M a + h = tau of the k driven velocities, after elimination of the f idle velocities.
 
-    The accelerations of the idle joints are response a + drift. For k driven and f idle velocities: M (k, k), h (k,),
-    response (f, k), drift (f,).
+    Driven velocities are those of joints with a motor, idle velocities all others. The idle accelerations are
+    response a + drift. The shapes are M (k, k), h (k,), response (f, k) and drift (f,).
     """
 
     M: Array
@@ -102,7 +102,7 @@ class ReducedDynamics(NamedTuple):
     drift: Array
 
     def accelerations(self, a: Array) -> Array:
-        """Return the accelerations (f,) of the idle joints for the accelerations a (k,) of the driven joints."""
+        """Return the accelerations (f,) of the idle velocities for the accelerations a (k,) of the driven ones."""
         return self.response @ a + self.drift
 
 

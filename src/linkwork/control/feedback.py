@@ -1,8 +1,9 @@
 """Feedback controllers: each function returns a controller `controller(t, q, v)` for one state.
 
 A controller returns joint forces tau (nv,) [N m, N]. It is plain NumPy: it runs on floats and can be traced into a
-kernel. A controller with memory is called as `controller(t, q, v, memory)` and returns (tau, memory); its attribute
-`memory` is the initial memory.
+kernel. A controller with memory is called as `controller(t, q, v, memory)` and returns (tau, memory). Its memory (k,)
+are numbers that it returns and receives at the next call, such as an integral; its attribute `memory` has their initial
+values.
 """
 
 from __future__ import annotations
@@ -184,8 +185,8 @@ def pid(
     Returns
     -------
     Controller
-        `controller(t, q, v, memory)`, which returns tau (nv,) [N m, N] and the new memory (nv,). Its attributes are the
-        initial `memory` and the period `dt`.
+        `controller(t, q, v, memory)`, which returns tau (nv,) [N m, N] and the new memory (nv,). Its attributes are
+        `memory`, the initial memory (zeros), and the sampling period `dt` [s].
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Stance:
         return [d for j in self.carried for d in range(j.v.start, j.v.stop)]
 
     def points(self) -> list[list[Array]]:
-        """Return the contact points (3,) [m] of each foot in its frame; the origin for a foot without contacts."""
+        """Return the contact points (3,) [m] of each foot, in the foot's frame; its origin if it has no contacts."""
         found = []
         for foot in self.feet:
             own = [c.at.pose.p for c in self.mechanism.contacts if c.at.body == foot.body]

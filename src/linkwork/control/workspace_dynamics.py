@@ -27,7 +27,8 @@ BIG = 1e6  # inertia of the ground at a foot in stance, as a multiple of the bas
 class Workspace(NamedTuple):
     """Workspace dynamics of a base on its legs: the wrench P dV/dt + z gives the base the acceleration dV/dt.
 
-    P is (6, 6) [kg, kg m, kg m^2] and z (6,) [N, N m].
+    P is (6, 6) [kg, kg m, kg m^2] and z (6,) [N, N m]. Wrench and acceleration are about the base's origin, in the
+    base's frame.
     """
 
     P: Array

@@ -160,8 +160,8 @@ class DynamicsMethods(FrictionMethods):
             Coordinates and velocities.
         friction : bool, default True
             Whether to include dry friction that is given by numbers (the argument `friction` of `Builder.joint`). This
-            friction decreases to zero below a speed of about 1e-3 rad/s or m/s. Friction that depends on the load is
-            never included: see `friction`. Use False together with `forward_dynamics(..., friction=True)`.
+            friction decreases to zero with the speed below about 1e-3 rad/s or m/s. Friction that depends on the load
+            is never included: see `friction`. Use False together with `forward_dynamics(..., friction=True)`.
         parameters, out : optional
             Values of varying parameters, and an array for the result: see `Dynamics`.
 
@@ -282,8 +282,9 @@ class DynamicsMethods(FrictionMethods):
         Returns
         -------
         array, shape (..., k), [N m or N]
-            One force per constraint row, in the order of `mechanism.velocity_constraints`: clutches first, then
-            brakes and others. The force of a clutch is that on its joint b. A released element has the force 0.
+            One force for each of the k constraint rows, in the order of `mechanism.velocity_constraints`: clutches
+            first, then brakes and others. The force of a clutch is that on its joint b. A released element has the
+            force 0.
 
         Examples
         --------
@@ -376,14 +377,15 @@ class DynamicsMethods(FrictionMethods):
             Coordinates, velocities and joint forces.
         friction : bool, default False
             Whether to include the dry friction of the joints, see `friction`. Joints that stick have zero acceleration.
-            The derivatives hold as long as no joint begins or stops to slip.
+            The derivatives hold as long as no joint begins or stops slipping.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
         Returns
         -------
         da_dq, da_dv, da_dtau : arrays, each of shape (..., nv, nv)
-            Derivatives of the acceleration [rad/s^2, m/s^2]; rows are accelerations.
+            Derivatives of the accelerations [rad/s^2, m/s^2] per unit of q, v and tau. Each row belongs to an
+            acceleration, each column to a component of dq, v or tau.
 
         Examples
         --------
@@ -412,15 +414,17 @@ class DynamicsMethods(FrictionMethods):
         q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
             Coordinates, velocities and accelerations.
         friction : bool, default False
-            Whether to include the dry friction of the joints, see `friction`. Joints that stick have zero acceleration.
-            The derivatives hold as long as no joint begins or stops to slip.
+            Whether to include the dry friction of the joints, see `inverse_dynamics`. The derivatives hold as long as
+            no joint begins or stops slipping.
         parameters : mapping, optional
             Values of varying parameters: see `Dynamics`.
 
         Returns
         -------
         dtau_dq, dtau_dv, dtau_da : arrays, each of shape (..., nv, nv)
-            Derivatives of the joint forces [N m, N]; rows are joint forces. dtau_da is the mass matrix.
+            Derivatives of the joint forces [N m, N] per unit of q, v and a. Each row belongs to a joint force, each
+            column to a component of dq, v or a. Without friction, dtau_da is the mass matrix. Friction that depends on
+            the load adds a further part, because the load depends on a.
 
         Examples
         --------

@@ -113,7 +113,7 @@ class MomentumMethods(BatchEvaluation):
         Returns
         -------
         array, shape (..., k), [kg m^2/s or kg m/s]
-            One momentum per symmetry, about the axis of the symmetry.
+            One momentum per symmetry: an angular momentum about its axis, or a linear momentum along its direction.
 
         Examples
         --------
@@ -198,7 +198,7 @@ class MomentumMethods(BatchEvaluation):
         Returns
         -------
         array, shape (...), [J]
-            Energy of springs, which `energy` does not contain.
+            Energy stored in springs and other force elements, which `energy` does not contain.
 
         Examples
         --------

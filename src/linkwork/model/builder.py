@@ -150,7 +150,7 @@ class Builder(Assembly, ElementMethods):
         rotation : array_like, shape (3, 3), optional
             Rotation matrix of the joint frame, instead of `rpy`.
         armature : array_like, shape (nv,), [kg m^2 or kg], default 0
-            Inertia of the motor's rotor and gear, reflected to the joint.
+            Inertia of the motor's rotor and gear, reflected to the joint; it adds to the diagonal of the mass matrix.
         damping : array_like, shape (nv,), [N m s/rad or N s/m], default 0
             Viscous damping.
         stiffness : array_like, shape (nv,), [N m/rad or N/m], default 0
@@ -161,7 +161,7 @@ class Builder(Assembly, ElementMethods):
             Dry friction: a force of constant magnitude against the motion, or a friction law such as `lw.Bearing`, by
             which friction depends on the load of the joint.
         limits : (lower, upper), [rad or m], optional
-            Position limits; each of shape (nv,).
+            Position limits, each of shape (nv,); none by default.
         velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
             Largest speed. Simulations do not enforce it; the report of a run shows where it is exceeded.
         effort_limit : array_like, shape (nv,), [N m or N], default inf
@@ -295,7 +295,7 @@ class Builder(Assembly, ElementMethods):
     def mimic(self, joint: str, of: str, multiplier: float = 1.0, offset: float = 0.0) -> Self:
         """Make `joint` a mimic joint of the joint `of`: q = multiplier q_of + offset.
 
-        A mimic joint has no independent coordinates. Both joints have one coordinate.
+        A mimic joint has no independent coordinates. Each of the two joints must have exactly one coordinate.
 
         Parameters
         ----------
@@ -413,7 +413,8 @@ class Builder(Assembly, ElementMethods):
         Returns
         -------
         Mechanism
-            The mechanism, numbered depth-first in the order in which joints were added.
+            The mechanism. Its joints are numbered depth-first, the joints of one body in the order in which they were
+            added; body k + 1 is the child of joint k.
 
         Raises
         ------
@@ -433,19 +434,19 @@ class Builder(Assembly, ElementMethods):
         return mechanism
 
     def examine(self, strict: bool = True, cycles: bool = True) -> tuple[Mechanism | None, list[Fault]]:
-        """Return the mechanism and the list of all its faults, without raising or warning.
+        """Return the mechanism and a list of all faults of its description, without raising or warning.
 
         Parameters
         ----------
         strict : bool, default True
             True: an inertia that no mass distribution can have is an error. False: it is a warning; see `build`.
         cycles : bool, default True
-            Whether joints may form cycles, which are then cut into loop closures.
+            True: if joints form a cycle, one of them becomes a loop closure. False: a cycle is an error.
 
         Returns
         -------
         mechanism : Mechanism or None
-            The mechanism; None if the joints do not form a tree or an element is invalid.
+            The mechanism; None if the joints form no tree (apart from permitted cycles) or an element is invalid.
         faults : list of Fault
             Errors and warnings, each with `reason`, `element`, `remedy` and `severity`.
 

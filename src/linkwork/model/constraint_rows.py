@@ -50,9 +50,9 @@ class Row(ABC):
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """Return the constraint wrench on frame B, in B, for a multiplier of 1; its power is the rate of the error.
+        """Return the constraint wrench on frame B for a multiplier of 1; this wrench has the power d(error)/dt.
 
-        X is the pose of B in A.
+        The wrench is about the origin of B and in the axes of B. X is the pose of B in A.
         """
 
     @abstractmethod
@@ -249,9 +249,9 @@ class Advance(Row):
 class Roll(Row):
     """Constraint row: a pinion fixed to frame A, with pitch radius `radius` [m], rolls on a rack fixed to frame B.
 
-    The pitch line of the rack has the direction `u` (3,), fixed in B. The error is the excess of the rolled distance
-    [m]. The origin of A is on the side of the pitch line to which n x u points, where n is the axis of the rotation
-    angle `turn`. The teeth mesh again after each `period` [m].
+    The pitch line of the rack has the direction `u` (3,), fixed in B. The error [m] is the displacement of the origin
+    of A along u minus the arc length that the pinion has rolled. The origin of A is on the side of the pitch line to
+    which n x u points, where n is the axis of the rotation angle `turn`. The teeth mesh again after each `period` [m].
     """
 
     turn: Angle

@@ -91,9 +91,10 @@ class Box:
         object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
-        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the box.
+        """Return the distance [m] of the point p (3,) [m] from the box, negative inside, and the outward normal.
 
-        Outside the box, they belong to the nearest point of the box; inside, to its nearest face.
+        Point and normal are in the frame of the box. The normal is that at the nearest point of the box, or for a point
+        inside the box, that of the nearest face.
         """
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
@@ -137,7 +138,10 @@ class Sphere:
         object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the sphere."""
+        """Return the distance [m] of the point p (3,) [m] from the sphere, negative inside, and the outward normal.
+
+        Point and normal are in the frame of the sphere.
+        """
         return _near_core(p, self.radius, np.zeros(3))
 
 
@@ -169,9 +173,10 @@ class Cylinder:
         object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the cylinder.
+        """Return the distance [m] of the point p (3,) [m] from the cylinder, negative inside, and the outward normal.
 
-        The nearest point is on the lateral surface, on an end face, or on an edge.
+        Point and normal are in the frame of the cylinder. The nearest point is on the lateral surface, on an end face,
+        or on the edge between them.
         """
         x, y, z = p
         round_ = _near_core(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
@@ -210,7 +215,10 @@ class Capsule(Cylinder):
     """
 
     def near(self, p: Array) -> Near:
-        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the capsule."""
+        """Return the distance [m] of the point p (3,) [m] from the capsule, negative inside, and the outward normal.
+
+        Point and normal are in the frame of the capsule.
+        """
         half = 0.5 * self.length
         core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
         return _near_core(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
@@ -220,7 +228,7 @@ class Capsule(Cylinder):
 class Plane:
     """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): an infinite plane.
 
-    It is the plane z = 0 of its frame. The outward normal is the z axis; the solid is below.
+    It is the plane z = 0 of its frame. The outward normal is the z axis; the solid is below the plane.
 
     Examples
     --------
@@ -230,7 +238,10 @@ class Plane:
     """
 
     def near(self, p: Array) -> Near:
-        """Return the signed distance [m] and outward normal of the point p (3,) [m], in the frame of the plane."""
+        """Return the distance [m] of the point p (3,) [m] from the plane, negative below, and the outward normal.
+
+        Point and normal are in the frame of the plane.
+        """
         return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 

@@ -52,13 +52,13 @@ class ClosingKind(ABC):
     @cached_property
     @abstractmethod
     def closing(self) -> tuple[Row, ...]:
-        """Return the constraint rows of a loop of this kind, one for each degree of freedom that the loop removes."""
+        """The constraint rows of a loop of this kind, one for each degree of freedom that the kind excludes."""
 
 
 class JointKind(ClosingKind):
-    """Base class of joint kinds, with `nq` coordinates and `nv` velocities.
+    """Base class of joint kinds. A joint has `nq` coordinates and `nv` velocities, its degrees of freedom.
 
-    The default implementations here are for kinds whose coordinates are plain numbers: nq = nv and qdot = v.
+    The default implementations here are for kinds without quaternions: nq = nv, and dq/dt is v.
     """
 
     nq: ClassVar[int]
@@ -76,7 +76,7 @@ class JointKind(ClosingKind):
     def subspace(self, q: Array) -> Motion:
         """Return the motion subspace S (6, nv) of the joint at the coordinates q (H in Wendlandt's equation (3.8)).
 
-        The twist of the child relative to the parent is S v, in the child's frame.
+        The twist of the child relative to the parent is S v, in the child's frame: linear before angular rows.
         """
 
     @cached_property
@@ -87,17 +87,18 @@ class JointKind(ClosingKind):
         return bool(np.abs(across).max(initial=0.0) < PARALLEL)
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
-        """Return the time derivative dS/dt (6, nv) of the motion subspace at coordinates q and velocities v."""
+        """Return the time derivative dS/dt (6, nv) of the motion subspace, in the child's frame, at q and v."""
         return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
 
     def bias(self, q: Array, v: Array) -> Motion:
-        """Return (dS/dt) v: the acceleration of the child relative to the parent, in the child's frame, if dv/dt is
-        zero.
+        """Return the bias (dS/dt) v (6,) [m/s^2, rad/s^2]: the time derivative of the twist S v if dv/dt is zero.
+
+        The twist is that of the child relative to the parent, in the child's frame.
         """
         return self.subspace_rate(q, v) @ v
 
     def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
-        """Return the derivatives (6, nv) of `bias` with respect to q (in the tangent space) and with respect to v."""
+        """Return two derivatives of `bias`, each (6, nv): with respect to q (in the tangent space), and to v."""
         nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
         return nothing, nothing
 
@@ -109,9 +110,7 @@ class JointKind(ClosingKind):
         return v
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        """Return the joint coordinates (nq,) that the joint reaches from q with the constant velocity dv in unit
-        time.
-        """
+        """Return the coordinates (nq,) that the joint reaches from q with the constant velocity dv in unit time."""
         return q + dv
 
     def free_flight(self, inertia: RigidInertia, q: Array, v: Array, h: Number) -> tuple[Array, Array]:
@@ -124,10 +123,11 @@ class JointKind(ClosingKind):
         return self.integrate(q, v * h), v
 
     def displaced(self, inertia: RigidInertia, q: Array, v: Array, dv: Array) -> tuple[Array, Array]:
-        """Return the coordinates integrate(q, dv), and the velocities (nv,) there for which the child's centre of mass
-        has the same velocity as with v at q.
+        """Return the coordinates integrate(q, dv) (nq,), and velocities (nv,) there that match the velocities v at q.
 
-        The child has the given `inertia`, and the parent is at rest. In the base class, the returned velocities are v.
+        They match if the child's centre of mass has the same velocity in the joint frame, and if the angular velocity
+        has the same components in the child's frame. The child has the given `inertia`, and the parent is at rest. In
+        the base class, the returned velocities are v.
         """
         return self.integrate(q, dv), v
 
@@ -139,7 +139,7 @@ class JointKind(ClosingKind):
         return np.zeros(self.nv)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """Return the constant joint velocity (nv,) that moves q0 to q1 in unit time; `integrate` is the inverse."""
+        """Return the constant velocity dv (nv,) that moves the joint from q0 to q1 = integrate(q0, dv) in unit time."""
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
@@ -152,10 +152,10 @@ class JointKind(ClosingKind):
         return exp_quaternion(twist.angular), exp_transform(twist).p
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return the joint forces (nv,) [N m or N] and the energy [J] of a spring in the joint, at the coordinates q
-        (nq,).
+        """Return the joint forces (nv,) [N m or N] and the energy [J] of springs in the joint at the coordinates q.
 
-        The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,). q (nq,) are the coordinates.
+        The springs have the `stiffness` (nv,) [N m/rad or N/m], one for each velocity. Their forces are zero at the
+        coordinates `rest` (nq,).
         """
         stretch = self.difference(rest, q)
         return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
@@ -165,12 +165,11 @@ class JointKind(ClosingKind):
         return q
 
     def tangent_rate(self, dv: Array, v: Array) -> Array:
-        """Return the time derivative (nv,) of dv for which the joint at integrate(q, dv) has the velocity v, for small
-        dv and constant q.
+        """Return the rate d(dv)/dt (nv,) at which the joint at integrate(q, dv), with constant q, has the velocity v.
 
-        If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
-        [dv, v]] / 12. The next term is of fourth order in dv, so this sum suffices for methods of order four
-        (Munthe-Kaas).
+        The base class returns v. For kinds with quaternions, the result is the series v + [dv, v] / 2 + [dv, [dv, v]] /
+        12 of the inverse of the derivative of the exponential. The next term is of fourth order in dv, so this sum
+        suffices for methods of order four (Munthe-Kaas) if dv is small.
         """
         return v
 
@@ -179,16 +178,17 @@ class JointKind(ClosingKind):
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random joint coordinates (nq,): angles within half a turn, distances within 1 m.
+        """Return uniformly distributed joint coordinates (nq,): angles in [-pi, pi] rad, distances in [-1, 1] m.
 
-        `rng` is the random generator.
+        Kinds with quaternions override the method; their rotations are uniformly distributed too. `rng` is the random
+        generator.
         """
         return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
 
 
 @dataclass(frozen=True)
 class AxisKind(JointKind):
-    """Base class of joint kinds with one axis, whose components are equal in the joint frame and the child's frame."""
+    """Base class of joint kinds with an `axis` (3,): a vector fixed in the joint frame, stored with unit length."""
 
     axis: Axis = (0.0, 0.0, 1.0)
 
@@ -197,5 +197,5 @@ class AxisKind(JointKind):
 
     @cached_property
     def n(self) -> Array:
-        """The unit vector (3,) of the joint axis as an array."""
+        """The unit vector (3,) of the joint axis in the joint frame, as an array."""
         return np.array(self.axis)

@@ -64,6 +64,7 @@ class Revolute(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The five rows of a loop of this kind: three for the common point, two for the direction of the axis."""
         return (*at_point(), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -94,6 +95,7 @@ class Prismatic(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The five rows of a loop of this kind: two for the offset from the axis, three for the rotation."""
         return (*on_axis(self.n), *unturned())
 
     def transform(self, q: Array) -> Transform:
@@ -112,7 +114,7 @@ class Screw(AxisKind):
     axis : array_like, shape (3,), default (0, 0, 1)
         Axis of the screw in the joint frame; need not be a unit vector.
     pitch : float, [m/rad], default 0
-        Translation per radian; the lead per turn is 2 pi pitch.
+        Translation along the axis per radian of rotation about it; the lead per turn is 2 pi pitch.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class Screw(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The five rows of a loop of this kind: four as for `Cylindrical`, one for the advance per angle."""
         return (*on_axis(self.n), *axes_along(self.n), Advance(Angle.about(self.n), self.pitch))
 
     def transform(self, q: Array) -> Transform:
@@ -144,7 +147,9 @@ class Screw(AxisKind):
 
 @dataclass(frozen=True)
 class Cylindrical(AxisKind):
-    """Cylindrical joint: translation along an axis and rotation about it. Coordinates: distance [m], angle [rad].
+    """Cylindrical joint: translation along an axis and rotation about it, independent of each other.
+
+    Coordinates: distance [m] along the axis, and angle [rad] about it.
 
     Parameters
     ----------
@@ -163,6 +168,7 @@ class Cylindrical(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The four rows of a loop of this kind: two for the offset from the axis, two for its direction."""
         return (*on_axis(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -175,14 +181,16 @@ class Cylindrical(AxisKind):
 
 @dataclass(frozen=True)
 class Universal(AxisKind):
-    """Universal joint: rotation about two axes, one after the other. Coordinates: two angles [rad].
+    """Universal joint: rotation about two axes, the second of which turns with the first rotation.
+
+    Coordinates: the angles [rad] about the first and the second axis.
 
     Parameters
     ----------
     axis : array_like, shape (3,), default (1, 0, 0)
         First axis, fixed in the joint frame; need not be a unit vector.
     second : array_like, shape (3,), default (0, 1, 0)
-        Second axis, fixed in the child's frame; not parallel to the first.
+        Second axis, fixed in the child's frame; not parallel to the first, and need not be a unit vector.
 
     Examples
     --------
@@ -209,6 +217,7 @@ class Universal(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The four rows of a loop of this kind: three for the common point, one for the angle between the axes."""
         return (*at_point(), Alignment(self.n, self.n2, float(self.n @ self.n2)))
 
     def transform(self, q: Array) -> Transform:
@@ -237,7 +246,8 @@ class Universal(AxisKind):
 class Ball(JointKind):
     """Ball joint: any rotation about a point.
 
-    Coordinates: unit quaternion (w, x, y, z). Velocities: angular velocity [rad/s] in the child's frame.
+    Coordinates (4,): unit quaternion (w, x, y, z) of the child's frame in the joint frame. Velocities (3,): angular
+    velocity [rad/s] of the child relative to the parent, in the child's frame.
 
     Examples
     --------
@@ -252,6 +262,7 @@ class Ball(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The three rows of a loop of this kind, for the common point."""
         return at_point()
 
     def transform(self, q: Array) -> Transform:
@@ -301,10 +312,11 @@ class Ball(JointKind):
 class Planar(AxisKind):
     """Planar joint: translation in a plane and rotation about its normal.
 
-    Coordinates: two distances [m] along directions fixed in the joint frame, and an angle [rad]. The directions are x
-    and y for the normal z, y and z for x, and z and x for y. For any other unit normal n, the first direction is the
-    projection onto the plane of the coordinate axis that follows the axis of n's largest component (y after x, z after
-    y, x after z), and the second direction is n x first.
+    Coordinates: two distances [m] along orthogonal directions fixed in the joint frame, and an angle [rad] about the
+    normal. The directions are x and y for the normal z, y and z for the normal x, and z and x for the normal y. For any
+    other unit normal n, take the coordinate axis that follows the axis of n's component of largest magnitude (y after
+    x, z after y, x after z). The first direction is its projection onto the plane, and the second direction is
+    n x first.
 
     Parameters
     ----------
@@ -323,7 +335,7 @@ class Planar(AxisKind):
 
     @cached_property
     def plane(self) -> Array:
-        """The two unit directions of the joint's plane, as columns (3, 2)."""
+        """The two orthogonal unit directions of translation, fixed in the joint frame, as columns (3, 2)."""
         after = np.roll(np.eye(3), -1, axis=0)[
             int(np.argmax(np.abs(self.n)))
         ]  # the coordinate axis after that of the largest component
@@ -332,6 +344,7 @@ class Planar(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The three rows of a loop of this kind: one for the offset along the normal, two for its direction."""
         return (Offset(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
@@ -360,8 +373,9 @@ class Planar(AxisKind):
 class Free(JointKind):
     """Free joint: six degrees of freedom, for floating bodies.
 
-    Coordinates (7,): position (x, y, z) [m] in the joint frame and unit quaternion (w, x, y, z). Velocities (6,):
-    linear [m/s] and angular [rad/s] velocity of the child relative to the parent, in the child's frame.
+    Coordinates (7,): position (x, y, z) [m] of the child's origin in the joint frame, then the unit quaternion
+    (w, x, y, z) of the child's frame in the joint frame. Velocities (6,): linear velocity [m/s] of the child's origin
+    and angular velocity [rad/s] of the child, relative to the parent and in the child's frame.
 
     Examples
     --------
@@ -376,6 +390,7 @@ class Free(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """No rows: a free joint removes no degree of freedom and cannot close a loop."""
         return ()
 
     def transform(self, q: Array) -> Transform:
@@ -415,8 +430,9 @@ class Free(JointKind):
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
         """Return the joint forces (6,) [N, N m] and the energy [J] of a spring in the free joint.
 
-        Three springs act along the axes of the joint frame; the rotational springs act as in a ball joint. The springs
-        have the stiffness (6,) and zero force at the coordinates `rest` (7,).
+        The `stiffness` (6,) is that of three springs [N/m] along the axes of the joint frame, then of three rotational
+        springs [N m/rad] as in a ball joint. All forces are zero at the coordinates `rest` (7,). The joint forces are
+        components in the child's frame, as the velocities are.
         """
         s = q[:3] - rest[:3]
         F = stiffness[:3] * s
@@ -440,7 +456,7 @@ class Free(JointKind):
 
 @dataclass(frozen=True)
 class Weld(JointKind):
-    """Rigid connection: the child becomes part of the parent's body. Its name remains the name of a frame.
+    """Rigid connection: the child becomes part of the parent's body. The child's name remains the name of a frame.
 
     Examples
     --------
@@ -454,6 +470,7 @@ class Weld(JointKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
+        """The six rows of a loop of this kind: three for the common point, three for the rotation."""
         return (*at_point(), *unturned())
 
     def transform(self, q: Array) -> Transform:

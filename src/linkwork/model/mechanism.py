@@ -53,7 +53,7 @@ class Mechanism(ElementViews, ParameterViews):
     elements : Sections
         Elements by section, such as "loops" or "clutches".
     friction_velocities : tuple of int
-        Numbers of the velocities with dry friction that a run holds or lets slip. `simulate` sets it for its run.
+        Indices in v of the velocities with dry friction, which stick or slip in a run; set by `simulate`.
 
     Examples
     --------
@@ -110,12 +110,15 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def nq(self) -> int:
-        """Number of independent coordinates."""
+        """Number of coordinates in q: those of all joints except mimic joints.
+
+        A quaternion counts 4. Loops remove no coordinates.
+        """
         return sum(joint.kind.nq for joint in self.leaders)
 
     @cached_property
     def nv(self) -> int:
-        """Number of independent velocities: the degrees of freedom of the tree, before constraints."""
+        """Number of velocities in v: those of all joints except mimic joints. Constraints remove no velocities."""
         return sum(joint.kind.nv for joint in self.leaders)
 
     @property
@@ -147,8 +150,9 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """The armature (nv,) [kg m^2 or kg] of each velocity: the armature of its joint, plus the rotors that turn with
-        this velocity alone.
+        """The armature (nv,) [kg m^2 or kg] of each velocity, which adds to the diagonal of the mass matrix.
+
+        It is the armature of the joint, plus that of each drive's rotor that turns with this velocity alone.
         """
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
@@ -158,7 +162,10 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def topology(self) -> Topology:
-        """The connection index B and incidence matrices S, S0, Se of SpaceDyn (section 3.1); the world is link 0."""
+        """The tree as integer arrays of the SpaceDyn paper (section 3.1): parents B, incidence matrices S, S0 and Se.
+
+        The world is link 0, and body k is link k.
+        """
         return topology([joint.i for joint in self.joints])
 
     # --- coordinates ---

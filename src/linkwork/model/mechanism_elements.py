@@ -29,12 +29,12 @@ class ElementViews:
 
     @cached_property
     def nc(self) -> int:
-        """The number of scalar constraint equations (rows) of all loop closures."""
+        """The number of scalar constraint equations (rows) of all loop closures, including open loops."""
         return sum(len(one.rows) for one in self.frame_constraints)
 
     @property
     def nh(self) -> int:
-        """The number of all scalar constraint equations (rows): of loop closures, then of velocity constraints."""
+        """The number of all constraint rows: the `nc` rows of loop closures, then those of `velocity_rows`."""
         return self.nc + len(self.velocity_rows)
 
     @property
@@ -69,7 +69,7 @@ class ElementViews:
 
     @cached_property
     def bounded(self) -> tuple[VelocityConstraint, ...]:
-        """Velocity constraints with a bounded multiplier, which can slip: clutches, brakes and ratchets."""
+        """The velocity constraints that can slip: clutches, brakes and ratchets with a finite capacity."""
         return tuple(one for one in self.velocity_constraints if any(map(is_finite, one.capacities)))
 
     @property
@@ -122,7 +122,7 @@ class ElementViews:
 
     @cached_property
     def contact_pairs(self) -> tuple[Pair, ...]:
-        """All pairs of a contact point and a surface that can touch, in the order of the contact elements."""
+        """All pairs of a contact (a point or ball) and a surface that can touch, in the order of the contacts."""
         return contact_pairs(cast("Mechanism", self))
 
     @cached_property
@@ -142,7 +142,7 @@ class ElementViews:
 
     @property
     def contact_bodies(self) -> Iterator[tuple[str, int, int]]:
-        """The label of each contact or collision element, and the numbers of the two bodies that can touch there."""
+        """For each pair that can touch, contact pairs first: its label, and the numbers of its two bodies."""
         for contact, surface in self.contact_pairs:
             yield contact.label, contact.at.body, surface.place.body
         for pair in self.solid_pairs:
@@ -154,19 +154,22 @@ class ElementViews:
         return bool(self.contact_pairs or self.solid_pairs)
 
     def constraint_of_row(self, row: int) -> str:
-        """Return the label of the constraint to which constraint row `row` (of `nh`) belongs."""
+        """Return the label of the constraint to which the row with the index `row`, below `nh`, belongs.
+
+        The rows of the loop closures come first, in the order of `frame_constraints`, then `velocity_rows`.
+        """
         if row < self.nc:
             return self.frame_constraint_of_row(row).label
         name = self.velocity_rows[row - self.nc].name
         return next(one.label for one in self.velocity_constraints if one.name == name)
 
     def frame_constraint_of_row(self, row: int) -> FrameConstraint:
-        """Return the loop closure to which constraint row `row` (of `nc`) belongs."""
+        """Return the loop closure to which the row with the index `row`, below `nc`, belongs."""
         return [one for one in self.frame_constraints for _ in one.rows][row]
 
     @cached_property
     def rotors(self) -> tuple[Rotor, ...]:
-        """Rotors of drives that turn with several velocities and thus couple them."""
+        """Rotors of drives that turn with several velocities and thus couple these velocities."""
         return tuple(rotor for rotor in self._all_rotors if not rotor.alone)
 
     @property

@@ -129,9 +129,9 @@ class ParameterViews:
         return found
 
     def varied(self, values: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism with new parameter values, without a check for contradicting couplings.
+        """Return the mechanism with new parameter values, without a check for contradicting constraints.
 
-        A run may switch between couplings that would contradict each other.
+        A run may switch between velocity constraints that would contradict each other if all were engaged.
         """
         return varied(cast("Mechanism", self), values, self._owners, self._traced_parameters)
 

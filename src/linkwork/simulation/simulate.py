@@ -157,8 +157,9 @@ def simulate(
         chooses a method; `run.settings.why` gives the reason.
     controller : Controller, Sampled or None, default None
         `controller(t, q, v)` returns joint forces (nv,) [N m, N] at every evaluation of the equations of motion.
-        `controller(t, q, v, memory)` returns forces and the next memory (k,); it is called once per step. See
-        `lw.sampled` for a fixed rate, modes and gains, and `lw.host` for Python code that cannot be compiled.
+        `controller(t, q, v, memory)` returns forces and the memory (k,), numbers of its own choice that it receives at
+        its next call; it is called once per step. See `lw.sampled` for a fixed rate, modes and gains, and `lw.host` for
+        Python code that cannot be compiled.
     schedule : Schedule or None, default None
         Entries (time [s], verb, name) or (guard, verb, name), such as (0.5, "open", "pin"). Verbs: "open" and "close"
         a loop, "engage" and "release" a clutch, "lock" and "unlock" a joint, "reverse" a clutch or ratchet, "shift" a
@@ -183,7 +184,7 @@ def simulate(
         Values that controller, wrenches, guards and `stop_when` take as arguments by name. A gain has the batch shape
         in front of its own shape, or it has no batch shape and is the same for all members.
     memory : array, shape (..., k), default None
-        Initial memory of a controller with memory.
+        Numbers that a controller with the argument `memory` receives at its first call.
     stop_when : StopCondition or None, default None
         `stop_when(t, q, v)` ends the run where it is true or positive.
     stops : float or None, unit [s], default 0.02

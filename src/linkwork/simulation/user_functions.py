@@ -59,10 +59,10 @@ def sampled(function: Controller, rate: float | None = None) -> Sampled:
     ----------
     function : Controller
         `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
-        the next memory (k,). It may also take arguments that are named in `gains` of `lw.simulate`, and an argument
-        `modes`: a mapping of the current values of all switchable parameters, such as modes["clutch.engaged"]. Instead
-        of forces, it may return a mapping with the key "tau" and new values of switchable parameters, such as {"tau":
-        forces, "clutch.engaged": q[0] > 1.0}.
+        the memory (k,), numbers that it receives at its next call. It may also take arguments that are named in `gains`
+        of `lw.simulate`, and an argument `modes`: a mapping of the current values of all switchable parameters, such as
+        modes["clutch.engaged"]. Instead of forces, it may return a mapping with the key "tau" and new values of
+        switchable parameters, such as {"tau": forces, "clutch.engaged": q[0] > 1.0}.
     rate : float or None, unit [1/s], default None
         Calls per second; 1 / rate must be a whole multiple of the step `dt` of `lw.simulate`. None: one call per
         step.
@@ -99,7 +99,8 @@ def host(function: Controller, rate: float) -> Sampled:
     ----------
     function : Controller
         `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
-        the next memory (k,). Arguments are floats and NumPy arrays. See `lw.sampled` for gains and modes.
+        the memory (k,), numbers that it receives at its next call. Arguments are floats and NumPy arrays. See
+        `lw.sampled` for gains and modes.
     rate : float, unit [1/s]
         Calls per second. The period 1 / rate must be a whole multiple of the step `dt` of `lw.simulate`.
 

@@ -60,7 +60,10 @@ class Brake(VelocityConstraint, section="brakes"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity constraint rows of the brake, one per velocity; a multiplier is the force on the joint."""
+        """The velocity constraint rows of the brake, one for each velocity of its joint.
+
+        The multiplier of a row is the force of the brake on this velocity.
+        """
         for number in range(self.size):
             yield VelocityRow(self.name, ((self.joint, number, 1.0),), self.engaged)
 

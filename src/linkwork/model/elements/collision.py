@@ -109,7 +109,7 @@ class Collision(Element, section="collisions"):
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the normal stiffness [N/m] and damping [N s/m] of one point, linearized at the force `load` [N]."""
+        """Return the normal stiffness [N/m] and damping [N s/m] of one contact point at the normal force `load` [N]."""
         return force_law.slopes(self, load)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:

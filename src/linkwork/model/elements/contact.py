@@ -151,7 +151,7 @@ class Contact(Element, section="contacts"):
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the normal stiffness [N/m] and damping [N s/m] of the contact, linearized at the force `load` [N]."""
+        """Return the normal stiffness [N/m] and damping [N s/m], linearized at the normal force `load` [N]."""
         return force_law.slopes(self, load)
 
 

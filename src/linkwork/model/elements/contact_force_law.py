@@ -96,7 +96,7 @@ def completed(one: Any) -> dict[str, Any]:
 
 
 def slopes(one: Any, load: float) -> tuple[float, float]:
-    """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the force `load` [N].
+    """Return the normal stiffness [N/m] and damping [N s/m] of a contact, linearized at the normal force `load` [N].
 
     `one` is an element with the force law: a contact or a collision.
     """

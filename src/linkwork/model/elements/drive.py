@@ -253,7 +253,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the drive with its `row` (nv,) of ratios for the velocities of these numbered joints."""
+        """Return the drive with its `row` (nv,), the ratios of all velocities; `joints` are the numbered joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
             mimic = joints[name].mimic

@@ -47,9 +47,9 @@ class Loop(FrameConstraint, section="loops"):
     )
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
     b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')
-    at: Place = key(place("a"), "Origin of the joint frame in the frame of a", parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
+    at: Place = key(place("a"), "Origin of the joint frame in the frame of body `a`", parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
     to: Place = key(  # pyright: ignore[reportIncompatibleMethodOverride]
-        place("b", "to", "to_"), "Origin of the joint frame in the frame of b", parameter=True, default=ZERO
+        place("b", "to", "to_"), "Origin of the joint frame in the frame of body `b`", parameter=True, default=ZERO
     )
     closed: Number = key(
         switch,

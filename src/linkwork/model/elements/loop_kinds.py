@@ -75,11 +75,11 @@ class Gear(ClosingKind):
     """Loop kind for `Builder.close`: two meshing gears, one on body a and one on body b.
 
     Each gear rotates about `axis` through the origin of its joint frame. Other joints must keep the two axes parallel.
-    The reference axis of a joint frame is perpendicular to `axis`: x for the axis z, y for x, z for y. For any other
-    `axis`, it belongs to the largest component of `axis` and is projected onto the plane normal to `axis`. In the
-    reference position of the gears, the reference axis of each joint frame points to the origin of the other joint
-    frame. The teeth mesh where gear b is rotated by `phase` from the reference position, and in every position that the
-    gears reach from there by rolling. The centres may move.
+    The reference axis of a joint frame is perpendicular to `axis`: x for the axis z, y for the axis x, z for the axis
+    y. For any other `axis`, it is the reference axis of the coordinate axis with the component of largest magnitude,
+    projected onto the plane normal to `axis`. In the reference position of the gears, the reference axis of each joint
+    frame points to the origin of the other joint frame. The teeth mesh where gear b is rotated by `phase` from the
+    reference position, and in every position that the gears reach from there by rolling. The centres may move.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class Spring(LineForce, section="springs"):
 
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
     b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')
-    at: Any = key(point("a"), "Attachment point in the frame of a", default=ZERO, parameter=True)
-    to: Any = key(point("b", "to"), "Attachment point in the frame of b", default=ZERO, parameter=True)
+    at: Any = key(point("a"), "Attachment point in the frame of body `a`", default=ZERO, parameter=True)
+    to: Any = key(point("b", "to"), "Attachment point in the frame of body `b`", default=ZERO, parameter=True)
     stiffness: Number = key(not_negative("N/m"), "Spring stiffness", default=0.0, kw_only=True, parameter=True)
     damping: Number = key(not_negative("N s/m"), "Damping coefficient", default=0.0, kw_only=True, parameter=True)
     length: Number = key(

@@ -51,9 +51,10 @@ class Surface(Element, section="surfaces"):
         return self.shape.largest_radius if isinstance(self.shape, HeightField) else math.inf
 
     def near(self, p: Array, radius: float) -> Near:
-        """Return distance and normal of p (3,) [m], a contact point or the centre of a ball, in the surface's frame.
+        """Return the distance [m] of the point p (3,) [m] from the surface, negative inside, and the outward normal.
 
-        Distances up to `radius` [m], the radius of the ball, are exact.
+        The point p, a contact point or the centre of a ball, and the normal are in the surface's frame. Distances up to
+        `radius` [m], the radius of the ball, are exact.
         """
         return self.shape.near(p, radius) if isinstance(self.shape, HeightField) else self.shape.near(p)
 

@@ -1,8 +1,8 @@
 """Shapes of uneven ground: heights on a grid, or height as a function of x and y.
 
 The *foot point* of a point is the nearest point of the ground, and the distance of the point is its distance from the
-foot point. A ball that touches the ground is then pushed along the line from the foot point to its centre, and the
-force of its contact spring is conservative.
+foot point. The normal force on a ball acts along the line from the foot point to the ball's centre, and the force of
+its contact spring has a potential.
 """
 
 from __future__ import annotations
@@ -114,9 +114,10 @@ def _above_face(apart: Array, slopes: Array, curvature: Array) -> Near:
 class HeightField:
     """Shape for `Builder.surface`: ground with heights on a regular grid.
 
-    Heights between grid points are bilinear. Beyond an edge, the height is that at the edge. The solid is below. A ball
-    touches the ground at the nearest point. At an edge between two cells, the normal points from the edge to the centre
-    of the ball, so that a ball rolls over a ridge without a change of energy.
+    Heights between grid points are bilinear. Beyond the border of the grid, the height is that at the border. The solid
+    is below the ground. A ball touches the ground at the nearest point. If this point is on the edge between two cells,
+    the normal points from the edge to the centre of the ball, so that a ball rolls over a ridge without a change of
+    energy.
 
     Parameters
     ----------
@@ -170,21 +171,25 @@ class HeightField:
 
     @property
     def largest_radius(self) -> float:
-        """Radius [m] of the largest ball that can touch the ground, so that its foot point is found within 16 cells."""
+        """Radius [m] of the largest ball that can touch the ground: its foot point is at most 16 cells away.
+
+        The distance in cells is counted along x and along y, from the point below the centre of the ball.
+        """
         return float(RADIUS_IN_CELLS * (self.cell / np.maximum(self.lean, TINY)).min())
 
     def height(self, x: Number, y: Number) -> Number:
-        """Return the height of the ground [m] at x and y [m], in the frame of the shape."""
+        """Return the height z [m] of the ground at x and y [m], all in the frame of the surface."""
         ax, ay = self._in_cells(x, y)
         i, j = np.floor(ax), np.floor(ay)
         return self._patch(i, j).height(ax - i, ay - j)
 
     def near(self, p: Array, radius: float = 0.0) -> Near:
-        """Return the distance [m] of the point p (3,) [m] to the ground, and normal and curvature at its foot point.
+        """Return the distance [m] of the point p (3,) [m] from the ground, negative below it, and the outward normal.
 
-        The foot point is the nearest point in the cell below p and in its neighbours: one on each side, or more if the
-        foot point of a ball of the given `radius` [m] can be farther away. Distances larger than the radius, inside or
-        outside, may be overestimated.
+        Normal and derivative of the normal [1/m] are those at the foot point, in the frame of the surface. The foot
+        point is the nearest point in a block of cells around the cell below p: one further cell on each side, or as
+        many as the foot point of a ball of the given `radius` [m] can be away. If p is farther from the ground than
+        `radius`, above or below, the magnitude of the distance may be too large.
         """
         width, lean = self.cell, self.lean
         # Number of neighbouring cells on each side
@@ -321,7 +326,7 @@ class _Patch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Shape for `Builder.surface`: ground whose height is a function of x and y. The solid is below.
+    """Shape for `Builder.surface`: ground whose height is a function of x and y. The solid is below the ground.
 
     The function is written in NumPy and is traced and compiled, as controllers are: it must not branch on values. Its
     derivatives are exact: linkwork differentiates the compiled function. A derivative that is not finite counts as 0.
@@ -353,10 +358,11 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the distance [m] of the point p (3,) [m] to the ground, and normal and curvature at its foot point.
+        """Return the distance [m] of the point p (3,) [m] from the ground, negative below it, and the outward normal.
 
-        Newton's method minimizes the squared distance, with the step halved while the distance does not decrease. It
-        starts at the nearest of five points: the vertical projection, and four others for narrow valleys.
+        Normal and derivative of the normal [1/m] are those at the foot point, in the frame of the surface. Newton's
+        method minimizes the squared distance, with the step halved while the distance does not decrease. It starts at
+        the nearest of five points of the ground: that above or below p, and four others for narrow valleys.
         """
         x, y, z = p
         size = NEAREST_ROUND_OFF * NEAREST_ROUND_OFF * dot(p, p)

@@ -62,7 +62,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number] | None:
-        """The two coupled sides a and b, and the ratio v_b / v_a; None if the constraint does not couple two sides."""
+        """The coupled sides a and b (joints or weighted sums of joints) and the ratio v_b / v_a; None without sides."""
         return None
 
     @property

@@ -40,9 +40,10 @@ class Bearing(FrictionLaw):
 
         mu (radius (N + preload) + axial_radius |F_axial|) + rolling |F|
 
-    with the radial load N. If `length` is 0, the bearing does not resist tilting moments, and N = |F_radial|. If
-    `length` is positive, two bearings at this distance carry the tilting moment M about their centre as a couple, and N
-    is the sum of their radial loads |F_radial / 2 + axis x M / length| and |F_radial / 2 - axis x M / length|.
+    with the bearing force F, its axial part F_axial and the radial load N. If `length` is 0, the bearing does not
+    resist tilting moments, and N = |F_radial|. If `length` is positive, two bearings at this distance carry the tilting
+    moment M about their centre as a couple, and N is the sum of their radial loads |F_radial / 2 + axis x M / length|
+    and |F_radial / 2 - axis x M / length|.
 
     Parameters
     ----------

@@ -59,13 +59,13 @@ class LoadTerm(NamedTuple):
 
 
 class FrictionLimit(NamedTuple):
-    """The limit of the friction along some velocities of a joint.
+    """The limit [N or N m] of the friction along some velocities of a joint.
 
-    `velocities` are the numbers of the velocities within the joint. `scales` turns each velocity into a slip velocity:
-    [m/rad] for a rotation whose slip is a length. The friction force along velocity d is -scale_d limit u_d / |u| with
-    the slip velocities u; for a single velocity with scale 1, the force is -limit sign(v). `terms` are the parts that
-    depend on the load, `constant` the part that does not. `stribeck` is the slip speed at which the excess of static
-    over dynamic friction has decayed to 37 %.
+    `velocities` are the indices of these velocities within the joint. Each velocity times its entry of `scales` is a
+    slip velocity; a scale is a length [m/rad] for a rotation whose slip velocity is in m/s. The friction force along
+    velocity d is -scale_d limit u_d / |u| with the slip velocities u; for a single velocity with scale 1, the force is
+    -limit sign(v). The limit is the sum of `terms`, which depend on the load of the joint, and of the `constant` part.
+    `stribeck` is the slip speed at which the excess of static over dynamic friction has decayed to 37 %.
     """
 
     velocities: tuple[int, ...]
@@ -106,7 +106,7 @@ class FrictionLaw(ABC):
             raise self.error(f"mu_static must be >= mu = {mu:g}; got {static:g}")
 
     def error(self, reason: str) -> ModelError:
-        """Return the ModelError for invalid numbers of this law, with the given `reason`."""
+        """Return the ModelError for invalid numbers of this law, with the given `reason` as its text."""
         return ModelError(reason, type(self).__name__)
 
     @abstractmethod
@@ -119,12 +119,12 @@ class FrictionLaw(ABC):
 
     @abstractmethod
     def limits(self, S: Motion) -> tuple[FrictionLimit, ...]:
-        """Return the friction limits of a joint with the motion subspace S of nv columns, in the child's frame."""
+        """Return the friction limits of a joint whose motion subspace is S (6, nv), in the child's frame."""
 
     def slip_subspace(self, kind: ClosingKind) -> Motion:
-        """Return the motion subspace of the slip velocities of a loop of this `kind`.
+        """Return the motion subspace (6, k) of the k slip velocities of a loop of this `kind`.
 
-        The subspace is in the loop frame of the loop's second body.
+        The subspace is in the joint frame on the loop's second body, b.
         """
         assert isinstance(kind, JointKind)
         return kind.subspace(kind.neutral())
@@ -150,18 +150,18 @@ class FrictionLaw(ABC):
 
     @property
     def damping(self) -> float:
-        """The viscous part of the friction [N m s/rad or N s/m]."""
+        """The viscous part of the friction: force per velocity [N m s/rad or N s/m]."""
         return float(getattr(self, "viscous", 0.0))
 
     @property
     def sliding(self) -> Coefficient:
-        """The coefficients of dynamic and static friction, `mu` and `mu_static`; the second is at least the first."""
+        """The friction coefficients: `mu` during slip, and `mu_static` at rest, which is at least `mu`."""
         mu, static = getattr(self, "mu", 0.0), getattr(self, "mu_static", None)
         return Coefficient(mu, mu if static is None else maximum(static, mu))
 
     @property
     def fading(self) -> Number | None:
-        """The Stribeck speed [rad/s or m/s], or None if static friction acts at rest only."""
+        """The Stribeck speed `stribeck` [rad/s or m/s], or None if static friction acts at rest only."""
         return getattr(self, "stribeck", None)
 
 

@@ -11,7 +11,11 @@ KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED, JAMMED)
 
 
 class Outcome(NamedTuple):
-    """How a batch member ended: one of `KINDS`, the time [s] of its last valid state, and a failure diagnosis."""
+    """How a batch member ended: the `kind` of end, the `time` [s] of its last valid state, and a failure `diagnosis`.
+
+    The kinds are "finished"; "event" (ended by `stop_when`); "not converged"; "non-finite"; "stopped" (by Ctrl-C); and
+    "jammed" (the friction of a joint has no unique solution).
+    """
 
     kind: str
     time: float
@@ -28,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event of a run: time [s], index of the member in the batch, and text.
+    """An event of a run: `time` [s], index of the `member` in the batch, and a text that says `what` occurred.
 
     For an element that was switched, `energy` [J] is the energy gained by the velocity jump, `impulse` [N s or N m s]
     the constraint impulse, and `carried` [N or N m] the constraint force after the event; if this force is 0, for

@@ -158,8 +158,8 @@ class Run(RunData):
         """Return a matplotlib Figure that stacks the energies of the run and the heat of its elements over time.
 
         The areas are the potential and kinetic energy, the heat of dry friction in each joint, and the heat of dampers,
-        clutches and contacts. Their sum is the energy at the start plus the supplied energy, a black line. With
-        adaptive methods, the only heat is that of joint friction and dampers, for mechanisms with dry friction.
+        clutches and contacts. Their sum is the energy at the start plus the supplied energy, drawn as a black line.
+        With adaptive methods, the only heat is that of joint friction and dampers, for mechanisms with dry friction.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Run(RunData):
         return report(self, compare, structure)
 
     def check(self) -> Run:
-        """Return the run itself if every member finished or reached its stop condition; else raise an error.
+        """Return the run itself if every member finished or was ended by `stop_when`; else raise an error.
 
         Returns
         -------
@@ -271,7 +271,8 @@ class Run(RunData):
         Raises
         ------
         LinkworkError
-            If a member became non-finite, did not converge, or was stopped.
+            If the outcome of a member is "not converged", "non-finite", "jammed" (the friction of a joint has no unique
+            solution), or "stopped" (by Ctrl-C).
 
         Examples
         --------

@@ -51,14 +51,14 @@ class Simulator:
     v0 : array, shape (nv,), unit [rad/s, m/s], default None
         Start velocities. None: at rest, or those of the keyframe.
     dt : float, unit [s], default 1e-3
-        Step.
+        Integration step.
     method : str or None, default None
         A method of `lw.simulate` with fixed steps. None: "rk4"; "midpoint" for joints with dry friction;
         "moreau" for rigid contacts.
     stops : float or None, unit [s], default 0.02
         Time constant of the springs and dampers at joint limits. None: limits are ignored.
     order : int or None, default None
-        2, 4 or 6: order to which "variational", "rattle" or "energy-momentum" steps are composed.
+        2, 4 or 6: order to which "variational", "rattle" or "energy-momentum" steps are composed. None: 2.
     locate : bool, default False
         True locates contact events within the step; False: contacts change at the ends of steps.
     contact : {"compliant", "rigid"}, default "compliant"
@@ -137,18 +137,17 @@ class Simulator:
 
     @property
     def state(self) -> State:
-        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign a tuple (t, q, v) to set the
-        state.
+        """The present time t [s], coordinates q (nq,) [rad, m, quaternions] and velocities v (nv,) [rad/s, m/s].
 
-        Assignment resets contacts and releases latches. Engaged constraints stay engaged and must not slip in the new
-        state, unless they have a capacity.
+        Assign (t, q, v) to set the state; t is rounded to whole steps. Contacts then start as in a new run, and latches
+        as in the mechanism. An engaged constraint without capacity that slips in the new state raises a LinkworkError.
         """
         now = state_of(self.mechanism, self._x)
         return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
     def state(self, new: tuple[float, ArrayLike, ArrayLike]) -> None:
-        """Set t [s], q (nq,) and v (nv,); contacts are reset and latches released."""
+        """Set t [s], q (nq,) [rad, m, quaternions] and v (nv,) [rad/s, m/s]; see the documentation of the getter."""
         t, q, v = new
         modes = {
             **self._modes,
@@ -201,7 +200,7 @@ class Simulator:
         body : str
             Name of the body.
         wrench : array, shape (6,), unit [N, N m]
-            Force and torque at the origin and in the axes of the body's frame.
+            Force that acts at the origin of the body's frame, then torque; both in the axes of this frame.
         duration : float or None, unit [s], default None
             Duration, rounded to whole steps. None: one step.
 
@@ -282,8 +281,8 @@ class Simulator:
     def engage(self, name: str) -> float:
         """Engage a clutch, brake, ratchet, latch, differential or coupling; return the change of energy [J].
 
-        Impulses change the velocities so that they satisfy the constraint. A clutch or brake with a capacity slips at
-        first and exerts no impulse.
+        Impulses change the velocities so that they satisfy the constraint. A clutch or brake with a finite capacity
+        slips at first and exerts no impulse.
 
         Parameters
         ----------
@@ -356,7 +355,7 @@ class Simulator:
         """Reverse the sign of a clutch's ratio, or the direction of a ratchet; return the change of energy [J].
 
         If the element is engaged, impulses make the velocities satisfy the new ratio or direction. An element with a
-        capacity slips at first and exerts no impulse.
+        finite capacity slips at first and exerts no impulse.
 
         Parameters
         ----------
@@ -380,12 +379,12 @@ class Simulator:
     def lock(self, joint: str) -> float:
         """Lock a joint at its present position and return the change of energy [J].
 
-        The joint needs no brake. Impulses set its velocity to zero.
+        Impulses set the velocities of the joint to zero. The joint needs no brake.
 
         Parameters
         ----------
         joint : str
-            Name of the joint, or of a brake.
+            Name of the joint; or name of a brake, which is then engaged and slips at its capacity.
 
         Returns
         -------
@@ -409,7 +408,7 @@ class Simulator:
         Parameters
         ----------
         joint : str
-            Name of the joint, or of a brake.
+            Name of the joint; or name of a brake, which is then released.
 
         Examples
         --------
@@ -421,10 +420,10 @@ class Simulator:
         self._switch("unlock", joint)
 
     def step_derivatives(self, tau: ArrayLike | None = None) -> StepDerivatives:
-        """Return the derivatives A and B of the step that `step(tau)` would make: (dq, dv) after = A (dq, dv) + B dtau.
+        """Return the derivatives A and B of `step(tau)`: the state after the step changes by A (dq, dv) + B dtau.
 
-        The derivatives are exact to round-off, also for steps that solve equations or project onto loops. dq is in the
-        tangent space, as in `Mechanism.difference`. The state does not change.
+        (dq, dv) is a change of the present state, with dq in the tangent space, as in `Mechanism.difference`; dtau is a
+        change of tau. A and B are exact to round-off, also for steps that solve equations or project onto loops.
 
         Parameters
         ----------
