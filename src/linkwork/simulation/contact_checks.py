@@ -111,6 +111,8 @@ def _refuse_invalid_parameters(problem: Problem, elements: Sequence[Element]) ->
     All batch members are checked.
     """
     given = problem.parameters
+    if not given:
+        return
     for name, label in {one.name: one.label for one in elements}.items():
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -476,6 +477,10 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
     return start.moved(armed=armed, log=EventLog(lines, np.zeros(batch)))
 
 
+# Inertia (nv,) of each velocity of a mechanism at its neutral position, if all others are free
+_inertias: WeakKeyDictionary[Mechanism, Array] = WeakKeyDictionary()
+
+
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     """Return the springs and dampers at joint limits; None if `time_constant` is None.
 
@@ -485,5 +490,7 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None
     time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
-    inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
+    if m not in _inertias:
+        _inertias[m] = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
+    inertia = _inertias[m]
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)

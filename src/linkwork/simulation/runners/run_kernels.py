@@ -28,6 +28,7 @@ from linkwork.spatial.scalar import Array, Number, Value
 __all__ = ["Count", "Rows", "formula_digest", "kernel_of", "packed", "unpacked"]
 
 _traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # hash of the traced user functions of each problem
+_mechanism_keys: WeakKeyDictionary[Mechanism, str | None] = WeakKeyDictionary()  # see `_mechanism_key`
 
 
 def kernel_of(
@@ -67,16 +68,26 @@ def _key(problem: Problem, *name: str) -> str | None:
     `name` are texts that distinguish the programs of a problem. The result is None if the mechanism has user-defined
     joint kinds or elements, because then only the traced graph identifies the program.
     """
-    m = problem.mechanism
-    if has_kinds_of_users(m):
+    own = _mechanism_key(problem.mechanism)
+    if own is None:
         return None
     stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
-    limits = [a.tobytes() for j in m.joints for a in j.limits]
-    limits += [] if problem.effort is None else [b"clipped", problem.effort.tobytes()]
+    limits = [] if problem.effort is None else [b"clipped", problem.effort.tobytes()]
     guarded = [(s.parameter, s.value, isinstance(s.when, OneShot)) for s in problem.switches if s.guarded]
     facts = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
-    parts = (*stops, *limits, *_contacts(m), repr(facts), *name)
-    return digest(source_digest(), _package_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
+    return digest(own, _functions_digest(problem), *stops, *limits, repr(facts), *name)
+
+
+def _mechanism_key(mechanism: Mechanism) -> str | None:
+    """Return a hash of linkwork's source and of a mechanism, with its joint limits and contacts, computed once.
+
+    The result is None if the mechanism has user-defined joint kinds or elements.
+    """
+    if mechanism not in _mechanism_keys:
+        limits = (a.tobytes() for j in mechanism.joints for a in j.limits)
+        parts = source_digest(), _package_digest(), mechanism_digest(mechanism), *limits, *_contacts(mechanism)
+        _mechanism_keys[mechanism] = None if has_kinds_of_users(mechanism) else digest(*parts)
+    return _mechanism_keys[mechanism]
 
 
 def _functions_digest(problem: Problem) -> str:

@@ -88,10 +88,12 @@ def _addresses(arrays: Sequence[Array]) -> list[int]:
 
 
 def _address(array: Any) -> int:
-    """Return the address of an array's data; `ctypes.data` takes five times as long."""
+    """Return the address of an array's data, or 0 if it is empty; `ctypes.data` takes five times as long."""
+    if not array.size:
+        return 0
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError):  # the array is read-only or empty, or its rows are not contiguous
+    except (TypeError, ValueError):  # the array is read-only, or its rows are not contiguous
         return array.ctypes.data
 
 
