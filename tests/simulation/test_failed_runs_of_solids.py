@@ -49,6 +49,19 @@ def test_a_failed_member_of_a_batch_of_solids_leaves_the_others_alone() -> None:
     assert run.q[0, -1, 0] == pytest.approx(0.3**2 / (2 * 0.5 * 9.81), abs=1e-4)  # stops by friction
 
 
+def test_a_failed_step_does_not_change_recorded_contact_forces() -> None:
+    """The last sample has the forces of the last valid step, in which the cube rests."""
+
+    def fails(t: float, q: Any, v: Any) -> Any:
+        return np.sqrt(0.0205 - t) * np.full(6, 1e-9)
+
+    record = ("q", "contact.force", "contact.state")
+    run = lw.simulate(cube(), START, duration=0.04, dt=1e-3, contact="rigid", controller=fails, record=record)
+    assert run.outcome.kind == "non-finite"
+    assert run["contact.force"][-1] == pytest.approx(np.tile([0, 0, 9.81 / 4], (4, 1)), abs=1e-6)
+    assert (run["contact.state"][-1] > 1.0).all()
+
+
 def test_diagnosis_of_a_failed_step_with_solids_has_a_time_limit() -> None:
     """Before, a failed step was repeated in Python to its end, with all iterations: 150 s for a cube with NaN."""
 

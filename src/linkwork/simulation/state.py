@@ -136,6 +136,8 @@ def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
     Arrays may be empty.
     """
     one, other = cast(Any, yes), cast(Any, no)
+    if one is other:
+        return yes
     if isinstance(one, tuple):
         return cast(Any, type(one))(*(select(condition, a, b) for a, b in zip(one, other, strict=True)))
     return where(condition, one, other) if np.ndim(one) == 0 or np.size(one) else other

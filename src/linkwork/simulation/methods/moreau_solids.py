@@ -44,6 +44,7 @@ from linkwork.simulation.methods.solids_after_impulses import SolidsAfterImpulse
 from linkwork.simulation.methods.solids_mid_step import remembered_impulses, solids_at_mid_step
 from linkwork.simulation.methods.stopped_solids import retreat_of_stopped_solids
 from linkwork.simulation.simulated_system import System
+from linkwork.simulation.solid_memory_rows import is_in_place, memory_array
 from linkwork.simulation.state import StepState
 from linkwork.spatial.row_arrays import RowArray, row_array
 from linkwork.spatial.scalar import Array, Condition, Number, maximum, where
@@ -111,13 +112,22 @@ def moreau_with_solids(
     contacts = worked - blocks.work(others, middle.v, found.v) + out.work
     done = ledger_of_step(now, rates * h, beside.blocks, impulses, middle.v, found.v, contacts, m)
     solver = now.solver._replace(iterations=found.iterations, residual=maximum(now.solver.residual, found.left))
-    moved = now._replace(q=q, v=v, solid_memory=after.memory(t + h), solver=solver).with_work(done)
+    moved = _with_solid_memory(after, now._replace(q=q, v=v, solver=solver).with_work(done), t + h)
     moved = _with_point_memory(beside, now, moved, impulses, found.v, h, t + h)
     moved = with_ground(m, middle.q, middle.v, moved, h)
     moved = moved.pushed_by_ground(after.ground_impulse()) if len(moved.ledger) else moved
     for box in beside.boxes:
         moved = with_slip(system, t, moved, h, held, box, impulses[0], box.K @ found.v)
     return moved, True
+
+
+def _with_solid_memory(after: SolidsAfterImpulses, moved: StepState, at: Number) -> StepState:
+    """Return the state `moved` with the contact memory of solids at the time `at` [s]; it has that of the step's begin.
+
+    The memory is unchanged if the state is not finite.
+    """
+    memory = after.memory(at, sum(map(abs, (*moved.q, *moved.v)), abs(moved.work)) <= HUGE)
+    return moved._replace(solid_memory=memory if is_in_place(moved.solid_memory) else memory_array(memory))
 
 
 def _with_point_memory(

@@ -17,8 +17,8 @@ from linkwork.algorithms.solid_contact.solid_separation_displacement import sepa
 from linkwork.algorithms.solid_contact.touching_pairs import PairImpulses
 from linkwork.model.solids import POINTS, WORLD
 from linkwork.simulation.methods.solids_mid_step import SolidsAtMidStep
-from linkwork.spatial.row_arrays import RowArray, row_array
-from linkwork.spatial.scalar import Array, Number, cross, lookup, maximum, minimum, where
+from linkwork.spatial.row_arrays import RowArray, row_array, selected_rows
+from linkwork.spatial.scalar import Array, Condition, Number, cross, lookup, maximum, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import HUGE, STICKING_SPEED, TINY_SIZE
 
@@ -75,25 +75,32 @@ class SolidsAfterImpulses:
         (depths,) = pairs.selection.visit(depth, row_array(pairs.count, POINTS))
         return separating_displacement(pairs, self.equations, depths, self.found.v * 0.0)
 
-    def memory(self, at: Number) -> Array:
+    def memory(self, at: Number, valid: Condition) -> RowArray:
         """Return the contact memory (4 n, 5) of n pairs at the end of the step, at the time `at` [s]: state, force,
         start time.
 
-        Each pair has four points. The force (3,) [N] is in world axes; the start time [s] is that of the state. With
-        rolling and spinning friction, the memory is (4 n, 8): the torque (3,) [N m] follows, distributed over the
-        points of a pair in proportion to their normal forces.
+        The result has one row per pair. It is the memory at the beginning of the step, in which the rows of pairs that
+        touch or have touched are changed, if the step is `valid`. Each pair has four points. The force (3,) [N] is in
+        world axes; the start time [s] is that of the state. With rolling and spinning friction, the memory is (4 n, 8):
+        the torque (3,) [N m] follows, distributed over the points of a pair in proportion to their normal forces.
         """
         pairs, h, size = self.solids.pairs, self.h, self.solids.memory.size
         v = pairs.responses.velocity_rows(self.found.v)
 
-        def none(k: Number, rows: RowArray) -> tuple[RowArray]:
-            old, zeros = self.solids.remembered(k), [0.0] * (size // POINTS - COLUMNS)
+        def look(k: Number, parted: RowArray) -> tuple[RowArray]:
+            touched = 0.0
+            for row in self.solids.remembered(k):
+                touched = where(row[0] == APART, touched, 1.0)
+            return (parted.put(k, [where(self.solids.touching.flags.at(k)[0] == 0.0, touched, 0.0)]),)
+
+        def separate(k: Number, rows: RowArray) -> tuple[RowArray]:
+            old, zeros = rows.at(k).reshape(POINTS, -1), [0.0] * (size // POINTS - COLUMNS)
             new = [[APART, 0.0, 0.0, 0.0, where(row[0] == APART, row[4], at), *zeros] for row in old]
-            return (rows.put(k, np.ravel(np.array(new))),)
+            return (rows.put(k, np.ravel(np.array(new)), when=valid),)
 
         def touching(k: Number, rows: RowArray) -> tuple[RowArray]:
             frame, conditions, p = pairs.frame(k), pairs.pair_conditions(k), self.found.p.at(k)
-            old, u = self.solids.remembered(k), pairs.speeds(k, frame, v) + conditions.drifts
+            old, u = rows.at(k).reshape(POINTS, -1), pairs.speeds(k, frame, v) + conditions.drifts
             torque = np.zeros(0) if frame.turning is None else _torque_per_normal_impulse(frame.turning, p) / h
             new: list[Any] = []
             for j in range(POINTS):
@@ -105,11 +112,11 @@ class SolidsAfterImpulses:
                 force = _steadied(frame.axes[j] @ part / h, old[j][1:4])
                 own = _steadied(torque * part[0], old[j][COLUMNS:]) if len(torque) else ()
                 new.append([number, *force, where(number == old[j][0], old[j][4], at), *own])
-            return (rows.put(k, np.ravel(np.array(new))),)
+            return (rows.put(k, np.ravel(np.array(new)), when=valid),)
 
-        (rows,) = repeat(pairs.count, none, row_array(pairs.count, size))
-        (rows,) = pairs.selection.visit(touching, rows)
-        return np.concatenate([rows.at(float(k)).reshape(POINTS, -1) for k in range(pairs.count)])
+        (parted,) = repeat(pairs.count, look, row_array(pairs.count, 1))
+        (rows,) = selected_rows(parted).visit(separate, self.solids.memory)
+        return pairs.selection.visit(touching, rows)[0]
 
 
 def _torque_per_normal_impulse(D: Array, p: Array) -> Array:

@@ -33,6 +33,7 @@ from linkwork.algorithms.solid_contact.touching_pairs import TouchingPairs
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.solids import POINTS
 from linkwork.simulation.methods.moreau_mid_step import Middle, resting_speed
+from linkwork.simulation.solid_memory_rows import memory_rows
 from linkwork.spatial import Transform
 from linkwork.spatial.row_arrays import RowArray, RowLayout, Selection, row_array, selected_rows
 from linkwork.spatial.scalar import Array, Condition, Number, lookup, maximum, where
@@ -112,11 +113,14 @@ class SolidsAtMidStep(NamedTuple):
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 
-def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: OtherBlocks) -> SolidsAtMidStep:
+def solids_at_mid_step(
+    middle: Middle, stored: Array | RowArray, within: Number, others: OtherBlocks
+) -> SolidsAtMidStep:
     """Return the solid pairs in the middle of a step.
 
-    `stored` (4 n, 5) or (4 n, 8) is the contact memory of n pairs, see `stored_columns`. Points at most `within` [m]
-    apart touch. `others` are the blocks (groups of rows) of all other contacts and constraints.
+    `stored` is the contact memory of n pairs: an array (4 n, 5) or (4 n, 8), see `stored_columns`, or a row array, see
+    `memory_rows`. Points at most `within` [m] apart touch. `others` are the blocks (groups of rows) of all other
+    contacts and constraints.
     """
     m, q, v = middle.system.mechanism, middle.q, middle.v
     weights, slow = np.array([np.sqrt(x) for x in np.diag(middle.M)]), resting_speed(m, middle.h)
@@ -150,11 +154,8 @@ def solids_at_mid_step(middle: Middle, stored: Array, within: Number, others: Ot
     (before,) = selection.visit(
         lambda k, rows: (rows.put(k, pairs.speeds(k, pairs.frame(k), start)),), row_array(count, pairs.rows)
     )
-    memory = row_array(count, POINTS * stored.shape[-1])
-    for k in range(count):
-        memory = memory.put(float(k), stored[POINTS * k : POINTS * k + POINTS].reshape(-1))
     there = BodiesAtMidStep(of.numbers, poses, bodies)
-    return SolidsAtMidStep(pairs, there, groups, touching, memory, before, force_laws, force_law_of, slow)
+    return SolidsAtMidStep(pairs, there, groups, touching, memory_rows(stored), before, force_laws, force_law_of, slow)
 
 
 def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, others: int) -> RowArray:

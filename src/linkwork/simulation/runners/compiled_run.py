@@ -22,6 +22,7 @@ from linkwork.simulation.methods.method_registry import Method
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
 from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes
 from linkwork.simulation.simulation_problem import Problem
+from linkwork.simulation.solid_memory_rows import is_in_place, with_memory_array, with_memory_rows
 from linkwork.simulation.state import (
     EVENT,
     NON_FINITE,
@@ -80,6 +81,7 @@ class MemberProgram:
         after = where(solved, where(finite, RUNNING, NON_FINITE), NOT_CONVERGED)
         running = now.status == RUNNING
         good = running & (after == RUNNING)
+        before = before._replace(solid_memory=moved.solid_memory) if is_in_place(moved.solid_memory) else before
         if self.problem.stop is not None:
             ended = self.problem.stops_at(values, (now.step + 1.0) * dt, moved.q, moved.v)
             after = where((after == RUNNING) & ended, EVENT, after)
@@ -102,7 +104,8 @@ class MemberProgram:
             sampled = self.problem.traced_sampler
             return tuple(flatten(self.sampled(values, dt, after, self.tick == 1) if sampled else after))
 
-        return unflatten(now, repeat(count, one, *flatten(now)))
+        now = with_memory_rows(self.problem, now)
+        return with_memory_array(unflatten(now, repeat(count, one, *flatten(now))))
 
     def run_samples(
         self, values: Values, dt: Number, now: MemberState, count: int | Count
@@ -126,10 +129,11 @@ class MemberProgram:
 
         def body(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
             after = _repeated(self.every // inner, block, *state)
-            return after, self.series_values(values, dt, unflatten(now, after))
+            return after, self.series_values(values, dt, with_memory_array(unflatten(now, after)))
 
+        now = with_memory_rows(self.problem, now)
         last, series = record(count, body, *flatten(now))
-        return unflatten(now, last), series
+        return with_memory_array(unflatten(now, last)), series
 
     @cached_property
     def formulas(self) -> dict[str, Formula]:
