@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the constraint Jacobian J (nc, nv) of the loops, and the bias gamma (nc,) in J a + gamma = 0.
+    """Return the constraint Jacobian J (nh, nv), and the bias gamma (nh,) in J a + gamma = 0, at q (nq,) and v (nv,).
 
-    The state is q (nq,), v (nv,). Mechanisms with mimic joints are supported.
+    The rows are those of loops, then of velocity constraints. Mechanisms with mimic joints are supported.
     """
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
@@ -50,9 +50,10 @@ def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
 
 
 class Actuation(NamedTuple):
-    """Result of `actuation`: joint forces tau (nv,) [N m, N] and multipliers of the loops (nc,) [N, N m].
+    """Result of `actuation`: joint forces `tau` (nv,) [N m, N] and constraint `multipliers` (nh,) [N, N m].
 
-    The forces are zero at joints without a motor.
+    The joint forces are zero at joints without a motor. The multipliers belong to the rows of the loops, then to those
+    of engaged clutches and other velocity constraints.
     """
 
     tau: Array
@@ -105,7 +106,7 @@ def actuation(
 
 
 class Observed(NamedTuple):
-    """Result of `observed`: positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints.
+    """Result of `observed`: coordinates q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints.
 
     Values of sensed joints are measurements; the others are computed.
     """

@@ -175,8 +175,8 @@ class ConstraintMethods(DynamicsMethods):
         Returns
         -------
         Actuation
-            `tau` (nv,) [N m, N]: joint forces, zero at joints that are not actuated. `multipliers` (nc,) [N, N m]:
-            multipliers of the loops.
+            `tau` (nv,) [N m, N]: joint forces, zero at joints that are not actuated. `multipliers` (nh,) [N, N m]: one
+            for each constraint row, of the loops first, then of engaged clutches and other velocity constraints.
 
         Raises
         ------

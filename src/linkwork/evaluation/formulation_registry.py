@@ -94,7 +94,7 @@ class FormulationOf:
     mechanism: Mechanism
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Array:
-        """Return the accelerations (..., nv) [rad/s^2, m/s^2] for joint forces; see `Dynamics.forward_dynamics`."""
+        """Return the accelerations (..., nv) [rad/s^2, m/s^2] for joint forces tau; see `Dynamics.forward_dynamics`."""
         return self._evaluate(self.formulation.forward, q, v, {"tau": tau}, wrenches, (self.mechanism.nv,))
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:

@@ -165,7 +165,7 @@ class Discrete:
         x0 : array_like, shape (..., n), or State
             Initial coordinates; or a state from which to continue, such as `final` of another run.
         v0 : array_like, shape (..., n), optional
-            Initial velocities xdot.
+            Initial velocities xdot. Give either `v0` or `x1`, and neither if `x0` is a `State`.
         duration : float, unit [s], default 1.0
             Length of the run; with a clock, in the clock's time. An integer multiple of `dt * every`.
         dt : float, unit [s], default 0.01
@@ -173,7 +173,7 @@ class Discrete:
         every : int, default 1
             Number of steps between recorded samples.
         x1 : array_like, shape (..., n), optional
-            Coordinates after the first step, instead of `v0`.
+            Coordinates after the first step, which determine the initial velocities.
         gains : mapping of str to array_like, optional
             Values of the gains that the functions take. The shape of a gain begins with the batch shape, or the gain
             is the same for all members.
@@ -303,9 +303,11 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Return x (n,) and xdot (n,) of one state, changed as little as possible to satisfy the constraints.
+        """Return coordinates and velocities (n,) near x (n,) and xdot (n,) that satisfy the constraints, for one state.
 
-        `gains` has the values of the gains (further named arguments of the user's functions) by name.
+        Each Newton iteration changes x by the correction of least norm, and xdot changes by the correction of least
+        norm at the new coordinates. `gains` has the values of the gains (further named arguments of the user's
+        functions) by name.
         """
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)

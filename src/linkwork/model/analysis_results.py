@@ -15,12 +15,12 @@ class LoopCheck:
     """The mobility of a mechanism with constraints at one position.
 
     `mobility` is the number of independent velocities, and `rank` the number of independent rows among the `nc`
-    constraint rows. `redundant` maps the name of each loop to the number of its rows that depend on rows of earlier
-    loops; `repeating` has this number for engaged velocity constraints, by label, such as "clutch 'short'". `free`
-    (mobility, nv) are orthonormal velocities that satisfy all constraints. `singular` (k, nv) are directions among
-    these velocities that satisfy the constraints at this position only: after a small motion along such a direction,
-    dependent rows become independent. At this position the mechanism can change to another branch of motion, or cannot
-    move in this direction at all.
+    constraint rows: those of all closed loops and engaged velocity constraints. `redundant` maps the name of each loop
+    to the number of its rows that depend on rows of earlier loops; `repeating` has this number for engaged velocity
+    constraints, by label, such as "clutch 'short'". `free` (mobility, nv) are orthonormal velocities that satisfy all
+    constraints. `singular` (k, nv) are directions among these velocities that satisfy the constraints at this position
+    only: after a small motion along such a direction, dependent rows become independent. At this position the mechanism
+    can change to another branch of motion, or cannot move in this direction at all.
     """
 
     mobility: int

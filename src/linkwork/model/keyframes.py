@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A named state of a mechanism: position q (nq,) and velocity v (nv,)."""
+    """A named state: coordinates q (nq,) [rad, m, quaternions] and velocities v (nv,) [rad/s, m/s]."""
 
     name: str
     q: Array

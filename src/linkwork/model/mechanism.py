@@ -311,10 +311,11 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         LoopCheck
-            `mobility` (int): number of independent velocities. `rank` (int): number of independent rows among the
-            `nc` constraint rows. `redundant`: {loop: number of its redundant rows}. `repeating`: the same for engaged
-            clutches, brakes and other velocity constraints. `free` (mobility, nv): orthonormal velocities that satisfy
-            all constraints. `singular` (k, nv): those directions of `free` that exist at this position only.
+            `mobility` (int): number of independent velocities. `nc` (int): number of constraint rows of all closed
+            loops and engaged velocity constraints. `rank` (int): number of independent rows among these. `redundant`:
+            {loop: number of its redundant rows}. `repeating`: the same for engaged clutches, brakes and other velocity
+            constraints. `free` (mobility, nv): orthonormal velocities that satisfy all constraints. `singular` (k, nv):
+            those directions of `free` that exist at this position only.
 
         Examples
         --------

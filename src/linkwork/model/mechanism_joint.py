@@ -57,7 +57,7 @@ class Joint:
         return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return random joint coordinates (nq,) within the limits, from the generator `rng`."""
+        """Return random joint coordinates (nq,) within the position limits, from the random generator `rng`."""
         q = self.kind.random(rng)
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
         if not (below | above).any():

@@ -40,8 +40,8 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     """
 
-    a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
-    b: Side = key(side, "Driven joint, or a weighted sum of joints by name")
+    a: Side = key(side, "Driving joint, or the factors of a weighted sum of joints, by joint name")
+    b: Side = key(side, "Driven joint, or the factors of a weighted sum of joints, by joint name")
     ratio: Number = key(nonzero(), "Speed ratio v_b / v_a while the clutch is engaged", default=1.0, mode=True)
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(False)

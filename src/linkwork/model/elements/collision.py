@@ -45,7 +45,7 @@ class Collision(Element, section="collisions"):
         "Solids that can touch: names of bodies, of surfaces or of collision shapes; by default all",
         default=(),
     )
-    against: Any = key(names, "Solids that `solids` can touch; by default each other", default=())
+    against: Any = key(names, "Solids that those in `solids` can touch; by default `solids`", default=())
     exclude: Any = key(name_pairs, "Pairs of solids that cannot touch", default=(), kw_only=True)
     pairs: Any = key(
         name_pairs, "Pairs of solids that can touch, instead of `solids` and `against`", default=(), kw_only=True
@@ -60,7 +60,10 @@ class Collision(Element, section="collisions"):
         not_negative("m"), "Rolling resistance: torque divided by normal force", default=0.0, kw_only=True
     )
     spinning: Number = key(
-        not_negative("m"), "Spinning resistance: torque divided by normal force", default=0.0, kw_only=True
+        not_negative("m"),
+        "Resistance to rotation about the normal: torque divided by normal force",
+        default=0.0,
+        kw_only=True,
     )
     restitution: Number = force_law.restitution()
     dissipation: Number | None = force_law.dissipation()

@@ -67,10 +67,16 @@ class Contact(Element, section="contacts"):
     friction: Any = force_law.friction()
     rest_speed: Number = force_law.rest_speed()
     rolling: Number = key(
-        not_negative("m"), "Rolling resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
+        not_negative("m"),
+        "Rolling resistance: torque divided by normal force; for spheres only",
+        default=0.0,
+        kw_only=True,
     )
     spinning: Number = key(
-        not_negative("m"), "Spinning resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
+        not_negative("m"),
+        "Resistance to rotation about the normal: torque divided by normal force; for spheres only",
+        default=0.0,
+        kw_only=True,
     )
     restitution: Number = force_law.restitution()
     dissipation: Number | None = force_law.dissipation()

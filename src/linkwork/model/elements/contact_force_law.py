@@ -24,26 +24,26 @@ OMITTED: Mapping[str, Any] = {"stiffness": None, "tangential_stiffness": None, "
 
 def stiffness() -> Any:
     """Return the definition of the key `stiffness` [N/m], along the normal."""
-    about = "Stiffness along the normal; not needed for rigid contacts"
+    about = "Stiffness along the surface normal; not needed for rigid contacts"
     kind = positive("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, usual=0.0)
 
 
 def damping() -> Any:
     """Return the definition of the key `damping` [N s/m], along the normal."""
-    return key(not_negative("N s/m"), "Damping along the normal", default=0.0, kw_only=True, parameter=True)
+    return key(not_negative("N s/m"), "Damping along the surface normal", default=0.0, kw_only=True, parameter=True)
 
 
 def tangential_stiffness() -> Any:
     """Return the definition of the key `tangential_stiffness` [N/m] of the spring between a contact and its anchor."""
-    about = "Stiffness along the surface; by default equal to `stiffness`"
+    about = "Stiffness tangential to the surface; by default equal to `stiffness`"
     kind = finite("N/m").with_rules(NOT_NEGATIVE)
     return key(kind, about, default=None, kw_only=True, parameter=True, same_as="stiffness")
 
 
 def tangential_damping() -> Any:
     """Return the definition of the key `tangential_damping` [N s/m] of a sticking contact."""
-    about = "Damping along the surface; by default equal to `damping`"
+    about = "Damping tangential to the surface; by default equal to `damping`"
     return key(not_negative("N s/m"), about, default=None, kw_only=True, parameter=True, same_as="damping")
 
 
@@ -61,13 +61,16 @@ def rest_speed() -> Any:
 
 def restitution() -> Any:
     """Return the definition of the key `restitution`, the coefficient of restitution from 0 to 1."""
-    about = "Normal speed after an impact divided by the speed before it, from 0 to 1; for rigid contacts only"
+    about = "Normal speed after an impact divided by that before it, from 0 to 1; for rigid contacts only"
     return key(fraction(), about, default=0.0, kw_only=True, parameter=True)
 
 
 def dissipation() -> Any:
     """Return the definition of the key `dissipation` [s/m], Hunt and Crossley's damping factor."""
-    about = "Dissipation of the Hunt-Crossley normal force; the stiffness is then in N/m^1.5"
+    about = (
+        "Coefficient c of the Hunt-Crossley normal force stiffness d^1.5 (1 + c dd/dt) at the depth d; the stiffness "
+        "is then in N/m^1.5"
+    )
     return key(not_negative("s/m"), about, default=None, kw_only=True)
 
 

@@ -36,7 +36,10 @@ class Coupling(VelocityConstraint, section="couplings"):
 
     """
 
-    factors: Any = key(numbers_by_joint_name, "Factors by joint: one number, or one for each velocity of the joint")
+    factors: Any = key(
+        numbers_by_joint_name,
+        "Factors of the joint velocities, by joint: one number, or one for each velocity of the joint",
+    )
     engaged: Number = engaged_key(True)
 
     @property

@@ -36,7 +36,9 @@ class Differential(VelocityConstraint, section="differentials"):
     driving: str = key(joint_name("driving"), "Driving joint")
     left: str = key(joint_name("left"), "One of the two driven joints")
     right: str = key(joint_name("right"), "The other driven joint")
-    ratio: Number = key(nonzero(), "Speed ratio: v_left + v_right = 2 ratio v_driving while engaged", default=1.0)
+    ratio: Number = key(
+        nonzero(), "Mean speed of the driven joints divided by the speed of the driving joint", default=1.0
+    )
     engaged: Number = engaged_key(True)
 
     couples_ratios = True

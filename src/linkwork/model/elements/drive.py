@@ -68,14 +68,17 @@ class Drive(Actuator, section="drives"):
 
     """
 
-    ratios: Any = key(numbers_by_joint_name, "Ratios by joint: one number, or one for each velocity of the joint")
+    ratios: Any = key(
+        numbers_by_joint_name,
+        "Factors of the joint velocities in the motor speed, by joint: one number, or one for each velocity of a joint",
+    )
     measured_from: str | None = key(
         body_name("measured_from", wanted="the name of a body"),
         "Body on which the motor is mounted, inboard of its joints; cables run over all joints between this body "
         "and the driven body. None: the parent body of each joint",
         default=None, kw_only=True,
     )  # fmt: skip
-    gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
+    gain: Number = key(finite("N m or N"), "Motor force per unit of control", default=1.0, kw_only=True, parameter=True)
     bias: Any = key(
         three_numbers,
         "Force of the motor at zero control: bias[0] + bias[1] l + bias[2] l', with the position l and speed l' of "
@@ -83,26 +86,34 @@ class Drive(Actuator, section="drives"):
         default=ZERO,
         kw_only=True,
     )
-    control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
-    force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)
+    control_limits: Any = key(
+        bounds, "Lower and upper limit of the control u; None: no limits", default=None, kw_only=True
+    )
+    force_limits: Any = key(
+        bounds, "Lower and upper limit of the motor force f [N m or N]; None: no limits", default=None, kw_only=True
+    )
     gear: Number = key(
         nonzero(),
-        "Motor speed divided by the weighted sum of joint velocities",
+        "Motor speed l' divided by the sum of joint velocities weighted with `ratios`",
         default=1.0,
         kw_only=True,
         parameter=True,
     )
     rotor_inertia: Number = key(
         not_negative("kg m^2 or kg"),
-        "Inertia of the rotor, referred to the motor speed",
+        "Inertia of the rotor, which turns at the motor speed l'",
         default=0.0, kw_only=True, parameter=True,
     )  # fmt: skip
     stall_torque: Number = key(
-        positive("N m or N", infinite=True), "Largest motor force at rest", default=np.inf, kw_only=True, parameter=True
+        positive("N m or N", infinite=True),
+        "Largest motor force or torque at speed zero",
+        default=np.inf,
+        kw_only=True,
+        parameter=True,
     )
     no_load_speed: Number = key(
         positive("rad/s or m/s", infinite=True),
-        "Motor speed at which the available force is zero",
+        "Motor speed at which the largest motor force is zero",
         default=np.inf, kw_only=True, parameter=True,
     )  # fmt: skip
     efficiency: Any = key(

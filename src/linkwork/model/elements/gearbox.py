@@ -36,7 +36,9 @@ class Transmission(VelocityConstraint, section="transmissions"):
     driving: str = key(joint_name("driving"), "Driving joint")
     driven: str = key(joint_name("driven"), "Driven joint")
     ratios: Any = key(gear_ratios, "Ratios v_driving / v_driven, one for each gear")
-    selected: Number = key(whole, "Number of the selected gear, from 1; 0 is neutral", default=0, mode=True)
+    selected: Number = key(
+        whole, "Number of the gear selected at the start of a run, from 1; 0 is neutral", default=0, mode=True
+    )
 
     couples_ratios = True
     switches = MappingProxyType({"shift": ("selected", GIVEN)})

@@ -37,7 +37,9 @@ class Latch(VelocityConstraint, section="latches"):
 
     joint: str = key(joint_name(), "Joint that the latch locks")
     at: Number = key(finite("rad or m"), "Joint position at which the latch engages")
-    side: str = key(choice(*SIDES), "Side from which the joint must approach", default="both")
+    side: str = key(
+        choice(*SIDES), "Side of `at` from which the joint must approach for the latch to engage", default="both"
+    )
     engaged: Number = engaged_key(False)
 
     switches_itself = True

@@ -39,18 +39,23 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     """
 
-    a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
+    a: Side = key(side, "Driving joint, or the factors of a weighted sum of joints, by joint name")
     b: Side | None = key(
         side,
-        "Driven joint, or a weighted sum of joints by name; if omitted, the driving side moves in one direction only",
+        "Driven joint, or factors as for `a`; if omitted, the driving side moves in one direction only",
         default=None,
     )
     ratio: Number = key(
-        nonzero(), "Lower bound of the speed ratio: v_b >= ratio v_a while engaged", default=1.0, mode=True
+        nonzero(),
+        "Ratio in the inequality v_b >= ratio v_a, which holds while the ratchet is engaged",
+        default=1.0,
+        mode=True,
     )
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(True)
-    direction: Number = key(sign, "Sign of the inequality: 1, or -1 for v_b <= ratio v_a", default=1, mode=True)
+    direction: Number = key(
+        sign, "Direction of the inequality: 1 for v_b >= ratio v_a, -1 for v_b <= ratio v_a", default=1, mode=True
+    )
 
     switches = MappingProxyType(
         {**VelocityConstraint.switches, "reverse": ("direction", FLIP), "shift": ("ratio", GIVEN)}

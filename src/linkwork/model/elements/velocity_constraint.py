@@ -74,12 +74,12 @@ class VelocityConstraint(Constraint):
 
 def engaged_key(default: bool) -> Any:
     """Define the field `engaged` of a constraint, which runs can switch; `default` is its initial value."""
-    return key(switch, "Whether the constraint is engaged at the start", default=default, mode=True)
+    return key(switch, "Whether the constraint is engaged at the start of a run", default=default, mode=True)
 
 
 def capacity_key() -> Any:
     """Define the field `capacity` of a constraint that can slip: its largest force, which is a parameter."""
-    about = "Largest constraint force; above it, the constraint slips"
+    about = "Largest force or torque of the constraint; if more is needed, the constraint slips"
     return key(positive("N m or N", infinite=True), about, default=np.inf, parameter=True)
 
 

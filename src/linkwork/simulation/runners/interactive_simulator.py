@@ -28,7 +28,7 @@ from linkwork.spatial.scalar import Array
 
 
 class State(NamedTuple):
-    """State of a simulator: time t [s], coordinates q (nq,) and velocities v (nv,)."""
+    """State of a simulator: t [s], coordinates q (nq,) [rad, m, quaternions] and velocities v (nv,) [rad/s, m/s]."""
 
     t: float
     q: Array
