@@ -107,12 +107,12 @@ class ReducedDynamics(NamedTuple):
 
 
 class FrameMotion(NamedTuple):
-    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k velocities of driven joints.
+    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) for the k velocities of joints with a motor.
 
     The number r of rows is 6, or 3 for the position alone. Velocities are in the world's axes about the frame's origin,
     linear before angular. `rate` (r,) is the twist of the frame; `coasting` (r,) is the twist that would remain if the
-    driven joints stopped. For accelerations a (k,) of the driven joints, the acceleration of the frame is J a + `drift`
-    (r,).
+    joints with a motor stopped. For accelerations a (k,) of these joints, the acceleration of the frame is J a +
+    `drift` (r,).
     """
 
     pose: Transform

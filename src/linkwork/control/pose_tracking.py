@@ -22,8 +22,7 @@ class Tracking(NamedTuple):
     """Result of `tracking`: the pose error (7,) of a body and the acceleration (6,) that reduces it.
 
     `error` is the position error [m] and the quaternion from target to body, with a scalar part that is not negative.
-    `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, which the paper
-    calls X^b.
+    `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, Wendlandt's X^b.
     """
 
     error: Array

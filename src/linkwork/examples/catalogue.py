@@ -90,6 +90,7 @@ def example(name: str) -> Mechanism:
     Returns
     -------
     Mechanism
+        Mechanism of the example, with its default arguments.
 
     Raises
     ------

@@ -89,7 +89,7 @@ class Brake(VelocityConstraint, section="brakes"):
             yield Fault(reason, self.label, "omit the capacity, or use a joint with one velocity")
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: state and capacity of the brake, and the name of its joint."""
+        """Return two cells for `linkwork check`: state and capacity of the brake, and the name of its joint."""
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", self.joint
 
 

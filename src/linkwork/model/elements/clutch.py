@@ -77,6 +77,6 @@ class Clutch(VelocityConstraint, section="clutches"):
         yield from side_faults(self.what, self.name, {"joint a": self.a, "joint b": self.b}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: state and capacity of the clutch, and its sides with the ratio."""
+        """Return two cells for `linkwork check`: state and capacity of the clutch, and its sides with the ratio."""
         sides = f"{side_text(self.a)}, {side_text(self.b)} x {self.ratio:g}"
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", sides

@@ -121,7 +121,7 @@ class Collision(Element, section="collisions"):
         return {name: value for name, value in table.items() if value != []}, notes
 
     def describe(self) -> tuple[str, str]:
-        """Return two texts for listings: stiffness and friction of the contacts, and the solids."""
+        """Return two cells for `linkwork check`: stiffness and friction of the contacts, and the solids."""
         static, dynamic = self.friction
         pairs = f"{self.pairs[0][0]} on {self.pairs[0][1]}" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
         who = ", ".join(self.solids) or (pairs if self.pairs else "all solids")

@@ -147,7 +147,7 @@ class Contact(Element, section="contacts"):
                 yield Fault(reason, self.label, f"use a radius of at most {most:g} m, or a grid with larger cells")
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: stiffness and friction of the contact, and its body and surfaces."""
+        """Return two cells for `linkwork check`: stiffness and friction of the contact, and its body and surfaces."""
         static, dynamic = self.friction
         what = f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
         return what, f"{self.body} against {listed(self.against)}"

@@ -70,6 +70,6 @@ class Coupling(VelocityConstraint, section="couplings"):
                 yield Fault(f"factors of joint {joint!r} must be {wanted}; got {numbers.tolist()}", self.label)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the state of the coupling, and its factors by joint."""
+        """Return two cells for `linkwork check`: the state of the coupling, and its factors by joint."""
         rows = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in self.factors)
         return state_text(self.engaged), rows

@@ -61,5 +61,5 @@ class Differential(VelocityConstraint, section="differentials"):
         yield from role_faults(self.label, roles, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the state of the differential, and its joints with the ratio."""
+        """Return two cells for `linkwork check`: the state of the differential, and its joints with the ratio."""
         return state_text(self.engaged), f"{self.driving} x {self.ratio:g}, {self.left}, {self.right}"

@@ -274,7 +274,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, row=row, offset=offset)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: gain and all numbers that differ from defaults, and ratios."""
+        """Return two cells for `linkwork check`: gain and all numbers that differ from defaults, and ratios."""
         parts = [f"gain {self.gain:g}"]
         parts += [f"gear {self.gear:g}"] if self.gear != 1.0 else []
         parts += [f"rotor {self.rotor_inertia:g}"] if self.rotor_inertia else []

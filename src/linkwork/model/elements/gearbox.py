@@ -94,7 +94,7 @@ class Transmission(VelocityConstraint, section="transmissions"):
         yield from role_faults(self.label, {"driving": self.driving, "driven": self.driven}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the ratios and the selected gear of the gearbox, and its joints."""
+        """Return two cells for `linkwork check`: the ratios and the selected gear of the gearbox, and its joints."""
         gears = ", ".join(f"{ratio:g}" for ratio in self.ratios)
         state = f"in gear {self.selected:g}" if self.engaged else "neutral"
         return f"{gears}; {state}", f"{self.driving}, {self.driven}"

@@ -126,7 +126,7 @@ class JointFriction(Element, section="frictions", what="friction"):
         self.law.check_parameter(key, values, name)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the law with its numbers, and the joint."""
+        """Return two cells for `linkwork check`: the law with its numbers, and the joint."""
         numbers = [f"{name} {value:g}" for name, value in self.law.parameters.items() if np.any(value)]
         return ", ".join([type(self.law).__name__, *numbers]), self.name
 

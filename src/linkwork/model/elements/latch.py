@@ -83,5 +83,5 @@ class Latch(VelocityConstraint, section="latches"):
         yield from side_faults(self.what, self.name, {"its joint": self.joint}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: state and position of the latch, and the name of its joint."""
+        """Return two cells for `linkwork check`: state and position of the latch, and the name of its joint."""
         return f"{state_text(self.engaged)}, at {self.at:g} from {self.side}", self.joint

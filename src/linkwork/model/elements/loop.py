@@ -103,7 +103,7 @@ class Loop(FrameConstraint, section="loops"):
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the kind of the loop, and its two bodies."""
+        """Return two cells for `linkwork check`: the kind of the loop, and its two bodies."""
         return type(self.kind).__name__, f"{self.a}, {self.b}"
 
 

@@ -86,7 +86,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
         yield from side_faults(self.what, self.name, sides, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: state and capacity, and sides with ratio and direction."""
+        """Return two cells for `linkwork check`: state and capacity, and sides with ratio and direction."""
         sides = side_text(self.a) + ("" if self.b is None else f", {side_text(self.b)} x {self.ratio:g}")
         state = f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N"
         return state, f"{sides}, {self.direction:+g}"

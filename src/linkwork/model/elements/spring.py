@@ -64,6 +64,6 @@ class Spring(LineForce, section="springs"):
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: stiffness, damping and free length of the spring, and its bodies."""
+        """Return two cells for `linkwork check`: stiffness, damping and free length of the spring, and its bodies."""
         what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, free length {self.length:g} m"
         return what, f"{self.a}, {self.b}"

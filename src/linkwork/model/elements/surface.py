@@ -64,7 +64,7 @@ class Surface(Element, section="surfaces"):
         return cls(name, Plane())
 
     def describe(self) -> tuple[str, str]:
-        """Return two cells of the element table: the shape of the surface, and its body."""
+        """Return two cells for `linkwork check`: the shape of the surface, and its body."""
         return type(self.shape).__name__, self.body
 
 

@@ -80,13 +80,15 @@ class Bearing(FrictionLaw):
 
     mu: float = mu_key()
     radius: float = length_key("Radius of the journal")
-    axial_radius: float = length_key("Mean radius of the collar", default=0.0)
+    axial_radius: float = length_key("Mean radius of the collar that carries the axial force", default=0.0)
     mu_static: float | None = mu_static_key()
     viscous: float = viscous_key()
-    rolling: float = length_key("Lever of rolling resistance", default=0.0)
+    rolling: float = length_key("Lever of rolling resistance: torque divided by the bearing force", default=0.0)
     preload: float = key(not_negative("N"), "Radial load that is always present", default=0.0, parameter=True)
     length: float = optional_length_key("Distance between two bearings that carry tilting moments")
-    center: float = key(finite("m"), "Position of their middle on the joint axis", default=0.0, parameter=True)
+    center: float = key(
+        finite("m"), "Position of the middle between the two bearings on the joint axis", default=0.0, parameter=True
+    )
     stribeck: float | None = stribeck_key()
 
     def require_consistent(self) -> None:

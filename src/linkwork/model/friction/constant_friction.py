@@ -39,8 +39,10 @@ class DryFriction(FrictionLaw):
 
     """
 
-    force: float = key(not_negative("N m or N"), "Friction force during slip", parameter=True)
-    static: float | None = key(not_negative("N m or N"), "Largest friction force at rest", default=None, parameter=True)
+    force: float = key(not_negative("N m or N"), "Friction force or torque during slip", parameter=True)
+    static: float | None = key(
+        not_negative("N m or N"), "Largest friction force or torque at rest", default=None, parameter=True
+    )
     stribeck: float | None = stribeck_key()
     viscous: float = viscous_key()
 

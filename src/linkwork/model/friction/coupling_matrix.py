@@ -74,7 +74,7 @@ class Coupling(FrictionLaw):
     """
 
     C: Rows = key(_MATRIX, "Coupling matrix")  # noqa: RUF009
-    static: float = key(not_negative(), "Ratio of the friction at rest to that during slip", default=1.0)
+    static: float = key(not_negative(), "Ratio of the friction at rest to the friction during slip", default=1.0)
     viscous: float = viscous_key()
 
     def require_consistent(self) -> None:

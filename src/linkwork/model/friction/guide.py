@@ -69,7 +69,7 @@ class Guide(FrictionLaw):
 
     mu: float = mu_key()
     length: float = required_length_key("Distance between the two ends of the carriage")
-    width: float = optional_length_key("Distance between the two rails")
+    width: float = optional_length_key("Distance between two parallel rails")
     mu_static: float | None = mu_static_key()
     viscous: float = viscous_key()
     preload: float = key(not_negative("N"), "Normal force that is always present", default=0.0, parameter=True)

@@ -70,7 +70,7 @@ class Thread(FrictionLaw):
     mu: float = mu_key()
     radius: float = required_length_key("Mean radius of the thread")
     flank: float = key(not_negative("rad"), "Flank angle of the thread", default=0.0, parameter=True)
-    collar_radius: float = length_key("Mean radius of a collar", default=0.0)
+    collar_radius: float = length_key("Mean radius of a collar that carries the axial load too", default=0.0)
     mu_static: float | None = mu_static_key()
     viscous: float = viscous_key()
     preload: float = key(not_negative("N"), "Normal force that is always present", default=0.0, parameter=True)

@@ -16,10 +16,11 @@ from linkwork.tolerances import TINY
 
 @dataclass(frozen=True, eq=False)
 class SolidMotions:
-    """Motions of all bodies in s states: the states of all batch members at the samples `times` (T,), member by member.
+    """Motions of all bodies in s states: those of all batch members at T samples, member by member.
 
-    `poses` (s, nbodies + 1, 4, 4) and `twists` (s, nbodies + 1, 6), in body axes, begin with the world. `interval` [s]
-    is the time between two samples. `tables` has the n pairs of solids.
+    `times` (T,) are the numbers of the samples. `poses` (s, nbodies + 1, 4, 4) in the world, and `twists`
+    (s, nbodies + 1, 6) in body axes, begin with the world. `interval` [s] is the time between two samples. `tables` has
+    the data of the n pairs of solids.
     """
 
     tables: SolidTables
@@ -34,11 +35,11 @@ class SolidMotions:
         return np.tile(self.times, len(self.poses) // len(self.times))
 
     def where(self, state: int) -> tuple[int, int]:
-        """Return the flat member number and the sample number of a state."""
+        """Return the index of the member in the flattened batch, and the sample number, of a state given by index."""
         return state // len(self.times), int(self.times[state % len(self.times)])
 
     def of_members(self, values: Array) -> Array:
-        """Return a copy of values (s, n) as an array (members, T, n)."""
+        """Return a copy of `values` (s, n), one for each state and pair, as an array (members, T, n)."""
         return np.array(values).reshape(-1, len(self.times), values.shape[-1])
 
     @cached_property
@@ -67,9 +68,7 @@ class SolidMotions:
 
     @cached_property
     def surface_speeds(self) -> Array:
-        """Upper bounds (s, n) [m/s] of the speed at which the surfaces of the two solids of a pair approach each
-        other.
-        """
+        """Upper bounds (s, n) [m/s] of the speeds at which the surfaces of the two solids of each pair approach."""
         linear, angular = self._velocities
         turning = (np.linalg.norm(angular, axis=-1) * self.tables.radius).sum(axis=-1)
         return np.nan_to_num(np.linalg.norm(linear[..., 0, :] - linear[..., 1, :], axis=-1) + turning)
@@ -92,7 +91,7 @@ class SolidMotions:
 
     @cached_property
     def thickness(self) -> Array:
-        """Half of the sum (s, n) [m] of the thicknesses of both solids along their relative velocity."""
+        """Half of the summed thicknesses (s, n) [m] of the two solids of each pair, along their relative velocity."""
         n = self._relative / np.maximum(self.speeds, TINY)[..., None]
         return self.tables.extents(n, self._placed[0]).sum(axis=-1)
 
@@ -111,9 +110,9 @@ class SolidMotions:
         return np.linalg.norm(nearest, axis=-1) <= self.tables.radius.sum(axis=-1)
 
     def between(self, state: int, count: int) -> Array:
-        """Return `count` poses (count, nbodies + 1, 4, 4) of all bodies from a state to the next sample.
+        """Return `count` poses (count, nbodies + 1, 4, 4) of all bodies in the world, from a state to the next sample.
 
-        Origins move on straight lines; bodies turn about fixed axes.
+        `state` is the index of the state. Origins move on straight lines; bodies turn about fixed axes.
         """
         first, last = self.poses[state], self.poses[state + 1]
         part = np.linspace(0.0, 1.0, count)[:, None, None]
@@ -130,8 +129,9 @@ class SolidMotions:
         return found
 
     def touched(self, run: RunData, state: int) -> Array:
-        """Return a boolean array (n,): whether contact forces acted between the solids of each pair in the step before
-        a state.
+        """Return for each of the n pairs whether contact forces acted in the step before the state with this index.
+
+        The result is a boolean array (n,); it is True for all pairs if the `run` did not record "contact.force".
         """
         if "contact.force" not in run.recorded:
             return np.ones(len(self.tables.pairs), dtype=bool)
