@@ -22,7 +22,9 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 class Wanted(NamedTuple):
     """A controller's target at one time: `place`, with its first and second time derivative, `rate` and `acceleration`.
 
-    The place is an array of joint coordinates, a position or a pose.
+    The place is an array of joint coordinates (nq,), with derivatives (nv,). Otherwise it is a position (3,) [m], a
+    pose (4, 4) or the coordinates (7,) of a free body in the world. Its derivatives, (3,) for a position and else (6,),
+    are in the world's axes, linear before angular.
     """
 
     place: Any

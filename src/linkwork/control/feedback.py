@@ -119,7 +119,7 @@ def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated:
         Mechanism to control.
     target : array, Reference or function of t
         Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
-        v (nv,) and a (nv,).
+        v (nv,) and a (nv,). A `Reference` cannot be the target of an actuated joint with a quaternion.
     kp : float or array (nv,), [N m/rad, N/m]
         Stiffness, not negative.
     kd : float or array (nv,), [N m s/rad, N s/m]
@@ -168,7 +168,7 @@ def pid(
         Mechanism to control.
     target : array, Reference or function of t
         Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
-        v (nv,) and a (nv,).
+        v (nv,) and a (nv,). A `Reference` cannot be the target of an actuated joint with a quaternion.
     kp : float or array (nv,), [N m/rad, N/m]
         Stiffness, not negative.
     ki : float or array (nv,), [N m/(rad s), N/(m s)]
@@ -232,7 +232,7 @@ def computed_torque(
         Mechanism to control.
     target : array, Reference or function of t
         Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
-        v (nv,) and a (nv,).
+        v (nv,) and a (nv,). A `Reference` cannot be the target of an actuated joint with a quaternion.
     kp : float or array (nv,), [1/s^2]
         Gain of the position error, not negative.
     kd : float or array (nv,), [1/s]

@@ -37,7 +37,7 @@ CONSTRAINED["forward_dynamics_derivatives"] = (
 class DynamicsMethods(FrictionMethods):
     """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
 
-    Methods for their derivatives are included.
+    Methods for the derivatives of joint forces and accelerations are included.
     """
 
     def inverse_dynamics(

@@ -127,7 +127,7 @@ class KinematicsMethods(BatchEvaluation):
         Returns
         -------
         array, shape (..., nbodies, 6), [m/s^2, rad/s^2]
-            Linear before angular rate.
+            Rate of the linear velocity, then rate of the angular velocity.
 
         Examples
         --------

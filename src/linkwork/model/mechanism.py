@@ -189,7 +189,8 @@ class Mechanism(ElementViews, ParameterViews):
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
         """Return one random position within the joint limits.
 
-        Without limits, angles are within [-pi, pi], distances within [-1, 1] m, and rotations are uniform.
+        Without limits, angles are in [-pi, pi], distances in [-1, 1] m, and rotations are uniformly distributed. With
+        only one finite limit, angles are within one turn of it, and distances within 2 m.
 
         For a batch (n, nq), stack several: `np.stack([m.random(seed) for seed in range(n)])`.
 

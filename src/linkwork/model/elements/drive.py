@@ -149,7 +149,7 @@ class Drive(Actuator, section="drives"):
     # --- force of the drive ---
 
     def speed(self, v: Array) -> Number:
-        """Return the motor speed l' [rad/s or m/s], the rate of the motor's length l, at the velocities v (nv,)."""
+        """Return the motor speed l' [rad/s or m/s], the rate of the motor's position l, at the velocities v (nv,)."""
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
@@ -198,7 +198,7 @@ class Drive(Actuator, section="drives"):
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
         """Return the sum of ratio times coordinate over all driven joints [rad or m], at the coordinates q (nq,).
 
-        The length l of the motor is `gear` times this sum plus the constant `offset`. Only the first coordinate of a
+        The position l of the motor is `gear` times this sum plus the constant `offset`. Only the first coordinate of a
         joint counts; motors whose force depends on l drive only joints with one coordinate.
         """
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]

@@ -35,8 +35,8 @@ PACKAGE = __name__.partition(".")[0]
 class Rotor(NamedTuple):
     """The rotor of the motor `drive`, which turns with the `joints` of the drive.
 
-    The rotor's speed is the product of `row` (nv,) and the velocities v (nv,), and its kinetic energy is inertia (row
-    v)^2 / 2 [J].
+    `row` (nv,) are the ratios of the drive, so that the rotor turns at gear (row v) for the velocities v (nv,).
+    `inertia` [kg m^2 or kg] is that of the rotor times gear^2: the kinetic energy [J] is inertia (row v)^2 / 2.
     """
 
     drive: str
@@ -51,7 +51,7 @@ class Rotor(NamedTuple):
 
     @property
     def scaled(self) -> Array:
-        """The `row` (nv,) times the square root of the rotor inertia: the kinetic energy [J] is (scaled v)^2 / 2."""
+        """The `row` (nv,) times the square root of `inertia`: the kinetic energy [J] is (scaled v)^2 / 2."""
         size = np.sqrt(self.inertia)
         return np.array([x * size if x != 0.0 else 0.0 for x in self.row])
 

@@ -63,7 +63,10 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity constraint row direction * (v_b - ratio v_a) >= 0; its multiplier is the force on b."""
+        """The velocity constraint row direction * (v_b - ratio v_a) >= 0, or direction * v_a >= 0 without a side b.
+
+        Its multiplier is >= 0; direction times the multiplier is the force on b, or on a without b.
+        """
         ahead = [(joint, factor) for joint, factor in terms_of(self.a if self.b is None else self.b)]
         behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in terms_of(self.a)]
         velocities = [(joint, 0, self.direction * factor) for joint, factor in (*ahead, *behind)]
@@ -71,10 +74,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds of the ratchet's multiplier: zero, because it pushes in one direction only, and its capacity.
-
-        The unit of the capacity is N m or N.
-        """
+        """The bounds [N m or N] of the ratchet's multiplier: zero and the capacity, because a ratchet only pushes."""
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

@@ -43,14 +43,15 @@ class Bearing(FrictionLaw):
     with the bearing force F, its axial part F_axial and the radial load N. If `length` is 0, the bearing does not
     resist tilting moments, and N = |F_radial|. If `length` is positive, two bearings at this distance carry the tilting
     moment M about their centre as a couple, and N is the sum of their radial loads |F_radial / 2 + axis x M / length|
-    and |F_radial / 2 - axis x M / length|.
+    and |F_radial / 2 - axis x M / length|. On a universal joint, such a torque acts about each of the two axes.
 
     Parameters
     ----------
     mu : float
         Coefficient of dynamic friction, >= 0.
     radius : float, [m]
-        Radius of the journal: the lever arm of the friction that radial loads cause.
+        Radius of the journal: the lever arm of the friction that radial loads cause. It can be 0 only with an
+        `axial_radius`, and without `length` and `preload`.
     axial_radius : float, [m], default 0
         Mean radius of the collar: the lever arm of the friction that axial loads cause; 0 for no such friction.
     mu_static : float, optional

@@ -49,6 +49,7 @@ class Coefficient(NamedTuple):
 class LoadTerm(NamedTuple):
     """A term c |L F + own f| of a friction limit: c times the norm of a linear function of the load F (6,).
 
+    F [N, N m] is the wrench of the parent on the child, about the origin and in the axes of the child's frame.
     `coefficient` is c, and L is (k, 6). `own` is the factor of the friction force f; it is nonzero only for friction
     laws with k = 1 whose friction changes the load.
     """
@@ -111,8 +112,7 @@ class FrictionLaw(ABC):
 
     @abstractmethod
     def misfit(self, kind: ClosingKind, in_tree: bool) -> str | None:
-        """Return None if the law can act in a joint of this kind; else a text that names the joint kinds in which it
-        can act.
+        """Return None if the law can act in a joint of this `kind`; else, as text, the joint kinds in which it can act.
 
         `in_tree` is true for a joint of the tree, and false for a joint that closes a loop.
         """

@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a run: method, reason for its choice (`why`), step dt [s], and options.
+    """Settings of a run: method, reason for its choice (`why`), step dt [s], and the following options.
 
     `every` is the number of steps between samples, `duration` [s] the duration, and `rtol` and `atol` are the
     tolerances of adaptive methods.
