@@ -36,7 +36,7 @@ class Problem:
     bounce: np.ndarray
     turning: tuple[float, float] | None
     response: np.ndarray  # inverse mass matrix
-    relative: list[np.ndarray]  # Jacobians (6, nv) of the relative velocities at the first points of the pairs
+    relative: np.ndarray  # Jacobians (6, nv) of the relative velocities at the first points of the pairs
 
     def solution(self, guess=None):
         """Return the impulses (points, 3), the velocities, and what `solve_pairs` returned."""

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.examples.planar_linkage_formulas import Moved, input_force
+from linkwork.examples.planar_linkage_formulas import MovingLink, input_force
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Transform
@@ -64,9 +64,9 @@ def push(angle: float, speed: float, acceleration: float) -> float:
     It follows from Eksergian's equation.
     """
     s, c, half = np.sin(angle), np.cos(angle), PANEL / 2
-    links = [Moved(LID, 0.0, np.array([0, -4 * half * s, 0]), np.array([0, -4 * half * c, 0]))]
+    links = [MovingLink(LID, 0.0, np.array([0, -4 * half * s, 0]), np.array([0, -4 * half * c, 0]))]
     for up in (1, 3):  # halves of panels at which centres are; x is outward and y upward
-        panel = Moved(SIDE, INERTIA[0], half * np.array([c, -up * s, 1 / half]), half * np.array([-s, -up * c, 0]))
+        panel = MovingLink(SIDE, INERTIA[0], half * np.array([c, -up * s, 1 / half]), half * np.array([-s, -up * c, 0]))
         links += [panel] * 4
     return input_force(links, speed, acceleration, 9.81)
 

@@ -4,6 +4,7 @@ All bodies are in one mechanism, and do not touch each other unless a pair is na
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def scene() -> tuple[lw.Mechanism, list[float], list[float]]:
 def run_of(model: str) -> Run:
     """Return the run of the scene in a contact model, which passes its own checks."""
     m, q, v = scene()
-    how = {"contact": "rigid"} if model == "rigid" else {"method": model, "every": 80}
+    how: dict[str, Any] = {"contact": "rigid"} if model == "rigid" else {"method": model, "every": 80}
     record = (*RECORD, "contact.torque") if model == "rigid" else RECORD
     run = lw.simulate(m, q, v, 0.5, STEPS[model], record=record, **how).check()
     assert run.report().passed, run.report()
