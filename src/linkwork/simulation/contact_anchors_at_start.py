@@ -76,12 +76,14 @@ def _with_anchors(problem: Problem, target: str) -> Problem:
 
 
 def _equilibrium_data(problem: Problem, q: Array, v: Array, values: dict[str, Array]) -> tuple[Array, ...]:
-    """Return the mass matrix, the contact Jacobian, the accelerations, and eight numbers (n, 8) for each of n contacts.
+    """Return the mass matrix, the contact Jacobian, the joint accelerations, and eight numbers (n, 8) for each of n
+    contacts, at q (nq,) [rad, m] and v (nv,) [rad/s, m/s].
 
-    The mass matrix is (nv, nv). The Jacobian (3 n, nv) gives the contact velocities in the axes of the surfaces. The
-    accelerations (nv,) are those without friction. The eight numbers of a contact are the static friction limit [N],
-    the tangential stiffness [N/m], the contact point (3,) [m] and the normal (3,). The friction limit is 0 if the
-    contact moves or does not touch. `values` are the parameter values of one batch member.
+    The mass matrix is (nv, nv). The Jacobian (3 n, nv) gives the contact velocities [m/s] in the axes of the surfaces.
+    The accelerations (nv,) [rad/s^2 or m/s^2] are those without friction. The eight numbers of a contact are the static
+    friction limit [N], the tangential stiffness [N/m], the contact point (3,) [m] and the normal (3,). The friction
+    limit is 0 if the contact slides, rolls or does not touch. The point and the normal are in the frame of the surface.
+    `values` are the parameter values of one batch member.
     """
     system = problem.system(values)
     m = system.mechanism

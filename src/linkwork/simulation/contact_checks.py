@@ -19,7 +19,7 @@ from linkwork.simulation.simulation_problem import Problem
 from linkwork.spatial.scalar import Array
 
 FINE = 0.1  # product of dt and contact rate that warnings recommend; a bounce then takes sixty steps
-EXPLICIT = {"rk4": 2.5}  # by method: largest stable product of dt and damper rate; other methods have no limit
+EXPLICIT = {"rk4": 2.5}  # by method: largest stable product of dt and damper rate; other methods have no such limit
 COARSE = 1.5  # product of dt and contact spring rate above which no method resolves a bounce
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
@@ -29,7 +29,8 @@ CONTACT = ("compliant", RIGID)  # contact models
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all contact pairs touched.
 
-    The result is for the stiffest family, with the damper rate that is largest in any family.
+    The spring rate and the contact name are those of the stiffest contact family; the damper rate is the largest of all
+    families.
     """
     m = mechanism
     M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
@@ -43,8 +44,9 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 def method_for_contacts(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
     """Return the integration method to use: "moreau" for rigid contacts, else `method`.
 
-    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`. If a run is
-    continued, `continued` is its method; another contact model than in that run is an error too.
+    Raise a LinkworkError if `method`, or `locate` (whether events are located within steps), does not suit the contact
+    model `contact`. If a run is continued, `continued` is the method of that run; another contact model than in that
+    run is an error too.
     """
     if contact not in CONTACT:
         raise unknown_name("contact", contact, CONTACT)
@@ -106,7 +108,8 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 
 
 def _refuse_invalid_parameters(problem: Problem, elements: Sequence[Element]) -> None:
-    """Raise a LinkworkError if a parameter of the contacts `elements`, such as a stiffness, is out of range.
+    """Raise a LinkworkError if a parameter of the contact elements, such as a stiffness, is out of range in the run
+    `problem`.
 
     All batch members are checked.
     """

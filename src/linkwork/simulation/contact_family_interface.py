@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linkwork.simulation.simulation_problem import Problem
     from linkwork.simulation.state import StepState
 
-DEEP = 3.0  # contact force at the start, relative to the weight, that causes a warning
+DEEP = 3.0  # normal contact force at the start, relative to the weight, that causes a warning
 FINE_CONTACTS = 0.1  # product of step and spring rate of compliant contacts, for the methods that are chosen for them
 
 
@@ -100,7 +100,7 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def rates(self, M: Array, position: Array, weight: float) -> list[Rates]:
-        """Return the rates [1/s] of springs and dampers, as if all pairs touched.
+        """Return the rates [1/s] of contact springs and dampers, as if all pairs of this family touched.
 
         M (nv, nv) is the mass matrix, `position` (tree.nq,) [rad, m] are the joint coordinates, and `weight` [N] is the
         weight of the mechanism, the load at which the stiffness is evaluated.
@@ -108,23 +108,25 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def step_rate(self, rates: Rates, method: str) -> float:
-        """Return the rate [1/s] to which the step of `method` is inversely proportional, from the `rates` of all
-        contacts.
+        """Return the rate [1/s] to which the time step for the integration method `method` is inversely proportional,
+        from the `rates` of all contacts.
         """
 
     # --- steps ---
 
     @abstractmethod
     def begun(self, t: Number, contact_memory: Array, solid_memory: Array) -> tuple[str, Memory | SolidMemory]:
-        """Return the name of a field of `System`, and the contact memory for this field in a step that begins at t [s].
+        """Return the name of the field of `System` that holds this family's contact memory, and its value in a step
+        that begins at t [s].
 
-        `contact_memory` and `solid_memory` are the stored numbers of all contacts; see `System.begun`.
+        `contact_memory` holds the stored numbers of all contacts of points with surfaces, `solid_memory` those of all
+        contacts between solids; see `System.begun`.
         """
 
     @abstractmethod
     def rigid_wrenches(self, now: StepState) -> Array:
-        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts on the bodies, from the contact memory of
-        `now`.
+        """Return the wrenches (nbodies, 6) [N, N m] of rigid contacts on the bodies, about the body origins and in body
+        axes. They follow from the contact memory of the state `now`.
         """
 
     # --- recorded series ---
@@ -135,11 +137,13 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def slips(self, now: Sample) -> list[Array]:
-        """Return the slip velocity (3,) [m/s] at each contact point, in world axes; zero if apart."""
+        """Return the slip velocity (3,) [m/s] at each contact point, in world axes; zero if the contact is apart."""
 
     @abstractmethod
     def points(self, now: Sample) -> list[Array]:
-        """Return the position (3,) [m] of each contact point in the world; zero if apart."""
+        """Return the position (3,) [m] of each contact point, from the world origin and in world axes; zero if the
+        contact is apart.
+        """
 
     @abstractmethod
     def energies(self, now: Sample) -> list[Number]:
@@ -147,9 +151,13 @@ class ContactFamily(ABC):
 
     @abstractmethod
     def wrenches(self, now: Sample) -> Array:
-        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body."""
+        """Return the sum (nbodies, 6) [N, N m] of the contact wrenches on each body, about its origin and in its
+        axes.
+        """
 
 
 def largest_rate(M: Array, K: Array) -> float:
-    """Return the largest absolute eigenvalue of M^-1 K, for matrices M and K (nv, nv)."""
+    """Return the largest absolute eigenvalue of M^-1 K, for a mass matrix M and a stiffness or damping matrix K (nv,
+    nv).
+    """
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())

@@ -26,13 +26,17 @@ def _of_all_points(now: Sample, vectors: Callable[[ContactFamily], list[Array]])
 
 
 def _memory_columns(now: Sample, columns: int | slice) -> Array:
-    """Return columns of the contact memory: first of all contact pairs, then of all contact points between solids."""
+    """Return `columns` of the contact memory: first the rows of all contacts of points with surfaces, then those of all
+    contact points between solids.
+    """
     motion = now.state.motion
     return np.concatenate([motion.contact_memory[:, columns], motion.solid_memory[:, columns]])
 
 
 def _force(now: Sample) -> Array:
-    """Return the contact forces (n, 3) [N] in the sample `now`, in world axes; those of the last step if rigid."""
+    """Return the forces (n, 3) [N] of n contacts in the sample `now`, in world axes; for rigid contacts, those of the
+    last step.
+    """
     return (
         _memory_columns(now, slice(1, 4))
         if now.system.rigid
@@ -41,17 +45,21 @@ def _force(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Return the slip velocity (n, 3) [m/s] of each of n contacts in the sample `now`, in world axes; zero if apart."""
+    """Return the slip velocities (n, 3) [m/s] of n contacts in the sample `now`, in world axes; zero for contacts that
+    are apart.
+    """
     return _of_all_points(now, lambda family: family.slips(now))
 
 
 def _point(now: Sample) -> Array:
-    """Return the position (n, 3) [m] of each of n contact points in the sample `now`, in world axes; zero if apart."""
+    """Return the positions (n, 3) [m] of n contact points in the sample `now`, in world axes; zero for contacts that
+    are apart.
+    """
     return _of_all_points(now, lambda family: family.points(now))
 
 
 def _torque(now: Sample) -> Array:
-    """Return the torque (n, 3) [N m] of rolling and spinning friction at each of n contacts."""
+    """Return the torques (n, 3) [N m] of rolling and spinning friction at n rigid contacts, in world axes."""
     motion = now.state.motion
     parts = [stored[:, CONTACT_COLUMNS:] for stored in (motion.contact_memory, motion.solid_memory)]
     return np.concatenate([part if part.size else np.zeros((len(part), 3)) for part in parts])
@@ -86,7 +94,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 
 def _anchored(facts: RunFacts) -> bool:
-    """Return whether all contacts of a run are compliant contact pairs, which have anchors."""
+    """Return whether all contacts of a run are compliant contacts of points with surfaces, which have anchors."""
     return _compliant(facts) and not facts.mechanism.solid_pairs
 
 

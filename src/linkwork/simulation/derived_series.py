@@ -38,7 +38,9 @@ def run_energies(run: RunData) -> Stored:
 
 
 def _energy(part: Callable[[Stored], Array]) -> Callable[[Run], Array]:
-    """Return a function of a run that returns one part, such as `kinetic`, of the run's energies (*batch, T) [J]."""
+    """Return a function of a run that returns one part, such as `Stored.kinetic`, of the run's energies (*batch, T)
+    [J].
+    """
     return lambda run: part(run.once(run_energies))
 
 
@@ -51,8 +53,8 @@ def _center_of_mass(run: Run) -> Array:
 
 
 def _passive(run: Run) -> Array:
-    """Return the joint forces (*batch, T, nv) [N m or N] of springs, dampers and friction, with the friction of the
-    run.
+    """Return the joint forces (*batch, T, nv) [N m or N] of springs, dampers and friction; the friction forces are
+    those that the run recorded.
     """
     passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
     if not friction_count(run.mechanism):
@@ -70,7 +72,9 @@ def _drive_speed(run: Run) -> Array:
 
 
 def _pose(name: str) -> Series:
-    """Return the series of the pose of a frame; `name` is "pose." and the name of the frame."""
+    """Return the series of the poses (4, 4) of a frame relative to the world; `name` is "pose." and the name of the
+    frame.
+    """
     frame = name.removeprefix("pose.")
 
     def pose(run: Run) -> Array:
@@ -101,7 +105,7 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
 def _acting(facts: RunFacts) -> tuple[str, ...]:
     """Return the names of the recorded series that determine the forces in a run.
 
-    They are q, v, the friction of joints, and each series of external forces that the run has.
+    They are q, v, the friction forces of joints, and each series of external forces that the run has.
     """
     acted = {
         "tau": facts.controlled,
@@ -168,7 +172,7 @@ def _constraint_forces(run: Run) -> Array:
 
 
 def _constraints(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the name of the velocity constraint of every velocity constraint row."""
+    """Return, for every velocity constraint row, the name of the constraint to which the row belongs."""
     return tuple(item.name for item in mechanism.velocity_constraints for _ in item.velocity_rows)
 
 

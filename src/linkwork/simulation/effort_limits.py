@@ -19,7 +19,7 @@ def effort_limits(m: Mechanism) -> Array:
 
 
 def acting_effort_limits(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
-    """Return the effort limits (nv,) [N m or N] by which a run clips the forces of controllers; None if it clips no
+    """Return the effort limits (nv,) [N m or N] to which a run clips the forces of controllers; None if it clips no
     forces.
 
     `clip_effort` is the argument of `simulate`. The forces are not clipped if one of the `controllers` is
@@ -33,7 +33,9 @@ def acting_effort_limits(m: Mechanism, clip_effort: object, *controllers: UserFu
 
 
 def clipped_effort(force: Number, limit: float) -> Any:
-    """Return a joint force [N m or N] clipped to [-limit, limit]; a force that is not finite is returned unchanged."""
+    """Return a joint force [N m or N] clipped to [-limit, limit]. It is unchanged if the limit is infinite, or if the
+    force is not finite.
+    """
     if not np.isfinite(limit):
         return force
     near = where(force > limit, limit, where(force < -limit, -limit, force))

@@ -1,10 +1,10 @@
 """Energy balance of a run: the change of the stored energy, compared with the work of all other forces.
 
-    stored    kinetic energy, gravity, springs of joints and between bodies
+    stored    kinetic energy, potential energy of gravity, energy of springs of joints and between bodies
     work      controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches
 
-The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
-includes this exchange; the series "contact.energy" is the energy stored at one instant.
+The balance is E(t) - E(0) = work, where E is the stored energy. Compliant contacts store energy in their springs and
+return part of it. The work includes this exchange; the series "contact.energy" is the energy stored at one instant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class Stored(NamedTuple):
-    """Kinetic energy and potential energies of gravity and springs [J], in one state, or (..., T) along a run."""
+    """Kinetic energy and potential energies of gravity and springs [J]: numbers in one state, or arrays (..., T) along
+    a run.
+    """
 
     kinetic: Number
     gravity: Number
@@ -46,7 +48,8 @@ class Stored(NamedTuple):
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Return the kinetic energy, and the potential energies of gravity and springs [J], in one state q (nq,), v (nv,).
+    """Return the kinetic energy, and the potential energies of gravity and springs [J], in one state q (nq,) [rad, m],
+    v (nv,) [rad/s, m/s].
 
     The entries of q and v are floats or traced numbers.
     """
@@ -57,7 +60,8 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 
 
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
-    """Return the kinetic and potential energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions.
+    """Return the kinetic and potential energies (...) [J] in states q (..., nq) [rad, m], v (..., nv) [rad/s, m/s], by
+    compiled functions.
 
     `parameters` has the values of varied parameters by name.
     """
@@ -66,10 +70,10 @@ def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameter
 
 
 class Powers(NamedTuple):
-    """Power [W] of all forces that store no energy: the total, and the parts of contacts and of joint dampers.
+    """Power [W] of all forces outside the stored energy: the total, and the parts of contacts and of joint dampers.
 
-    `contacts` is the power of compliant contacts, and `joints` the power of the dampers of joints. The `total` includes
-    both, and all other forces.
+    `contacts` is the power of compliant contacts, `joints` that of joint dampers. The `total` includes these two and
+    all other forces except gravity and springs. The springs of contacts are not part of the stored energy.
     """
 
     total: Number
@@ -80,11 +84,12 @@ class Powers(NamedTuple):
 def working_powers(
     mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None, touching: Array | None
 ) -> Powers:
-    """Return the power [W] of all forces that store no energy, such as controllers, dampers and contacts.
+    """Return the power [W] of all forces except gravity and springs, such as forces of controllers, dampers and
+    contacts.
 
-    `forces` (nv,) [N m or N] is the sum of the forces of controllers, stops and dry friction. `wrenches` (of the user)
-    and `touching` (of contacts) are wrenches (nbodies, 6) [N, N m] on the bodies, or None. The function adds the power
-    of the dampers and force elements of the mechanism.
+    `forces` (nv,) [N m or N] is the sum of the forces of controllers, stops and dry friction. `wrenches` (given by the
+    user) and `touching` (of contacts) are wrenches (nbodies, 6) [N, N m] on the bodies, about their origins and in
+    their axes, or None. The function adds the power of the dampers and force elements of the mechanism.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
@@ -102,9 +107,10 @@ def working_powers(
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) of a run [J]: the largest error |E(t) - E(0) - work|, and the energy exchanged.
+    """Energy balance of a run: the largest `error` |E(t) - E(0) - work| over time, and the energy exchanged, `scale`;
+    each (*batch,) [J].
 
-    `scale` is the energy exchanged, to which the `error` is relative.
+    Reports give the error relative to `scale`.
     """
 
     error: Array
@@ -114,7 +120,8 @@ class Balance(NamedTuple):
 def balance(stored: Stored, work: Array) -> Balance:
     """Return the energy balance of a run from its stored energies and the work done (*batch, T) [J].
 
-    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work.
+    The energy exchanged is the largest of: the kinetic energy, the range of the potential energy, the work, and
+    LEAST_EXCHANGED times the total energy (all as magnitudes, over time).
     """
     done, total = work - work[..., :1], np.asarray(stored.total)
     error = largest_magnitude(total - total[..., :1] - done)

@@ -3,8 +3,8 @@
 The numbers of these velocities are in `Mechanism.friction_velocities`. The state contains the slip direction of each of
 these velocities, after the slip directions of clutches and brakes: 0 while the velocity sticks, else -1 or 1. Dynamic
 friction acts against a slipping velocity. A sticking velocity is locked by an inertia so large that its acceleration is
-only round-off, which is then set to zero. Constraint rows would give the same result, but their cost grows with the
-number of joints; a large inertia costs no computing time.
+only round-off, which is then set to zero. Constraint rows would give the same result, but computing with them takes
+longer the more joints there are; a large inertia takes no computing time.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def _independent(mechanism: Mechanism, number: int) -> range:
 
 
 def has_friction(mechanism: Mechanism, varied: Container[str] = ()) -> bool:
-    """Return whether any joint may have dry friction: nonzero friction, or friction among the `varied` parameters."""
+    """Return whether any joint may have dry friction: its friction is not zero, or is among the `varied` parameters."""
     return bool(velocities_with_friction(mechanism, varied))
 
 
 def velocities_with_friction(mechanism: Mechanism, varied: Container[str] = ()) -> tuple[int, ...]:
     """Return the numbers of the independent velocities that dry friction may stop.
 
-    A velocity is in the list if its joint, or a mimic joint that moves with it, has nonzero friction, or if this
+    A velocity is in the result if its joint, or a mimic joint that moves with it, has nonzero friction, or if this
     friction is among the `varied` parameters.
     """
     tree, named = mechanism.tree, mechanism.frictions.names
@@ -94,13 +94,13 @@ def friction_count(mechanism: Mechanism) -> int:
 
 
 def slip_speeds(mechanism: Mechanism, q: Array, v: Array) -> list[Number]:
-    """Return the velocities with friction (nf,) [rad/s or m/s] in the state q (nq,), v (nv,)."""
+    """Return the nf velocities with friction [rad/s or m/s] in the state q (nq,) [rad, m], v (nv,) [rad/s, m/s]."""
     return [*(v[k] for k in mechanism.friction_velocities), *(loop_slip_rows(mechanism, q) @ v)]
 
 
 def slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> list[Number]:
-    """Return the time derivatives (nf,) [rad/s^2 or m/s^2] of the velocities with friction, for accelerations a
-    (nv,).
+    """Return the time derivatives (nf,) [rad/s^2 or m/s^2] of the velocities with friction, for accelerations a (nv,)
+    in the state q (nq,), v (nv,).
     """
     return [*(a[k] for k in mechanism.friction_velocities), *loop_slip_accelerations(mechanism, q, v, a)]
 
@@ -108,7 +108,7 @@ def slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> li
 def friction_forces(mechanism: Mechanism, directions: Array) -> Array:
     """Return the dry friction (tree.nv,) [N m or N] of slipping joints of the tree whose friction is a constant.
 
-    `directions` (nf,) are the slip directions -1, 0 or 1.
+    `directions` (k,) are the slip directions -1, 0 or 1 of the k velocities in `Mechanism.friction_velocities`.
     """
     tree, spread = mechanism.tree, mechanism.spread
     own = np.concatenate([np.zeros(0), *(j.friction for j in tree.joints)])
@@ -159,7 +159,8 @@ def ledger_places(mechanism: Mechanism) -> int:
 
 
 def joint_shares(mechanism: Mechanism) -> list[list[Number]]:
-    """Return the share of each joint in the constant friction of each velocity: one row per joint, nf columns.
+    """Return the share (0 to 1) of each joint in the constant friction of each velocity: one row per joint, one column
+    for each entry of `Mechanism.friction_velocities`.
 
     Several joints act on one velocity if mimic joints move with it. The rows are in the order of
     `joints_with_friction`.
@@ -183,7 +184,7 @@ def friction_rows(mechanism: Mechanism) -> Array:
 
 
 def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
-    """Return 1 for each velocity (nv,) at which a joint sticks by friction, else 0.
+    """Return a list with 1 for each of the nv velocities at which a joint sticks by friction, else 0.
 
     `directions` are the slip directions -1, 0 or 1 of the velocities in `Mechanism.friction_velocities`; 0 means that
     the joint sticks. Slip directions of loops may follow; they are not used.
@@ -197,14 +198,16 @@ def holds(mechanism: Mechanism, directions: Array) -> list[Number]:
 
 
 def friction_flags(mechanism: Mechanism) -> list[Number]:
-    """Return 1 for each velocity (nv,) whose friction is not zero at the present parameter values, else 0."""
+    """Return a list with 1 for each of the nv velocities whose friction is not zero at the present parameter values,
+    else 0.
+    """
     limits, coefficients = dry_friction_limits(mechanism), law_coefficients(mechanism)
     return [where(limit + size > 0.0, 1.0, 0.0) for limit, size in zip(limits, coefficients, strict=True)]
 
 
 def friction_row_flags(mechanism: Mechanism) -> list[Number]:
-    """Return 1 for each velocity with friction (nf,) whose friction is not zero at the present parameter values, else
-    0.
+    """Return a list with 1 for each of the nf velocities with friction whose friction is not zero at the present
+    parameter values, else 0. Slip velocities of loops always have a 1.
     """
     flags = friction_flags(mechanism)
     return [*(flags[k] for k in mechanism.friction_velocities), *[1.0] * loop_friction_count(mechanism)]
@@ -213,8 +216,8 @@ def friction_row_flags(mechanism: Mechanism) -> list[Number]:
 def directions_after(mechanism: Mechanism, speeds: Sequence[Number], before: Array) -> Array:
     """Return the slip directions (nf,) after a change of the slip speeds: the signs of `speeds` (nf,).
 
-    Groups with one limit have the directions of their slip velocities. Where a speed is zero, the direction remains
-    that in `before` (nf,).
+    Slip groups, of several velocities with one limit, have the directions of their slip velocities. Where a speed is
+    zero, the direction remains that in `before` (nf,).
     """
     found = [
         where(w > STICKING_SPEED, 1.0, where(w < -STICKING_SPEED, -1.0, s)) for w, s in zip(speeds, before, strict=True)
@@ -277,17 +280,18 @@ def still(mechanism: Mechanism, directions: Array, rates: Array) -> Array:
 
 
 def holding_forces(mechanism: Mechanism, directions: Array, a: Array) -> Array:
-    """Return the friction forces (nf,) [N m or N] of sticking joints, and 0 for slipping joints.
+    """Return the friction forces (k,) [N m or N] of sticking velocities, and 0 for slipping ones, of the k velocities
+    in `Mechanism.friction_velocities`.
 
-    `a` (nv,) are the accelerations of the `locked` mechanism, tiny where a velocity is locked. `directions` (nf,) are
-    the slip directions.
+    `a` (nv,) [rad/s^2 or m/s^2] are the accelerations of the `locked` mechanism, tiny where a velocity is locked.
+    `directions` are the slip directions; those of loops may follow and are not used.
     """
     held = holds(mechanism, directions)
     return np.array([-LOCKED * a[k] * held[k] for k in mechanism.friction_velocities])
 
 
 def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array) -> Array:
-    """Return the coordinates (nq,) at the end of a step, with those of sticking joints as they were at its start.
+    """Return the coordinates (nq,) [rad, m] at the end of a step, in which sticking joints have not moved.
 
     `before` and `after` (nq,) are the computed coordinates at the start and at the end; `directions` (nf,) are the slip
     directions in the step.
@@ -311,18 +315,21 @@ def at_rest(mechanism: Mechanism, directions: Array, before: Array, after: Array
 
 
 def slack(limit: Number) -> Number:
-    """Return the force [N m or N] above a friction `limit` that counts as within the limit, because of round-off."""
+    """Return the excess [N m or N] over a friction `limit` [N m or N] up to which a force counts as within the limit,
+    because of round-off.
+    """
     return BOUND_SLACK + limit * WITHIN_LIMIT
 
 
 def friction_functions(
     mechanism: Mechanism, directions: Array, speeds: Sequence[Number], needed: Array, limits: Array
 ) -> list[Number]:
-    """Return one event function per velocity with friction (nf,): negative where it begins to slip, or stops.
+    """Return one event function per velocity with friction (nf in all): negative where this velocity begins to slip, or
+    stops.
 
-    The first velocity of a group with one limit has the event function of the group. `directions` (nf,) are the slip
-    directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the forces [N m or N] that would stop the velocities, and
-    `limits` (nf,) the largest friction forces.
+    In a slip group, of several velocities with one limit, the first velocity has the event function of the group, and
+    the others have 1. `directions` (nf,) are the slip directions, `speeds` (nf,) the slip speeds, `needed` (nf,) the
+    forces [N m or N] that would stop the velocities, and `limits` (nf,) [N m or N] the largest friction forces.
     """
     found, flags = [], friction_row_flags(mechanism)
     for flag, w, s, force, limit in zip(flags, speeds, directions, needed, limits, strict=True):

@@ -52,16 +52,17 @@ def _friction(now: Sample) -> Array:
 
 
 def _power(now: Sample) -> Array:
-    """Return the power [W] of the dry friction of each joint (njoints,) in the sample `now`, then of each loop with
-    friction.
+    """Return the power [W] of dry friction in the sample `now`, negative while it dissipates: of each joint, then of
+    each loop with friction.
     """
     return _by_joint(now.mechanism, joint_powers(now.mechanism, now.q, now.v, now.once(_motion).slipping))
 
 
 def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
-    """Return one value for each joint (njoints,), 0 for joints without friction, then one for each loop with friction.
+    """Return an array with one value for each joint, 0 for joints without friction, then one for each loop with
+    friction.
 
-    `values` has the values of the joints and loops with friction.
+    `values` has the values of the joints and loops with friction only.
     """
     found: list[Number] = [0.0] * len(m.joints)
     numbers = joints_with_friction(m)
@@ -71,8 +72,8 @@ def _by_joint(m: Mechanism, values: Sequence[Number]) -> Array:
 
 
 def _heat(now: Sample) -> Array:
-    """Return the heat [J] of the dry friction of each joint (njoints,) since the start of the run, then of each
-    loop.
+    """Return the heat [J] of dry friction since the start of the run: of each joint, 0 without friction, then of each
+    loop with friction.
     """
     return _by_joint(now.mechanism, [-work for work in now.state.motion.ledger[SIZE:]])
 

@@ -1,8 +1,9 @@
 """Dry friction of joints that depends on the load, in one state of a run.
 
 The friction laws of a mechanism (`Mechanism.frictions`) give limits that depend on the loads of the joints, and
-therefore on the accelerations and on the friction itself. `joint_friction.friction_solver` solves these equations for
-given slip directions; here, the directions are given for the independent velocities in `Mechanism.friction_velocities`.
+therefore on the accelerations and on the friction itself. `joint_friction.friction_solver` solves the resulting
+equations for given slip directions of all friction forces; here, the directions are given for the independent
+velocities in `Mechanism.friction_velocities`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from linkwork.spatial.scalar import Array, Number, where
 
 
 class JointFrictionState(NamedTuple):
-    """Accelerations a (nv,), and friction in one state in which each joint slips in a given direction or sticks.
+    """Accelerations a (nv,) [rad/s^2 or m/s^2] and friction in one state, in which each joint slips in a given
+    direction or sticks.
 
-    `slipping` (tree.nv,) [N m or N] are the forces of slipping joints of the tree, and `holding` (nf,) the forces of
-    sticking velocities. Forces of loops follow in both. `limits` (nf,) are the largest friction forces: static limits
-    for sticking joints. `multipliers` (nh,) are the multipliers of all constraint rows.
+    `slipping` are the friction forces [N m or N] of slipping joints: first tree.nv forces of the tree, then those of
+    loops. `holding` (nf,) [N m or N] are the forces that stop sticking velocities, those of loops last. `limits` (nf,)
+    [N m or N] are the largest friction forces: static limits for sticking joints. `multipliers` (nh,) [N m or N] are
+    those of all nh constraint rows.
     """
 
     a: Array
@@ -43,7 +46,8 @@ def depends_on_load(mechanism: Mechanism) -> bool:
 def solved_friction(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, directions: Array
 ) -> JointFrictionState:
-    """Return the friction of all joints under joint forces tau (nv,) and wrenches (nbodies, 6) or None.
+    """Return the friction of all joints at q (nq,), v (nv,), under joint forces tau (nv,) [N m or N] and wrenches
+    (nbodies, 6) [N, N m] on the bodies, or None.
 
     `directions` (nf,) are the slip directions of the velocities in `Mechanism.friction_velocities`, then those of
     loops. All results are nan if the iteration finds no solution of the equations, for example if a joint jams.
@@ -80,7 +84,8 @@ def solved_friction(
 
 
 def directions_of_forces(mechanism: Mechanism, directions: Array) -> Array:
-    """Return the slip directions of all friction forces of the mechanism, from those of independent velocities.
+    """Return the slip directions, -1, 0 or 1, of all friction forces of the mechanism, from those of the independent
+    velocities.
 
     `directions` (nf,) are the slip directions of the velocities in `Mechanism.friction_velocities`, then those of
     loops.
@@ -99,8 +104,8 @@ def _tree_velocities(mechanism: Mechanism) -> list[tuple[int, int, int, float]]:
 
 
 def law_coefficients(mechanism: Mechanism) -> list[Number]:
-    """Return one number for each velocity (nv,), which is zero only if its friction laws give no friction under any
-    load.
+    """Return one number for each of the nv velocities, which is zero only if friction laws give this velocity no
+    friction under any load.
 
     The number is the sum of the static friction coefficients and constant limits that act on the velocity.
     """
@@ -146,8 +151,8 @@ def _is_copied(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _numbered(site: Site) -> list[tuple[int, int]]:
-    """Return a pair of numbers for each friction force of a site: its number among all friction forces, and in the
-    site.
+    """Return a pair of numbers for each friction force of a site: its number among all friction forces, and its number
+    in the site.
 
     A site is a joint or a loop with friction.
     """

@@ -19,10 +19,10 @@ from linkwork.tolerances import RANK
 
 
 class Tangent(NamedTuple):
-    """Orthonormal basis `free` (nv, k) of the velocities that satisfy all loops, and the pseudoinverse of the loop
-    rows.
+    """Orthonormal basis `free` (nv, k) of the velocities that satisfy all loops, and the pseudoinverse `inverse` (nv,
+    nc) of the scaled loop Jacobian.
 
-    `inverse` (nv, nc) is the pseudoinverse.
+    The Jacobian is that of `LoopRows.rows`, with nc rows; the k columns of `free` are the basis.
     """
 
     free: Array
@@ -30,7 +30,8 @@ class Tangent(NamedTuple):
 
 
 class LoopRows(ABC):
-    """Evaluates the loop constraints of a problem: at the start for all members, elsewhere for the first member.
+    """Evaluates the loop constraints of a problem: at the start for all batch members, at other positions for the first
+    member.
 
     At other positions than the start, the parameters are those at the start of the run.
     """
@@ -51,8 +52,8 @@ class LoopRows(ABC):
 
     @abstractmethod
     def tangent(self, q: Array) -> Tangent:
-        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the loop
-        rows.
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the scaled loop
+        Jacobian.
         """
 
     @abstractmethod
@@ -64,7 +65,8 @@ class LoopRows(ABC):
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
         """Return the velocities v (nv,), corrected to satisfy the loops at q (nq,).
 
-        `tangent` is the tangent at a nearby position; the correction is exact to first order in the distance.
+        `tangent` is that of a nearby position; the correction is exact to first order in the distance from this
+        position.
         """
         return v - tangent.inverse @ (self.rows(q) @ v)
 
@@ -73,15 +75,15 @@ class NoLoopRows(LoopRows):
     """The rows of a mechanism without loops: there are none, and all velocities satisfy them."""
 
     def errors_at_start(self) -> tuple[Array, ...]:
-        """Return no errors."""
+        """Return an empty tuple: there are no closure errors."""
         return ()
 
     def rows(self, q: Array) -> Array:
-        """Return an array (0, nv)."""
+        """Return an array (0, nv): there are no loop rows."""
         return np.zeros((0, self.nv))
 
     def tangent(self, q: Array) -> Tangent:
-        """Return the basis of all velocities."""
+        """Return the basis of all velocities, the unit matrix (nv, nv), and an empty pseudoinverse (nv, 0)."""
         return Tangent(np.eye(self.nv), np.zeros((self.nv, 0)))
 
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
@@ -98,13 +100,15 @@ class ClosedLoopRows(LoopRows):
 
     @cached_property
     def _scales(self) -> Array:
-        """Sizes (nc, 1) of the terms of each row in the state of the first member at the start."""
+        """Size of the terms of each row of the loop Jacobian (nc, 1), in the state of the first batch member at the
+        start.
+        """
         m, (start, _) = self.problem.mechanism, self.problem.member(self.problem.first)
         return row_scales(m, start.q)[: m.nc, None]
 
     @cached_property
     def _parameters(self) -> dict[str, Array]:
-        """The parameters of the first member."""
+        """The varied parameters of the first batch member, by name."""
         _, values = self.problem.member(self.problem.first)
         return {name: values[name] for name in self.problem.parameters}
 
@@ -120,7 +124,9 @@ class ClosedLoopRows(LoopRows):
         return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
 
     def tangent(self, q: Array) -> Tangent:
-        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the rows."""
+        """Return a basis of the velocities that satisfy the loops at q (nq,), and the pseudoinverse of the scaled loop
+        Jacobian.
+        """
         left, sizes, right = np.linalg.svd(self.rows(q))
         rank = int((sizes > RANK).sum())
         return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)

@@ -1,7 +1,7 @@
 """Dry friction in the joints that close loops, in runs: slip velocities, and constraint rows for sticking joints.
 
 The velocity of a joint that closes a loop is not a joint velocity of the tree. Such a joint is therefore not locked by
-a large inertia: while it sticks, its loop has a further constraint row.
+a large inertia: while it sticks, its loop has a further constraint row for each of its velocities.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def loop_friction_count(mechanism: Mechanism) -> int:
 
 
 def loop_slip_rows(mechanism: Mechanism, q: Array) -> Array:
-    """Return the rows (n, nv) of the n friction forces in loops at q (nq,): rows @ v are their slip velocities."""
+    """Return the rows (n, nv) of the n friction forces in loops at q (nq,): rows @ v are their slip velocities [rad/s
+    or m/s].
+    """
     count = loop_friction_count(mechanism)
     if not count:
         return np.zeros((0, mechanism.nv))
@@ -48,9 +50,9 @@ def loop_slip_rows(mechanism: Mechanism, q: Array) -> Array:
 
 
 def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Return the time derivatives (n,) of the slip velocities of the n friction forces in loops.
+    """Return the time derivatives (n,) [rad/s^2 or m/s^2] of the slip velocities of the n friction forces in loops.
 
-    q (nq,), v (nv,) is the state, and a (nv,) are the accelerations.
+    q (nq,), v (nv,) is the state, and a (nv,) [rad/s^2 or m/s^2] are the accelerations.
     """
     own = loop_sites(mechanism)
     if not own:
@@ -65,7 +67,7 @@ def loop_slip_accelerations(mechanism: Mechanism, q: Array, v: Array, a: Array) 
 def with_held_loops(mechanism: Mechanism, held: Sequence[Number]) -> Mechanism:
     """Return the mechanism with a further constraint row for each friction force in loops that sticks.
 
-    `held` (n,) is 1 for these forces, else 0.
+    `held` has one entry for each of these friction forces: 1 if it sticks, else 0.
     """
     own, rows, start = loop_sites(mechanism), {}, 0
     for site in own:

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from linkwork.errors import LinkworkError
 
 PART_OF_MEMORY = 0.8  # largest fraction of the computer's memory that a run may use
-COPIES = 4  # a run holds at least this number of copies of the state of all members
+COPIES = 4  # number of copies of the state of all batch members that a run holds at least
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
     """Raise a LinkworkError if `what`, such as "the recording", needs more memory than the computer can provide.
 
-    `needed` is the number of bytes, and `remedy` the end of the message.
+    `needed` is the number of bytes, and `remedy` is the end of the message, which says what the user can do.
     """
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -22,8 +22,9 @@ from linkwork.simulation.slip_groups import slip_groups
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
-# Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
-# limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
+# Product of step and fastest rate, by the order of the method; the value of 4 is also for higher orders. Examples then
+# have relative energy errors below a fifth of the limits in `report_tolerances`: 3e-3 at order 1, 2e-5 at order 2, 5e-6
+# at order 4 and above.
 FINE = {1: 0.004, 2: 0.01, 4: 0.1}
 FINE_RIGID = 0.1  # product of step and fastest rate with rigid contacts: impacts, not smooth motion, limit the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
@@ -39,7 +40,7 @@ class Choice(NamedTuple):
     """The integration method and step chosen for a run, with the reason for the choice.
 
     `dt` [s] is the step; for adaptive methods the time between samples. `order` is the order to which steps are
-    composed. `locate` is true if contact events are located within steps.
+    composed, or None for the order of the method itself. `locate` is true if contact events are located within steps.
     """
 
     method: str
@@ -55,7 +56,7 @@ Trial = Callable[[Choice], list[MemberState]]
 
 class Wanted(NamedTuple):
     """What the user specified: method or "auto", step `dt` [s] or None, order of composed steps or None, and duration
-    [s].
+    of the run [s].
     """
 
     method: str
@@ -134,7 +135,8 @@ def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choic
 
 
 def _round_step(reach: float, problem: Problem, duration: float) -> float:
-    """Return a step [s] of at most `reach` [s] that divides the duration [s] and a sampled controller's period.
+    """Return a step [s] of at most `reach` [s] that divides the `duration` [s] of the run and the period of a sampled
+    controller.
 
     The step is near 1, 2 or 5 times a power of ten.
     """
@@ -157,10 +159,10 @@ def _denominator(ratio: float) -> int:
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState, loops: LoopRows) -> float:
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
-    The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is
-    larger. If the mechanism has loops, the motion is linearized only along coordinates and velocities that satisfy the
-    loops. Derivatives along other directions would grow without bound near singular positions. `derivative` is the
-    compiled time derivative of the state.
+    The rate is the largest absolute eigenvalue of the linearized motion, or the largest angular speed of a joint if
+    that is larger. If the mechanism has loops, the motion is linearized only along coordinates and velocities that
+    satisfy the loops. Derivatives along other directions would grow without bound near singular positions. `derivative`
+    is the compiled time derivative of the state.
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)

@@ -1,9 +1,9 @@
 """Double zero crossings of guards and latches within a step, which the values at the ends of the step do not show.
 
-Between the ends of a step, a guard can fire and become negative again, or it can be armed again and fire. The values
-and time derivatives of its event function at both ends define a cubic. If the cubic has a minimum near or below zero,
-the event search tries a step up to the time of this minimum. Crossings that the cubic does not show remain undetected:
-the steps must resolve the guard.
+Within a step, the value of a guard can become positive and then negative again, or a guard can be armed again and fire.
+The values and time derivatives of its event function at both ends define a cubic. An event function is negative after
+its event. If the cubic has a minimum near or below zero, the event search tries a step up to the time of this minimum.
+Crossings that the cubic does not show remain undetected: the step must be short enough to resolve the guard.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 from linkwork.tolerances import TINY
 
-# a minimum above zero is also tried, if it is below this fraction of the range of the function in the step
+# a minimum above zero also counts, if it is below this fraction of the range of the function in the step
 MARGIN = 0.05
 INSIDE = 0.01  # smallest distance of a minimum from either end, as a fraction of the step; nearer minima are ignored
 
 
 class ValuesAndSlopes(NamedTuple):
-    """Values (g,) and time derivatives (g,) [1/s] of the event functions of g latches and guards, at one end of a step.
+    """Values (g,) and time derivatives `slopes` (g,) [1/s] of the event functions of g latches and guards, at one end
+    of a step.
 
-    For an armed latch or guard, the function is its event function. For a guard that is not armed, the function is the
-    distance of the guard's value from the value at which the guard is armed again. A negative function means that the
-    latch engages, or that the guard fires or is armed again.
+    For an armed latch or guard, the function is its event function, which is negative after the event. For a guard that
+    is not armed, the function is the distance of the guard's value from the value at which the guard is armed again. A
+    negative function means that the latch engages, or that the guard fires or is armed again.
     """
 
     values: Array
@@ -40,8 +41,8 @@ class ValuesAndSlopes(NamedTuple):
 def values_and_slopes(system: System, t: Number, now: StepState, a: Array, values: list[Number]) -> Array:
     """Return the `ValuesAndSlopes` of the state `now` at t [s] as one array (2 g,): first all values, then all slopes.
 
-    The arming states in `now` are up to date. `system` has the present modes, a (nv,) are the accelerations, and
-    `values` are the values of the guards.
+    The arming states in `now` are up to date. `system` is in the present modes, a (nv,) [rad/s^2 or m/s^2] are the
+    accelerations, and `values` are the values of the guards. The slope of a latch that is not armed is 0.
     """
     m, own = system.mechanism, len(system.mechanism.self_switching)
     q = integrate(m, now.q, now.v * SLOPE_TIME)
@@ -54,7 +55,7 @@ def values_and_slopes(system: System, t: Number, now: StepState, a: Array, value
 
 
 def _functions(system: System, q: Array, values: list[Number], armed: Array) -> list[Number]:
-    """Return the values (g,) of `ValuesAndSlopes` at q (nq,).
+    """Return the event functions (g,) of latches and guards that `ValuesAndSlopes` contains, at q (nq,) [rad, m].
 
     They follow from the guard `values` and the arming states `armed` (g,).
     """
@@ -74,13 +75,13 @@ def stored_values_and_slopes(watched: Array, count: int) -> ValuesAndSlopes:
 
 
 def first_hidden_minimum(begin: ValuesAndSlopes, end: ValuesAndSlopes, duration: Number) -> Number:
-    """Return the fraction of a step at which an event function may be negative before it is positive at the end; else
-    1.
+    """Return the fraction of a step at which an event function may be negative for a short time within the step; 1 if
+    none.
 
     The values and time derivatives at the `begin` and `end` of the step of `duration` [s] define a cubic for each
-    function. The result is the fraction at the earliest of their minima, or FIRST_TRIAL if a function is negative at
-    the start of the step. The minimum of a function that is negative at the end counts only if the cubic returns above
-    zero in between.
+    function. The result is the fraction at the earliest minimum near or below zero, or FIRST_TRIAL if a function is
+    negative at the start of the step and not at its end. If a function is negative at the end, its minimum counts only
+    if the cubic rises above zero between the minimum and the end.
     """
     found: Number = 1.0
     for a, s, b, r in zip(begin.values, begin.slopes, end.values, end.slopes, strict=True):

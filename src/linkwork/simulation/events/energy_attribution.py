@@ -18,7 +18,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 class Share(NamedTuple):
     """Share of one event in an impact: energy gain `energy` [J], `impulse` [N s or N m s], and `gap` [m or rad].
 
-    `gap` is the loop closure error that was removed.
+    `gap` is the loop closure error that the impact removed.
     """
 
     energy: Number
@@ -32,8 +32,9 @@ def shares(
     """Return the share of each event in one impact.
 
     `constraints` are the numbers of the constraints to which the events belong. `fired` has a condition for each event:
-    whether it occurred. The shares of events that did not occur are zero. `energies` (n,) [J], `impulses` (n,) [N s or
-    N m s] and `gaps` (n,) [m or rad] have one entry per constraint. All values may be traced.
+    whether it occurred. The shares of events that did not occur are zero. `energies` (n,) [J] gained, `impulses` (n,)
+    [N s or N m s] and removed loop closure errors `gaps` (n,) [m or rad] have one entry per constraint. All values may
+    be traced.
     """
     here = [where(one, 1.0, 0.0) for one in fired]
     first: list[Number] = []

@@ -1,11 +1,11 @@
 """Event location: find the first zero crossing of an event function within a step, and split the step there.
 
-An event function is not negative before its event. A step is first tried at full length. If an event function is
-negative at the end, shorter steps are tried until one ends just after the first zero. Their lengths follow from the
-Illinois variant of the false position method. Trial steps, and so the event times, are as accurate as the integration
-method. A step whose equations were not solved is shortened too. `Bracket` is the search interval. `locate` locates all
-events of a step in traced programs. `first_event` finds one event time on a curve, for methods that choose their own
-steps.
+An event function is not negative before its event and negative just after it. A step is first tried at full length. If
+an event function is negative at the end, shorter steps are tried until one ends just after the first zero. Their
+lengths follow from the Illinois variant of the false position method. Trial steps, and so the event times, are as
+accurate as the integration method. A step whose equations were not solved is shortened too. `Bracket` is the search
+interval. `locate` locates all events of a step in traced programs. `first_event` finds one event time on a curve, for
+methods that choose their own steps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from linkwork.simulation.state import Leaves, StepState, flatten, select, unflat
 from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 
-ROUNDED = 1.001  # a bracket this many times EVENT_DELAY is narrow enough
-PROBES = 40  # after this number of trial substeps in a step, double zero crossings are no longer searched
-# if a trial moves `low` by less than STALLS of the bracket, the next trial is at least LEAST of it ahead
+ROUNDED = 1.001  # a search interval of at most this many times EVENT_DELAY is narrow enough
+PROBES = 40  # trial substeps of a step, or trials of `first_event`, after which double zero crossings are not searched
+# if a trial moves `low` by less than STALLS of the bracket's width, the next is at least LEAST of it after `low`
 STALLS, LEAST = 0.02, 0.3
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
 
@@ -32,11 +32,13 @@ class Switching(NamedTuple):
 
     `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
     step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
-    functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
-    the state after the events `which` (k,). `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which
-    an event function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if
-    no function can become negative and return within a substep. `begins(now)` returns the state `now` with the event
-    functions at the start of the step; it is called only in steps with events, and is None if `now` already has them.
+    functions (k,) at the state `end`; they are not negative if no event occurred since the state `begin`.
+    `switched(end, elapsed, which)` returns the state after the events for which `which` (k,) is true, `elapsed` [s]
+    after the start of the step. `hidden(begin, end, h)` returns the fraction of a substep of h [s] at which an event
+    function may be negative although it is not negative at the end, or 1 if there is none; `hidden` is None if no
+    function can become negative and return within a substep. `begins(now)` returns the state `now`, completed by the
+    event functions at the start of the step. It is called only in steps with events; `begins` is None if `now` already
+    contains the event functions.
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -51,8 +53,8 @@ class Bracket(NamedTuple):
 
     No event occurs before `low`, where the event functions have the values `over` (k,). An event occurs before `high`,
     where they have the values `under` (k,), or zeros if the equations of the substep to `high` were not solved. `side`
-    is -1 if `low` moved last, 1 if `high` moved last, and -2 if `low` moved by a small part of the bracket: an event
-    function is then almost zero at `low`, but its event is far away.
+    is -1 if `low` moved last, 1 if `high` moved last, and -2 if `low` moved last, by a small part of the bracket: an
+    event function is then almost zero at `low`, but its event is far away. At the start it is 0.
     """
 
     low: Number
@@ -80,7 +82,7 @@ class Bracket(NamedTuple):
     def root(self) -> Number:
         """Return the time of the first zero, estimated by false position; the midpoint if the trial to `high` failed.
 
-        Times are fractions of the step. A trial fails if its equations are not solved.
+        Times are fractions of the step. A trial fails if the equations of its substep are not solved.
         """
         root, lowest = self.high, np.inf
         for a, b in zip(self.over, self.under, strict=True):
@@ -94,7 +96,7 @@ class Bracket(NamedTuple):
         """Return the next trial time: just after the estimate `root`, at least `behind` after `low`, and at most
         `high`.
 
-        All times are fractions of the step.
+        All times, and the delay `behind`, are fractions of the step.
         """
         root = maximum(root, where(self.side < -1.0, self.low + LEAST * (self.high - self.low), self.low))
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
@@ -111,9 +113,9 @@ def _smallest(values: Array) -> Number:
 class Search(NamedTuple):
     """Progress of the search for events in one step: `tried` is the number of trial substeps so far.
 
-    `solved` is 1 if all accepted substeps were solved, else 0. The next substep begins in the state `begin` at the time
-    `elapsed`, and is tried up to the time `to`; both are fractions of the step. `bracket` is the interval that contains
-    the first event.
+    `solved` is 1 if the equations of all accepted substeps were solved, else 0. The next substep begins in the state
+    `begin` at the time `elapsed`, and is tried up to the time `to`; both are fractions of the step. `bracket` is the
+    interval that contains the first event.
     """
 
     tried: Number
@@ -125,9 +127,10 @@ class Search(NamedTuple):
 
 
 def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Condition]:
-    """Return the state after a step h [s] from `now` with all its events, and whether all substeps were solved.
+    """Return the state after a step h [s] from `now` with all its events, and whether the equations of all substeps
+    were solved.
 
-    `switching` provides substeps, event functions and events.
+    `switching` provides the substeps, the event functions and the effects of events.
     """
     first = switching.functions(now, now)
     bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
@@ -145,7 +148,8 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 def _after_trial(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
     """Make one trial substep of a step h [s]; return the search after the trial, and whether the step has ended.
 
-    `now` is the search before the trial. `switching` provides substeps, event functions and events.
+    `now` is the search before the trial. `switching` provides the substeps, the event functions and the effects of
+    events.
     """
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
@@ -191,7 +195,7 @@ def _after_trial(switching: Switching, now: Search, h: Number) -> tuple[Search, 
 
 
 def _with_functions_at_start(switching: Switching, now: Search, wanted: Condition) -> Bracket:
-    """Return the bracket of `now`, with the event functions at its start evaluated if `wanted` is true."""
+    """Return the bracket of `now`, with the event functions at the start of the step evaluated if `wanted` is true."""
 
     def begin(over: Array, *state: Value) -> tuple[Leaves, Condition]:
         assert switching.begins
@@ -240,7 +244,9 @@ def first_event(
 
 
 def _first_crossing(functions: Callable[[float], Array], begin: float, end: float) -> float:
-    """Return the first zero [s] of an event function in [begin, end], found by false position; `end` if none."""
+    """Return the time [s] just after the first zero of an event function in [begin, end], found by false position;
+    `end` if no function is negative at `end`.
+    """
     last = functions(end)
     if not (last < 0.0).any():
         return end

@@ -12,17 +12,17 @@ from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
-LINES_PER_JOINT = 3  # lines of the log per joint with friction. If the log overflows, that piece of the run is repeated
+LINES_PER_JOINT = 3  # lines of the log per joint with friction. If the log overflows, the piece of the run is repeated
 LINES = 4  # smallest length of a log; a log holds all events of one instant
 
 
 class Line(NamedTuple):
     """One line of the event log: which event occurred, when, and its effects.
 
-    `source` is the number of the event function, `result` the new slip direction or the new value of the switched
-    parameter, and `time` [s] the time of the event. `energy` [J] is the energy gained, `impulse` [N s or N m s] the
-    impulse and `carried` [N or N m] the force of the constraint that was switched. `gap` [m or rad] is the loop closure
-    error that was removed.
+    `source` is the number of the event function, negative for contacts. `result` is the new slip direction; for a slip
+    group, whether it slips; for switched parameters 0. `time` [s] is that of the event. `energy` [J] is the energy
+    gained, `impulse` [N s or N m s] the impulse and `carried` [N or N m] the force of the constraint or joint of the
+    event. `gap` [m or rad] is the loop closure error that was removed.
     """
 
     source: Number
@@ -37,8 +37,8 @@ class Line(NamedTuple):
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
     """Return the event log with each line of `lines` appended for which `which` is true.
 
-    Lines that do not fit into the log are counted but not stored. A line has the fields of `Line`. Contact events write
-    only the source, the result and the time; the other columns keep their old values.
+    Lines that do not fit into the log are counted but not stored. A line has the fields of `Line`. Lines of contact
+    events contain only the source, the result and the time; the other columns of the log then remain unchanged.
     """
     found, count = [list(line) for line in log.lines], log.count
     for fired, line in zip(which, lines, strict=True):
@@ -52,8 +52,8 @@ def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Nu
 def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
     """Yield the events in the log (n, 7) of one batch member; `count` is the number of events that occurred.
 
-    If some events did not fit into the log, the last event reports the number of missing events. `text(source, result)`
-    returns the text of an event.
+    If some events did not fit into the log, the last `Event` that is yielded reports the number of missing events.
+    `text(source, result)` returns the text of an event.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)

@@ -1,7 +1,7 @@
 """Event sources within a step: slip of clutches and brakes, latches, and guards of schedules.
 
-Each source has event functions that are not negative before the event. `watch` evaluates them. `apply_events` changes
-modes, slip directions and velocities at an event and writes the event log.
+Each source has event functions that are not negative before the event and negative just after it. `watch` evaluates
+them. `apply_events` changes modes, slip directions and velocities at an event and writes the event log.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
-    """An event source: the event texts by slip direction after the event (-1, 0, 1), and the number of its
-    constraint.
+    """An event source: its event texts `what` for the slip directions -1, 0, 1 after the event, and the number of its
+    `constraint`. The number is -1 for the friction of joints, which belongs to no constraint.
     """
 
     what: tuple[str, ...]
@@ -49,8 +49,9 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """Return all event sources in the order of their event functions: slip, friction of joints, latches, guards.
 
-    There are two event functions per bounded constraint, and one per velocity with joint friction. With rigid contacts,
-    the integration step itself determines and logs which constraints slip.
+    There are two event functions per bounded constraint, and one per velocity with joint friction. A bounded constraint
+    is a clutch or brake, with limited force. With rigid contacts, the integration step itself determines and logs which
+    constraints slip.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -74,7 +75,9 @@ def has_events(system: System) -> bool:
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
-    """Return the number of the loop or velocity constraint whose switchable parameter is called `parameter`."""
+    """Return the number, in `mechanism.constraints`, of the loop or velocity constraint whose switchable parameter is
+    called `parameter`.
+    """
     name, _, key = parameter.rpartition(".")
     pairs = enumerate(mechanism.constraints)
     return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
@@ -101,11 +104,12 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """Return the state `now` with its event functions (k,) and constraint forces (n,) stored in `now.watched`.
+    """Return the state `now` with its k event functions and n constraint forces [N or N m] stored in `watched`.
 
-    `watched` also contains the friction forces (nf,) of sticking joints, and the `ValuesAndSlopes` of latches and
-    guards. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or a
-    guard is nan. The state is that at time t [s]. `held` (nv,) are the joint forces of a sampled controller.
+    `watched` also contains the nf friction forces [N m or N] of sticking joints, and the `ValuesAndSlopes` of latches
+    and guards. The last entry of `watched` is 1 if the run can continue, and 0 if the last event was not `possible` or
+    a guard is nan. The state is that at time t [s]. `held` (nv,) [N m or N] are the joint forces of a sampled
+    controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -134,9 +138,11 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
-    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines.
+    """Return the state after the events for which `which` (k,) is true: new modes, slip directions and velocities, and
+    log lines.
 
-    `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
+    `end` is the state at time t [s] before the events, and `held` (nv,) [N m or N] are the joint forces of a sampled
+    controller.
     """
     m = system.mechanism
     bounded, joint_rows = len(m.bounded), friction_count(m)
@@ -171,8 +177,8 @@ def _logged(
 ) -> StepState:
     """Return the state `after` the events, with a line in the event log for each event in `which` that occurred.
 
-    `end` is the state before the events, and `found` is the impact that the events cause. An impulse that changes the
-    energy by round-off only is logged as 0 if its constraint has a capacity.
+    `end` is the state before the events, and `found` is the impact that the events cause. If a constraint with a
+    capacity receives an impulse that changes the energy only by round-off, the impulse is logged as 0.
     """
     known, m = sources(system), system.mechanism
     count, bounded, joint_rows = len(known), len(m.bounded), friction_count(m)

@@ -61,7 +61,8 @@ def one_shot(guard: StateFunction) -> OneShot:
 
 
 class Guard(NamedTuple):
-    """A guard of one batch member, which switches a parameter when `function(t, q, v)` becomes positive.
+    """A guard of one batch member, which switches a parameter when `function(t, q, v)` becomes positive (t [s], q
+    (nq,), v (nv,)).
 
     `mode` is the number of the switchable parameter and `value` its new value; if `value` is None, the parameter
     changes its sign. If `once` is true, the guard fires at most once. `what` is the text of the event.
@@ -74,7 +75,9 @@ class Guard(NamedTuple):
     what: str
 
     def applied(self, modes: Sequence[Number]) -> Number:
-        """Return the value of the guard's mode after it fires, given the values `modes` (m,) of all modes before."""
+        """Return the value of the guard's switchable parameter after it fires; `modes` (m,) are the values of all
+        switchable parameters before.
+        """
         return -modes[self.mode] if self.value is None else self.value
 
 
@@ -87,7 +90,9 @@ def self_switched_modes(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def latch_distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """Return, for each latch, its joint position minus its latching position [rad or m], at coordinates q (nq,)."""
+    """Return, for each latch, the position of its joint minus the latching position [rad or m], at coordinates q
+    (nq,).
+    """
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
@@ -96,9 +101,10 @@ def latch_distances(mechanism: Mechanism, q: Array) -> list[Number]:
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
     """Return the updated arming states (g,) of the g latches and guards at q (nq,); only armed ones can fire.
 
-    The arming state of a latch is the side from which the joint approaches the latching position. The arming state of a
-    guard is 1 if the guard is armed, else the negative threshold: the guard is armed again when its value is below this
-    threshold. `values` are the guards' values, `armed` (g,) are the arming states before the update.
+    The arming state of a latch is the side (-1 or 1) from which the joint approaches the latching position, or 0 if it
+    is not armed. The arming state of a guard is 1 if the guard is armed, else the negative threshold: the guard is
+    armed again when its value is below this threshold. `values` are the guards' values, and `armed` (g,) are the arming
+    states before the update.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, latch_distances(mechanism, q), armed, strict=False):

@@ -35,16 +35,17 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, wh
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
-ITERATIONS = 6  # Newton iterations of the projection that removes a loop closure error
+ITERATIONS = 6  # number of Newton iterations of the projection that removes a loop closure error
 
 
 class Impact(NamedTuple):
     """State after constraints engage: coordinates q (nq,), velocities v (nv,) and slip directions -1, 0 or 1 (k,).
 
     `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or could not be
-    removed, or if couplings contradict each other. The other arrays have one entry per constraint, loops first, then
-    velocity constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the
-    loop closure errors that were removed.
+    removed, or if couplings contradict each other. `slip` contains the slip directions of bounded constraints, then of
+    velocities with friction. The other arrays have one entry per constraint, loops first, then velocity constraints:
+    `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the loop closure errors that
+    were removed.
     """
 
     q: Array
@@ -58,7 +59,7 @@ class Impact(NamedTuple):
 
 
 class ConstraintImpulses(NamedTuple):
-    """Velocities v (nv,) after simultaneous impulses of n constraints, and the effect of each constraint.
+    """Velocities v (nv,) [rad/s, m/s] after simultaneous impulses of n constraints, and the effect of each constraint.
 
     `impulses` (n,) [N s or N m s] are the impulses of the constraints, and `energies` (n,) [J] the energy gained by
     each.
@@ -77,14 +78,14 @@ def impact(
     iterations: int = ITERATIONS,
     decided: Sequence[Condition] | None = None,
 ) -> Impact:
-    """Return the state after the impulses that make the velocities satisfy all engaged constraints.
+    """Return the state after the impulses that make the velocities v (nv,) satisfy all engaged constraints at q (nq,).
 
     Impulses along the constraint rows remove the velocities that violate them; `iterations` of Newton's method remove
-    small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free (S0
-    3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and a ratchet that would
-    run backward engages, one ratchet per iteration (Murty 1974, least index). Constraints with a capacity receive no
-    impulse; their slip directions follow from the speeds after the impact, except where `decided` (k,) is true: there
-    the direction in `slip` (k,) remains.
+    small loop closure errors by projection. Momentum is conserved in all directions that the constraints leave free
+    (paper S0, section 3.1.1). Ratchets without a force limit only push: a ratchet that would pull is released, and a
+    ratchet that would run backward engages, one ratchet per iteration (Murty 1974, least index). Constraints with a
+    capacity receive no impulse, unless their slip speed is zero. Their slip directions follow from the slip speeds
+    after the impact, except where `decided` (k,) is true: there the direction in `slip` remains.
     """
     m = system.mechanism
     slip, slip_directions = slip[: len(m.bounded)], slip[len(m.bounded) :]
@@ -137,9 +138,10 @@ def impact(
 
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
-    """Return the impulses that make the velocity errors of all constraints zero, and the velocities after them.
+    """Return the impulses that make the velocity errors of all constraints zero at q (nq,), v (nv,), and the velocities
+    after them.
 
-    Among all such velocity changes, this change has the least kinetic energy.
+    Among all velocity changes that do so, this change has the least kinetic energy.
     """
     rows = active_constraints(mechanism, q)
     rates = rows.rates(v)
@@ -155,7 +157,7 @@ def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> Constraint
 def reduced_by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Return one value per constraint (n,), reduced from the values `rows` (nh,) of all constraint rows.
+    """Return one value per constraint (n,), reduced from the values `rows`, one for each row of all constraints.
 
     `reduce` maps the values of the rows of one constraint to one number. Loops come first, then velocity constraints.
     """
@@ -174,11 +176,12 @@ def norm_of_rows(rows: Sequence[Number]) -> Number:
 
 
 class ConstrainedMotion(NamedTuple):
-    """Accelerations a (nv,) in one state, and the force (n,) [N or N m] of each loop and velocity constraint.
+    """Accelerations a (nv,) [rad/s^2 or m/s^2] in one state, and the force `forces` (n,) [N or N m] of each loop and
+    velocity constraint.
 
     `friction` (nf,) [N m or N] are the forces that stop the sticking velocities in `Mechanism.friction_velocities`; 0
-    for slipping velocities. `limits` (nf,) are the largest friction forces of these velocities: static limits if they
-    stick. `slipping` (tree.nv,) [N m or N] are the friction forces of slipping joints.
+    for slipping velocities. `limits` (nf,) [N m or N] are the largest friction forces of these velocities: static
+    limits if they stick. `slipping` (tree.nv,) [N m or N] are the friction forces of slipping joints.
     """
 
     a: Array
@@ -189,15 +192,17 @@ class ConstrainedMotion(NamedTuple):
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N or N m] of each loop and velocity constraint, by `constrained_motion`."""
+    """Return the force (n,) [N or N m] of each loop and velocity constraint in the state `now` at time t [s]; see
+    `constrained_motion`.
+    """
     return constrained_motion(system, t, now, held).forces
 
 
 def constrained_motion(system: System, t: Number, now: StepState, held: Array) -> ConstrainedMotion:
     """Return the accelerations, friction and constraint forces in the state `now` at time t [s].
 
-    The force of a slipping constraint is 0. `system` has the present modes, and `held` (nv,) are the joint forces of a
-    sampled controller.
+    The force of a slipping constraint is 0. `system` is in the present modes, and `held` (nv,) [N m or N] are the joint
+    forces of a sampled controller.
     """
     m = system.mechanism
     acting = replace(system, mechanism=holding(m, now.slip)).with_slip_directions(now.slip)
@@ -228,7 +233,8 @@ def constrained_motion(system: System, t: Number, now: StepState, held: Array) -
 def _without_multipliers(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Constrained:
     """Return the accelerations (nv,) of a mechanism without constraints, which has no multipliers.
 
-    tau (nv,) are joint forces, and `wrenches` (nbodies, 6) [N, N m] act on the bodies.
+    At q (nq,) and v (nv,), the joint forces tau (nv,) [N m or N] and the `wrenches` (nbodies, 6) [N, N m] on the bodies
+    act.
     """
     return Constrained(free_acceleration(m, q, v, tau, wrenches), np.zeros(0))
 
@@ -243,7 +249,9 @@ def _with_contact_forces(m: Mechanism, now: StepState, wrenches: Array | None) -
 
 
 def why_impossible(mechanism: Mechanism, q: Array) -> str:
-    """Return the reason why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
+    """Return the reason why the engaged constraints cannot be satisfied at q (nq,) [rad, m]; an empty text if they
+    can.
+    """
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
     errors = np.abs(active_constraints(mechanism, q).errors[: mechanism.nc])

@@ -1,12 +1,12 @@
 """Joints at rest with dry friction: decide for all of these joints together which stick and which begin to slip.
 
-At an event, the friction forces f_k of the joints at rest and the accelerations a satisfy, for every velocity k,
+At an event, the friction forces f_k of the joints at rest and their accelerations a_k satisfy, for every velocity k,
 
     a_k = 0 and |f_k| <= static limit    or    f_k = -s_k dynamic limit with a_k s_k >= 0
 
 All accelerations change when one joint begins to slip, so an active-set iteration finds the slip directions s_k.
 Several sets of friction forces can satisfy these conditions, for example in a linkage with more resting joints than
-degrees of freedom; the motion is then the same for all these sets.
+degrees of freedom; the accelerations are then the same for all these sets.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def with_resting_joints(
     """Return the state `now` at t [s] in which each joint at rest either sticks, with velocity zero, or slips.
 
     `fired` (nf,) is true for each velocity with friction that has just become zero, or whose friction has just reached
-    its limit. `held` (nv,) are the joint forces of a sampled controller. `system` has the present modes.
+    its limit. `held` (nv,) [N m or N] are the joint forces of a sampled controller. `system` is in the present modes.
     """
     m = system.mechanism
     slips, others = friction_part(m, now.slip), now.slip[: len(now.slip) - friction_count(m)]
@@ -121,9 +121,9 @@ def _begin_group(
     """Write to `rests` (nf,) whether a slip group is at rest, and to `ahead` (nf,) the first guess of its slip
     direction.
 
-    `speeds` (nf,) are the velocities with friction and `slips` (nf,) the slip directions before. The event of the first
-    velocity of the group in `fired` (nf,) is copied to its other velocities. A group whose slip direction has turned is
-    not at rest.
+    `speeds` (nf,) [rad/s or m/s] are the velocities with friction and `slips` (nf,) the slip directions before the
+    event. The group is `one`. The event of the first velocity of the group in `fired` (nf,) is copied to its other
+    velocities. A group whose slip direction has turned is not at rest.
     """
     speed, before, event = norm(np.array(one.slip(speeds))), one.of(slips), fired[one.rows[0]]
     held = where(sum(s * s for s in before) == 0.0, 1.0, 0.0)
@@ -134,10 +134,11 @@ def _begin_group(
 
 
 def _stopped(system: System, now: StepState, slip: Array, stops: Sequence[Number]) -> Array:
-    """Return the velocities (nv,) after impulses that stop the very slow joints for which `stops` is 1.
+    """Return the velocities (nv,) [rad/s, m/s] after impulses that stop the very slow velocities with friction for
+    which `stops` (nf,) is 1.
 
-    The momentum of all other joints is conserved. `slip` (n,) are the slip directions -1, 0 or 1 of all constraints
-    with a bound and of all velocities with friction.
+    The momentum of all other velocities is conserved. `slip` are the slip directions of all constraints with a bound,
+    -1, 0 or 1, and then of all velocities with friction.
     """
     m = system.mechanism
     position, speed = to_tree(m, ("q", "v"), (now.q, now.v))

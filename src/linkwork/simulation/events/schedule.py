@@ -53,14 +53,15 @@ class Switch(NamedTuple):
         return callable(self.when) or isinstance(self.when, OneShot)
 
     def applied(self, now: Value) -> Value:
-        """Return the value of the parameter after the switch, given its value `now` before."""
+        """Return the value of the parameter after the switch; `now` is its value before the switch."""
         return -now if self.value is None else self.value
 
 
 def verbs() -> dict[str, dict[str, Change]]:
     """Return the effect of each schedule verb on each kind of element, as nested dicts: verbs()[verb][kind].
 
-    `kind` is the kind of element, such as "clutches". An effect is the mode that the verb sets, and the new value.
+    `kind` is the kind of element, such as "clutches". An effect is a pair: the name of the mode (switchable parameter)
+    that the verb sets, and the new value of this mode.
     """
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
@@ -155,10 +156,10 @@ def _kinds_to_list(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
-    """Return the switches with their times as arrays (*batch,); raise a LinkworkError if times decrease or do not fit
-    the batch.
+    """Return the switches with their times as arrays (*batch,); raise a LinkworkError if the times decrease from one
+    entry to the next, or do not have the shape of the `batch`.
 
-    Entries with guards may be anywhere in the schedule.
+    Entries with guards have no time, and may be anywhere in the schedule.
     """
     found, last = [], np.zeros(batch)
     for switch in switches:
@@ -179,7 +180,7 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
-    """Return a switch for a continued run that skips the batch members in which the first run already made this switch.
+    """Return `switch` for a continued run, without the batch members in which the first run already made this switch.
 
     `end` (*batch,) [s] is the end of the first run, `dt` [s] its step, and `events` are its events.
     """
@@ -193,7 +194,8 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return the time or guard, the verb, the name and the ratio of a schedule entry.
+    """Return the four items of a schedule entry: time or guard, verb, name, and ratio or gear number (0 if there is
+    none).
 
     Raise a LinkworkError that names an invalid item. `where_` is the entry's name in messages, such as "schedule[2]".
     """
@@ -237,7 +239,8 @@ def mode_event(parameter: str, value: float) -> str:
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
     """Return the status of a batch member after its controller has set the modes `names` to the values `modes`.
 
-    The status is RUNNING if all values are valid, else the reason why the run of the member ends.
+    The status is a number: RUNNING if all values are valid, else the code of the reason why the run of this member
+    ends.
     """
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
@@ -251,7 +254,8 @@ def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[st
     """Return, by label, the slip speeds (...) [rad/s or m/s] of engaged constraints in directions in which they cannot
     slip.
 
-    A nonzero speed violates the constraint. `v` has shape (..., nv); `given` are parameters that differ from the model.
+    The speeds are >= 0; a speed above 0 violates the constraint. `v` (..., nv) [rad/s, m/s] are the velocities, and
+    `given` the parameter values that differ from the model, by name.
     """
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):

@@ -19,10 +19,10 @@ def refuse_contradictions(
 ) -> None:
     """Raise a LinkworkError if couplings contradict each other at time `begin` [s] or after an entry of the schedule.
 
-    `switches` are the entries of the schedule, `given` the parameters that differ from the model, for all members or
-    per member. Switches at the same time act together, in any order. Elements that guards or controllers (`commands`)
-    switch count as released here, because the run checks their conflicts when they switch. A guard is an error only if
-    it engages couplings that contradict each other in every state.
+    `switches` are the entries of the schedule. `given` are the parameter values that differ from the model, one for all
+    batch members or one per member. Switches at the same time act together, in any order. Elements that guards switch,
+    or controllers by the parameters `commands`, count as released here, because the run checks their conflicts when
+    they switch. A guard is an error only if it engages couplings that contradict each other in every state.
     """
     timed, guarded = ([switch for switch in switches if switch.guarded == which] for which in (False, True))
     built = mechanism.parameters
@@ -62,7 +62,9 @@ def _owner(parameter: str) -> str:
 
 
 def _released(modes: Mapping[str, Value], names: Iterable[str]) -> dict[str, Value]:
-    """Return a copy of the mode values `modes` in which the elements called `names` are released."""
+    """Return a copy of `modes` (values of switchable parameters, by name) in which the elements called `names` are
+    released.
+    """
     free = {f"{name}.{key}" for name in names for key in ("engaged", "selected")}
     return {name: np.zeros(()) if name in free else value for name, value in modes.items()}
 

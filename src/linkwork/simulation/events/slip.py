@@ -1,9 +1,10 @@
 """Slip of clutches, brakes and ratchets: constraint rows whose multiplier is at its bound.
 
 Every constraint with a bounded multiplier (clutch, brake, ratchet) has a slip direction in the state: 0 while it holds,
-else -1 or 1, the sign of its slip speed. The multiplier of a slipping constraint is its bound, and opposes the slip. A
-holding constraint is a constraint row of the mechanism until its multiplier exceeds the bound. A one-sided constraint,
-such as a ratchet, has the bound 0 in one direction: it slips freely in that direction only.
+else -1 or 1, the sign of its slip speed. The multiplier (force [N m or N]) of a slipping constraint has the magnitude
+of its bound, and opposes the slip. A holding constraint is a constraint row of the mechanism until its multiplier
+exceeds the bound. A one-sided constraint, such as a ratchet, has the bound 0 in one direction: it slips freely in that
+direction only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with all slipping constraints released; `slip` (n,) are the slip directions -1, 0 or 1.
+    """Return the mechanism with all slipping clutches, brakes and ratchets released; `slip` has their slip directions
+    -1, 0 or 1, in the order of `mechanism.bounded`. Further entries are not used.
 
     Slip of joints with friction is not treated here, but in `joint_friction_rows.locked`.
     """
@@ -47,21 +49,25 @@ def unbounded(mechanism: Mechanism) -> Mechanism:
 
 
 def slip_rows(mechanism: Mechanism) -> Array:
-    """Return the rows (n, nv) of all constraints with bounded force, engaged or not; rows @ v are the slip speeds."""
+    """Return the rows (n, nv) of the n constraints with bounded force, engaged or not; rows @ v are their slip speeds
+    [rad/s or m/s].
+    """
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(len(tree), mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """Return the slip speeds (n,) [rad/s or m/s] of all clutches, brakes and ratchets at velocities v (nv,)."""
+    """Return the slip speeds (n,) [rad/s or m/s] of all clutches, brakes and ratchets at velocities v (nv,) [rad/s,
+    m/s].
+    """
     return slip_rows(mechanism) @ v
 
 
 def slip_multipliers(
     mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
 ) -> list[Value]:
-    """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound if it slips, 0 if it
-    holds.
+    """Return the force [N m or N] of each clutch, brake and ratchet along its row: its bound, against the slip, if it
+    slips; 0 if it holds.
 
     Constraints that are not engaged are treated as engaged. `slip` has the slip direction -1, 0 or 1 of each element of
     `mechanism.bounded`, in its order, and `given` has the values of parameters by name.
@@ -90,8 +96,8 @@ def slip_of_speeds(
 ) -> list[Value]:
     """Return the slip direction (-1, 0, 1) of each of the constraints `bounded` at the slip speeds `speeds`.
 
-    Where the speed is zero, the direction in `slip` remains. The direction is 0 where the speed has a direction in
-    which the multiplier of the constraint has no bound.
+    `speeds` [rad/s or m/s] and `slip` have one entry per constraint. Where the speed is zero, the direction in `slip`
+    remains. The direction is 0 where the constraint is released, or where its force against the slip has no bound.
     """
     found = []
     for item, w, s in zip(bounded, speeds, slip, strict=True):
@@ -103,7 +109,8 @@ def slip_of_speeds(
 def slip_work(mechanism: Mechanism, begin: StepState, end: StepState) -> Number:
     """Return the work [J] of slipping clutches and brakes in a substep from `begin` to `end`; negative if they heat up.
 
-    Their forces are constant while they slip, so that the work is the force times the slip distance or angle.
+    The forces of slipping clutches and brakes are constant, so that the work is the force times the slip distance or
+    angle.
     """
     return slip_forces(mechanism, begin.slip) @ difference(mechanism, begin.q, end.q)
 
@@ -112,9 +119,9 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     """Return two event functions per bounded constraint (2n,), not negative while the constraint continues to slip or
     hold.
 
-    The first function belongs to backward slip and the second to forward slip; each is negative where slip in its
-    direction begins or ends. `slip` (n,) are the slip directions -1, 0 or 1, v (nv,) the velocities, and `carried` (n,)
-    the constraint forces [N m or N].
+    The first function of a constraint belongs to backward slip (direction -1), the second to forward slip (direction
+    1). A function is negative where slip in its direction begins or ends. `slip` (n,) are the slip directions -1, 0 or
+    1, v (nv,) [rad/s, m/s] the velocities, and `carried` (n,) [N m or N] the constraint forces.
     """
     found: list[Number] = []
     rows = zip(mechanism.bounded, slip[: len(mechanism.bounded)], slip_speeds(mechanism, v), carried, strict=True)
@@ -129,10 +136,11 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 
 
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
-    """Return the slip events `which` (2n,), reduced so that at most one constraint, the first, begins to slip.
+    """Return the slip events `which` (2n,), true where one occurs, reduced so that only the first constraint begins to
+    slip.
 
-    All multipliers change when one constraint begins to slip, so that the others may hold after all; their events are
-    evaluated again. `slip` (n,) are the slip directions -1, 0 or 1, in the order of `mechanism.bounded`.
+    All multipliers change when one constraint begins to slip, so that the others may hold after all; their event
+    functions are evaluated again. `slip` (n,) are the slip directions -1, 0 or 1, in the order of `mechanism.bounded`.
     """
     found: list[Condition] = []
     first: Number = 1.0
@@ -144,7 +152,8 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 
 
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
-    """Return the slip direction (-1, 0, 1) of each bounded constraint after the slip events `which` (2n,).
+    """Return the slip direction (-1, 0, 1) of each bounded constraint after the slip events for which `which` (2n,) is
+    true.
 
     `slip` (n,) are the slip directions -1, 0 or 1 before the events.
     """
@@ -162,7 +171,7 @@ def row_speeds(
     constraints.
 
     The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied. `given`
-    are the parameter values of the constraints.
+    are the parameter values that differ from the model, by name.
     """
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:

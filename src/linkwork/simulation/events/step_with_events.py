@@ -29,8 +29,8 @@ from linkwork.spatial.scalar import Array, Condition, Number
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
     """Return a step function that makes `step` in substeps, each of which ends at a located event.
 
-    Events change modes, slip directions, contact states and velocities. If `step` is `implicit`, its equations hold in
-    the middle of the step; the step is shortened if contacts leave these equations without a solution. Contact states
+    Events change modes, slip directions, contact states and velocities. If `implicit` is true, the equations of `step`
+    hold in the middle of the step; the step is shortened if contacts leave them without a solution. Contact states
     change at the ends of steps or, if `locate_contacts` is true, at located events. If no events can occur in a system,
     its steps have no substeps.
     """
@@ -68,7 +68,7 @@ class _Events:
     ):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
         self.implicit = implicit
-        # number of event functions without those of contacts
+        # number of event functions of slip, latches and guards; those of contacts are not counted
         self.count = len(sources(system)) if has_events(system) else 0
         # evaluate event functions at the start only in steps with events
         self.late = bool(self.count) and not latch_and_guard_count(system)
@@ -86,8 +86,7 @@ class _Events:
     def begin(self, t: Number, now: StepState) -> StepState:
         """Return the state `now` at the start t [s] of the step, with the values of its event functions.
 
-        All values are 1 if the functions at the start are needed only in steps with events; the search then evaluates
-        them.
+        All values are 1 if these functions are needed only in steps with events; the event search then evaluates them.
         """
         now = self.touching.begin(now)
         if self.late:
@@ -138,20 +137,24 @@ class _Events:
         return after, possible if solved is True else solved & possible
 
     def _functions(self, begin: StepState, end: StepState) -> Array:
-        """Return the event functions (k,) at the `end` of a substep: first of slip, latches and guards, then of
-        contacts.
+        """Return the event functions (k,) at the `end` of a substep: first those of slip, latches and guards, then
+        those of contacts. The state `begin` is that at the start of the substep.
         """
         return np.concatenate([end.watched[: self.count], self.touching.functions(begin, end)])
 
     def _hidden(self, begin: StepState, end: StepState, h: Number) -> Number:
-        """Return the fraction of a substep h [s] at which a guard or latch may have a double zero crossing, else 1."""
+        """Return the fraction of a substep h [s] at which the event function of a guard or latch may be negative
+        between two zero crossings; 1 if none. The substep is from the state `begin` to the state `end`.
+        """
         count = latch_and_guard_count(self.system)
         return first_hidden_minimum(
             stored_values_and_slopes(begin.watched, count), stored_values_and_slopes(end.watched, count), h
         )
 
     def _switched(self, t: Number, end: StepState, which: Sequence[Condition]) -> StepState:
-        """Return the state at t [s] after the events `which` (k,); `end` is the state before the events."""
+        """Return the state at t [s] after the events for which `which` (k,) is true; `end` is the state before the
+        events.
+        """
         after, watched = end, which[: self.count]
         if self.count:
             after = apply_events(self.system, t, end, self.held, watched)

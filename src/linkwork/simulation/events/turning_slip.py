@@ -1,6 +1,6 @@
 """Slip directions of slip groups: of several velocities that share one friction limit.
 
-The functions return these directions at the start and in the middle of a substep, and when a group begins to move.
+The functions return the slip directions at the start and in the middle of a substep, and when a group begins to move.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from linkwork.simulation.slip_groups import SlipGroup, directions_of_groups, sli
 from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Number
 
-# if the stiffness of a substep is larger, its slip directions are fixed; explicit steps are stable below 2.8
+# largest angle [rad] by which friction may turn a slip velocity in an explicit substep; above it, slip directions are
+# fixed. Explicit steps are stable below 2.8
 STIFF = 2.0
 
 
 def slip_at_start(mechanism: Mechanism, groups: Sequence[SlipGroup], begin: StepState) -> Array:
-    """Return the slip directions (n,) at the start `begin` of a substep, of constraints with a bound and joint
-    friction.
+    """Return the slip directions at the start of a substep: those of constraints with a bound, then those of joint
+    friction. `begin` is the state at the start.
 
     The directions of moving slip groups are those of their velocities; all other directions are those stored in
     `begin`.
@@ -43,8 +44,8 @@ def with_slip_in_step(
     substep.
 
     Implicit equations need fixed directions. In explicit steps, the directions follow the velocities, unless the
-    substep is too long for a stable step, as where slip begins or ends. `system` has the present modes, and `held`
-    (nv,) are the joint forces of a sampled controller.
+    substep is too long to be stable, as where slip begins or ends. `begin` is the state at t, `system` is in the
+    present modes, and `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
     directions = acting.slip_directions
     assert directions is not None
@@ -60,7 +61,7 @@ def directions_from_rest(
     acceleration.
 
     `directions` (nf,) are the slip directions, approximate for groups that begin to slip, and `rests` (nf,) is 1 for
-    velocities at rest.
+    velocities at rest, else 0. `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
     if not slip_groups(system.mechanism):
         return directions
@@ -76,11 +77,14 @@ def _implicit(
     follows: Sequence[Number],
     h: Number | None,
 ) -> tuple[Array, Number]:
-    """Return the slip directions (nf,) of slip groups, solved implicitly for a step h [s], and the stiffness of the
-    step.
+    """Return the slip directions (nf,), those of slip groups solved implicitly for a step h [s], and the stiffness of
+    the step: the largest angle [rad] by which friction could turn a slip velocity in it.
 
     `follows` (nf,) is 1 for velocities whose direction is solved for, else 0; see `implicit_directions`. If h is None,
-    the directions are those of the accelerations.
+    the directions are those of the accelerations. `now` is the state at t [s], `directions` (nf,) are the slip
+    directions before, and `held` (nv,) [N m or N] the joint forces of a sampled controller. `now` is the state at t
+    [s], `directions` (nf,) are the slip directions before, and `held` (nv,) [N m or N] the joint forces of a sampled
+    controller.
     """
     m = system.mechanism
     slip = np.concatenate([now.slip[: len(now.slip) - len(directions)], directions])

@@ -105,9 +105,10 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 class ContactSwitching:
     """Contact events within one step that begins at `t` [s]: landing, sliding, sticking, leaving.
 
-    A substep ends at each event, so that contact forces have no kink within a substep. A contact that lands and does
-    not slide sticks at once. Some changes are not zero crossings of an event function, such as that of a contact that
-    has begun to slip and is still slow; they take effect at the end of the whole step (S4 section 5.2).
+    A substep ends at each event, so that contact forces are smooth functions of the state within a substep. A contact
+    that lands and does not slide sticks at once. Some changes are not zero crossings of an event function, such as that
+    of a contact that has begun to slip and is still slow; they take effect at the end of the whole step (S4 section
+    5.2).
     """
 
     def __init__(self, mechanism: Mechanism, t: Number):
@@ -115,7 +116,7 @@ class ContactSwitching:
         self.force_laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state `now` at the start of the step, with each contact in the mode apart, sliding or sticking.
+        """Return the state `now` at the start of the step, with each contact in the state apart, sliding or sticking.
 
         Contact states that occur only at the end of a step are replaced by one of these three states.
         """
@@ -144,9 +145,9 @@ class ContactSwitching:
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return three event functions per contact pair, negative where the pair has left its state at `begin`.
+        """Return three event functions per contact pair, in the state `end`.
 
-        The functions are evaluated in the state `end`.
+        One of the three is negative if the pair has left the contact state that it had in the state `begin`.
         """
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
@@ -157,7 +158,8 @@ class ContactSwitching:
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states.
+        """Return the state at t [s] after the contact events for which `which` (3 entries per pair) is true, with new
+        contact states.
 
         `end` is the state before the events.
         """
@@ -242,15 +244,16 @@ def _states(mechanism: Mechanism, found: list[ContactForce]) -> list[Number]:
 def _changed(memory: Memory, number: list[Number], anchor: Sequence[Array], at: Number) -> Memory:
     """Return the contact memory (states, anchors, times) after the contact states change to `number` at time `at` [s].
 
-    `memory` is the contact memory before the change; `anchor` (n, 3) [m] are the anchors after the change. A pair whose
-    state does not change retains its start time.
+    `memory` is the contact memory before the change; `anchor` (n, 3) [m] are the anchors after the change, in the
+    frames of the surfaces. A pair whose state does not change retains its start time.
     """
     pairs = zip(number, memory.number, memory.entered, strict=True)
     return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])
 
 
 def _rolled(first: list[ContactKinematics], last: list[ContactKinematics], h: Number) -> list[Array]:
-    """Return the rolling displacement (3,) [m] of each contact pair in a step h [s], by the trapezoidal rule.
+    """Return the rolling displacement (3,) [m] of each contact pair in a step h [s], in the axes of its surface, by the
+    trapezoidal rule.
 
     `first` and `last` are the kinematics at the start and at the end of the step.
     """
@@ -262,7 +265,8 @@ def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinemat
 
 
 def _predicted(at: ContactKinematics, ahead: Number) -> Number:
-    """Return the distance [m] of a contact pair after the time `ahead` [s], for constant velocity.
+    """Return the distance [m] of a contact pair after the time `ahead` [s], for constant velocity; negative if it
+    penetrates.
 
     `at` has the present distance and velocity of the pair.
     """

@@ -1,4 +1,6 @@
-"""Projection of coordinates and velocities onto the constraints after a step, in the kinetic-energy metric."""
+"""Projection of coordinates and velocities onto the constraints after a step: the smallest change in the metric of the
+kinetic energy.
+"""
 
 from __future__ import annotations
 

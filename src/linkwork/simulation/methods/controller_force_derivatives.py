@@ -20,10 +20,11 @@ SHORT = 60
 
 
 def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
-    """Return the derivative (nv, nv) of forces(x) (nv,) with respect to x (nv,), or 0.0 if no force depends on x.
+    """Return the derivative (nv, nv) of the joint forces or impulses forces(x) (nv,) with respect to x (nv,).
 
     The derivative is exact for traced numbers, and a difference quotient for floats. If the traced function has too
-    many operations, the result is zero; Newton's method then needs more iterations, but converges to the same solution.
+    many operations, the result is zeros; Newton's method then needs more iterations, but converges to the same
+    solution.
     """
     if x.dtype == object:
         # imported only here, because runs with a cached kernel need no compiler

@@ -1,14 +1,16 @@
 """Discrete Euler-Lagrange equations of mechanisms, which conserve momenta and the symplectic form (S4 chapters 2, 5).
 
 The unknown is the joint motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
-Lagrangian L_d of the bodies, the momentum p_0 at the start, and multipliers lambda of loops with rows J and errors g,
+Lagrangian L_d of the bodies, the momenta p_0 and p_1 at the start and at the end, the step h, and multipliers lambda
+and mu of loops with rows J and closure errors g,
 
     p_0 + D1 L_d + F h / 2 + J(q_0)^T lambda = 0        g(q_1) = 0
     p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
 
-are the discrete Euler-Lagrange equations (5.4) in position-momentum form, so that a step begins and ends with q and v.
-Forces F without a potential act at the middle of the step. Forces of springs act at the middle too, or at both ends as
-in RATTLE (2.33). Gravity always acts at both ends, because its potential is linear in the positions of the bodies.
+are the discrete Euler-Lagrange equations (S4, equation 5.4) in position-momentum form, so that a step begins and ends
+with q and v. D1 and D2 are derivatives with respect to q_0 and q_1. Forces F without a potential act at the middle of
+the step. Forces of springs act at the middle too, or at both ends as in RATTLE (S4, equation 2.33). Gravity always acts
+at both ends, because its potential is linear in the positions of the bodies.
 """
 
 from __future__ import annotations
@@ -62,10 +64,10 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu,
 class MotionEvaluation(NamedTuple):
     """Residual, momentum and loads of the discrete equations, evaluated at a guess of the joint motion in a step.
 
-    `joints` and `bodies` are the pose increments of all joints and of all bodies, `second` is the position of the
-    mechanism at the end of the step. `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step,
-    `momentum` (nv,) the momentum at its end. `impulse_sum` [N s] is the sum of the magnitudes of all impulses, to which
-    the residual is relative if the momentum is zero.
+    `joints` and `bodies` are the pose increments of all joints and of all bodies in the step, `second` is the position
+    of the mechanism at its end, and `loads` are the external loads at its middle. `residual` (nv,) [N s, N m s] is the
+    momentum residual at the start of the step, `momentum` (nv,) [N s, N m s] the momentum at its end. `impulse_sum` [N
+    s] is the sum of the magnitudes of all impulses, to which the residual is relative if the momentum is zero.
     """
 
     joints: list[Increment]
@@ -81,8 +83,9 @@ class Interval:
     """The discrete equations of motion of one step h [s] from the state `now`, evaluated at guesses of the joint
     motion.
 
-    If `at_ends` is true, springs act at the ends of the step instead of at its middle. `rotation` is the rule for the
-    angular momenta of the bodies. `held` (nv,) are the joint forces of a sampled controller.
+    If `at_ends` is true, springs act at the ends of the step instead of at its middle. `rotation` is the rule by which
+    the angular momenta of the bodies follow from their increments. t [s] is the time at the start, and `held` (nv,) [N
+    m or N] are the joint forces of a sampled controller.
     """
 
     def __init__(
@@ -108,11 +111,15 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return the generalized forces (nv,) of the independent joints, from the forces (tree.nv,) of all joints."""
+        """Return the generalized forces or momenta (nv,) of the independent joints, from those (tree.nv,) of all
+        joints.
+        """
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """Return the pose increments of the joints for a joint motion dv (nv,), and the position after the step."""
+        """Return the pose increments of the joints for a joint motion dv (nv,) [rad, m], and the position after the
+        step.
+        """
         tree_motion = self.mechanism.tree_velocity(dv)
         joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
@@ -145,8 +152,8 @@ class Interval:
     def impulse_sum(self, loads: Loads, own: Array) -> Number:
         """Return the sum of the impulse magnitudes [N s] in a step, a scale for residuals.
 
-        The sum includes the weight, controllers, contacts and springs in `loads`, and the impulses `own` (nv,) of joint
-        springs, dampers and rotors.
+        The sum includes the weight, controllers, contacts and springs in `loads`, and the impulses `own` (tree.nv,) [N
+        s, N m s] of joint springs, dampers and rotors.
         """
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         contacts = [] if loads.touching is None else loads.touching.contacts
@@ -177,8 +184,9 @@ class Interval:
     def _spring_and_contact_impulses(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
         """Return half the impulses of springs and contacts on all bodies, as two lists by body number.
 
-        The first list is in the frames of the bodies before the step, the second list in their frames after the step.
-        `loads` has the contact forces, and X the poses of all bodies in their inboard bodies after the step.
+        The first list has wrench impulses in the frames of the bodies before the step, the second list in their frames
+        after the step. `loads` has the contact forces, and X the poses of all bodies in their inboard bodies after the
+        step.
         """
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
@@ -218,7 +226,8 @@ class Interval:
         return change
 
     def _joint_impulses(self, dv: Array) -> tuple[Array, Array]:
-        """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a joint motion dv (tree.nv,).
+        """Return the impulses (tree.nv,) of rotors, joint springs and dampers for a joint motion dv (tree.nv,) [rad,
+        m].
 
         The first result enters the momentum equation at the start of the step, the second result the equation at its
         end.
@@ -244,9 +253,10 @@ class Interval:
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
         """Return the constraint errors (nh,) and the constraint rows J (nh, nv) at the position `at`.
 
-        dv (nv,) is the motion from the start of the step to this position. Errors of loops are closure errors; errors
-        of clutches and brakes are their slip in the step. Rows of loops that only restrict velocities have their slip
-        in the middle of the step as error, as in the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001).
+        dv (nv,) is the motion from the start of the step to this position. Errors of loops are closure errors [m or
+        rad]; errors of clutches and brakes are their slip in the step. The error of a loop row that only restricts
+        velocities is its slip along the row at mid-step, as in the discrete Lagrange-d'Alembert principle (Cortes and
+        Martinez 2001).
         """
         J, closure = self._rows_at(at)
         slip = J[self.tree.nc :] @ dv
@@ -260,15 +270,18 @@ class Interval:
         return np.concatenate([closure, slip]), J
 
     def _rows_at(self, at: Position) -> tuple[Array, Array]:
-        """Return the constraint rows J (nh, nv) and the closure errors (nc,) of the loops at the position `at`."""
+        """Return the rows J (nh, nv) of all constraints and the closure errors (nc,) [m or rad] of the loops at the
+        position `at`.
+        """
         loops = constrained_dynamics.loop_states(self.tree, at.X)
         J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(self.tree, at, loops))
         return J, constrained_dynamics.errors(loops)
 
     def work(self, dv: Array, loads: Loads) -> Array:
-        """Return the work [J] of forces that store no energy, in a step with the joint motion dv (nv,) under `loads`.
+        """Return the work [J] of all forces except gravity and springs, in a step with the joint motion dv (nv,) under
+        `loads`.
 
-        If the state has a work ledger, the changes of its entries in the step follow in the same array.
+        The result is an array: the work, then the changes of the entries of the work ledger if the state has one.
         """
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.rates(middle, dv / self.h, loads, self.now) * self.h
@@ -291,9 +304,9 @@ class Interval:
     ) -> Callable[[Array, Array], Constrained]:
         """Return the solver of Newton's linear equations at a guess of the joint motion dv (nv,).
 
-        The solver maps a residual (nv,) and the required changes (nh,) of constraint errors to changes of the motion
-        (nv,) and of the multipliers (nh,). `guess` is the evaluation at dv, and `constraints` has the rows at the start
-        and at the end of the step.
+        The solver maps a momentum residual (nv,) and the required changes (nh,) of constraint errors to changes of the
+        motion (nv,) and of the multipliers (nh,). `guess` is the evaluation at dv, and `constraints` has the rows at
+        the start and at the end of the step.
         """
         between_bodies = any(pair.surface.place.body for pair in self.mechanism.contact_pairs)
         recursive = self._dense if guess.loads.touching is not None and between_bodies else self._recursive
@@ -335,9 +348,9 @@ class Interval:
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[CompliantRow]:
-        """Return the `CompliantRow`s of Newton's matrix for forces that couple joints.
+        """Return the `CompliantRow`s of Newton's matrix for forces that couple several joints.
 
-        These forces are the inertia of rotors that turn with several joints, and springs between bodies.
+        These are the inertia forces of rotors that turn with several joints, and the forces of springs between bodies.
         """
         found = [
             compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
@@ -348,7 +361,9 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix at a joint motion dv."""
+        """Return the diagonal (tree.nv,) that joint springs and dampers add to Newton's matrix, which is the same for
+        all dv (nv,).
+        """
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return dampers(self.tree) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
@@ -370,10 +385,10 @@ class Interval:
         return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
-        """Return, for each body, the derivative (6, 6) of its contact impulses with respect to its motion (S4 section
-        5.3).
+        """Return, for each body, the derivative (6, 6) of its contact impulses with respect to its motion in the step
+        (S4 section 5.3).
 
-        The contacts are those with the world. `guess` is the evaluation of the step at the present motion.
+        The surfaces of these contacts belong to the world. `guess` is the evaluation of the step at the present motion.
         """
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
@@ -400,8 +415,8 @@ def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) that maps a body's twist to the twist at its point `arm` (3,) [m], in axes rotated by R
-    (3, 3).
+    """Return the matrix (6, 6) that maps a body's twist (linear, angular) to the twist at its point `arm` (3,) [m]. R
+    (3, 3) maps body axes to the axes of the result.
     """
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
@@ -419,13 +434,17 @@ def _direction(line: Array) -> tuple[Array, Number]:
 
 
 def _pull(spring: LineForce, line: Array) -> Array:
-    """Return the force (3,) [N] of a spring on its first end; `line` (3,) [m] is the vector to its second end."""
+    """Return the force (3,) [N] of a spring on its first end, in the axes of `line`, the vector (3,) [m] from its first
+    to its second end.
+    """
     along, length = _direction(line)
     return along * (spring.stiffness * (length - spring.length))
 
 
 def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return the generalized momenta M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
+    """Return the generalized momenta M v (nv,) [N s, N m s] of a tree at q (nq,) [rad, m] with velocities v (nv,)
+    [rad/s, m/s].
+    """
     at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
     twists = kinematics(mechanism, q, v).twist
     own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
@@ -446,7 +465,8 @@ def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
 def joint_projections(
     mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
 ) -> list[Array]:
-    """Return, for each of the `positions`, the joint forces (nv,) that are equivalent to wrenches on the bodies.
+    """Return, for each of the `positions`, the joint forces (nv,) [N m or N] that are equivalent to wrenches on the
+    bodies.
 
     `wrenches(k)` returns the wrenches on body k in its frame, one per position; the transposed Jacobian maps them to
     joint forces. The function calls `wrenches` for one body at a time, so that few wrenches exist at once.

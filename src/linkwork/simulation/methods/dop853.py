@@ -2,9 +2,10 @@
 
 Coefficients, error estimate, step-size control and interpolant are those of `scipy.integrate.DOP853` (Hairer, Norsett
 and Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6). SciPy evaluates each stage in Python;
-here one compiled function evaluates all stages of a step. A stage depends only on the first stage and on seven of the
-eight stages before it. A loop over the stages therefore needs only the last eight derivatives: the window. Without this
-loop, compilation would take twelve times as long.
+here one compiled function evaluates all stages of a step. A stage needs the derivative of the first stage, and those of
+at most eight other stages: the eight before it, and for the stages of the interpolant those in ORDER. A loop over the
+stages therefore stores the first derivative and a window of the last eight. Without this loop, compilation would take
+twelve times as long.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from linkwork.spatial.traceable_loops import repeat
 
 # Step-size control: new step = step * SAFETY * error^(-1/8), at least SHRINK and at most GROW times the step
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
-WINDOW = 8  # number of derivatives in the window
+WINDOW = 8  # number of derivatives in the window, that of the first stage not counted
 # stages of a step after the first; the last one is at the end of the step, and is the first one of the next step
 STAGES = 12
 EXTRA = 3  # number of further stages that only the interpolant needs
@@ -30,7 +31,8 @@ ORDER = (9, 10, 11, 5, 6, 7, 8, 12)
 
 
 def _table() -> Array:
-    """Return the Butcher table of all stages: time, two error factors and weights of each stage, one stage per row.
+    """Return the Butcher table of all stages, one per row: time of the stage, two factors for error estimates, and
+    weights.
 
     The shape is (1 + STAGES + EXTRA, 4 + WINDOW). A row has the time of the stage as a fraction of the step; the
     factors of the stage's derivative in the error estimates of orders 5 and 3; and the weights of the first stage and
@@ -51,10 +53,11 @@ def _table() -> Array:
 
 
 def _interpolant() -> Array:
-    """Return the weights (7, 4 + WINDOW) of the stages 0, 5, 6, ..., 15 in the terms of the interpolant.
+    """Return the weights (7, 4 + WINDOW) of the derivatives of the stages 0, 5, 6, ..., 15 in the seven terms of the
+    interpolant.
 
-    With the change of the state in a step, dy = h sum b_k f_k, the first terms are dy, h f_0 - dy, and
-    2 dy - h (f_0 + f_12).
+    With the derivative f_k of stage k and the change of the state in a step, dy = h sum b_k f_k, the first terms are
+    dy, h f_0 - dy, and 2 dy - h (f_0 + f_12).
     """
     change, begin, end = np.append(DOP853.B, np.zeros(1 + EXTRA)), np.eye(16)[0], np.eye(16)[STAGES]
     terms = np.vstack([change, begin - change, 2.0 * change - begin - end, DOP853.D])
@@ -80,12 +83,12 @@ def stages(
 
     `at` (5,) are the start time t [s] and length h [s] of the step, the row of the first stage in TABLE, and the
     relative and absolute tolerance. `y` (n,) is the state at t, `f` (n,) its derivative, and `window` (WINDOW, n) are
-    the derivatives of the WINDOW previous stages.
+    the derivatives of the WINDOW previous stages. `derivative(t, y)` is the time derivative of the state.
 
     The result (2 + n + WINDOW n,) has three parts: the sums of squares of the scaled error estimates of orders 5 and 3,
     the state at which the last stage evaluates the derivative, and the window after this stage. After all stages of a
     step, the error estimates and the state are those at the end of the step. The last derivative in the window is then
-    that at the end.
+    that at the end of the step.
     """
     t, h, first, rtol, atol = at
 
@@ -112,7 +115,8 @@ class Dop853(OdeSolver):
     call.
 
     `y0` (n,) is the state at `t0` [s]; the solver ends at `t_bound` [s]. Steps have at most the length `max_step` [s];
-    the first step has the length `first_step` [s], if given. `rtol` and `atol` are the tolerances.
+    the first step has the length `first_step` [s], if given. `rtol` and `atol` are the relative and the absolute error
+    tolerance of a step. `stages` computes the stages.
     """
 
     def __init__(
@@ -186,7 +190,7 @@ class Interpolant(DenseOutput):
     """The state within a step from `begin` to `end` [s], interpolated with order 7 (Hairer, Norsett and Wanner, II.6).
 
     `y` (n,) is the state at `begin`. The state is y + terms_0 x + terms_1 x (1 - x) + terms_2 x (1 - x) x + ..., where
-    x is the fraction of the step.
+    x is the fraction of the step and `terms` (7, n) are the terms.
     """
 
     def __init__(self, begin: float, end: float, y: Array, terms: Array):
@@ -200,7 +204,8 @@ class Interpolant(DenseOutput):
 
 
 def _error(order_5: float, order_3: float, h: float, n: int) -> float:
-    """Return the norm of the error of a step h [s] of n state components.
+    """Return the norm of the error of a step h [s] of n state components, relative to the tolerances: below 1, the step
+    is accepted.
 
     `order_5` and `order_3` are the sums of squares of the scaled error estimates of orders 5 and 3.
     """

@@ -1,4 +1,4 @@
-"""Push-out: displacement of contacts out of penetration, limited to the energy that the contacts dissipated in the
+"""Push-out: displacement of contacts out of penetration, with a work of at most the energy that they dissipated in the
 step.
 """
 
@@ -12,7 +12,8 @@ from linkwork.simulation.simulated_system import System
 from linkwork.spatial.scalar import Array, Condition, Number, largest, maximum, where
 from linkwork.spatial.traceable_loops import iterate
 
-TRIALS = 3  # largest number of fractions of a displacement that are tried; then the position does not change
+# largest number of fractions of a displacement that are tried; if all need too much work, the position does not change
+TRIALS = 3
 
 
 class PushOut(NamedTuple):
@@ -26,8 +27,8 @@ class PushOut(NamedTuple):
 def energy_limited_push_out(system: System, q: Array, v: Array, shift: Array, budget: Number) -> PushOut:
     """Return the state after the largest fraction of the displacement `shift` (nv,) whose work is at most `budget` [J].
 
-    q (nq,) and v (nv,) are the state before. The work is the change of kinetic energy and of the potential energy of
-    gravity and springs. Later steps make the rest of the displacement.
+    `shift` is in [rad, m]; q (nq,) and v (nv,) are the state before. The work is the change of kinetic energy and of
+    the potential energy of gravity and springs. Later steps make the rest of the displacement.
     """
     energies = system.energies(q, v)
     before, most = sum(energies), maximum(budget, 0.0) + sum(map(abs, energies)) * PUSH_OUT_ROUND_OFF

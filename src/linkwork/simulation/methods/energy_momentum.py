@@ -47,9 +47,9 @@ KICKS = 12  # largest number of secant iterations for the factor of the energy i
 class Search(NamedTuple):
     """State of the secant method that finds the factor `kick` of the energy impulse.
 
-    `trial` is a guess of the motion under the next kick to try, `best` the motion under the best kick so far, whose
-    relative energy error is `error`. `tried` is the number of kicks tried, and `iterations` the number of corrections
-    of the motion. `ended` is 1 if the search has ended, else 0.
+    `kick` is the next factor to try, and `trial` a guess of the motion with it. `best_kick` is the best factor so far,
+    `best` the motion with it, and `error` its relative energy error. `tried` is the number of kicks tried, and
+    `iterations` the number of corrections of the motion. `ended` is 1 if the search has ended, else 0.
     """
 
     kick: Number
@@ -71,10 +71,10 @@ class EnergyMomentum(Variational):
     """Equations of an energy-momentum step: a variational step with an impulse that balances the energy. Order 2.
 
     As in the discrete gradient of Gonzalez, this energy impulse acts along the motion, and is proportional to the
-    square of the step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of
-    the step. The internal motion is the motion without the rigid motion along symmetries, so that the momenta of
-    symmetries are conserved too. A free rigid body has no internal motion; the mean of its velocities before and after
-    the step is its motion, which conserves energy.
+    square of the step. The energy impulse is a factor, the kick, times the momentum of the internal motion, and acts at
+    both ends of the step. The internal motion is the motion without the rigid motion along symmetries, so that the
+    momenta of symmetries are conserved too. A free rigid body has no internal motion; the mean of its velocities before
+    and after the step is its motion, which conserves energy.
     """
 
     rotation = MEAN_VELOCITY
@@ -85,20 +85,20 @@ class EnergyMomentum(Variational):
         self.first = self.internal(now.q)
 
     def internal(self, q: Array) -> Internal:
-        """Return the internal motion at q (nq,), along which the energy impulse acts."""
+        """Return the object that computes the internal motion at q (nq,), along which the energy impulse acts."""
         return Internal(self.interval, q, self.twists)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns of a step: joint motion (nv), multipliers (nh) and the factor of the energy
-        impulse.
+        """Return the number of unknowns of a step: nv joint motions, nh multipliers (one per constraint row) and the
+        factor of the energy impulse.
         """
         return mechanism.nv + mechanism.nh + 1
 
     def evaluated(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> StepEvaluation:
         """Return the residuals of the step's equations for a motion dv (nv,), multipliers (nh,) and energy impulse.
 
-        `kick` is the factor of the energy impulse. See `Variational.evaluated` for `singular`.
+        dv is in [rad, m], and `kick` is the factor of the energy impulse. See `Variational.evaluated` for `singular`.
         """
         found, u = super().evaluated(dv, multipliers, singular=singular), dv / self.h
         begin, end = (at.momenta(u) for at in (self.first, self.internal(integrate(self.mechanism, self.now.q, dv))))
@@ -203,14 +203,16 @@ class EnergyMomentum(Variational):
 
 
 def kicked(balance: MomentumBalance, kick: Number) -> MomentumBalance:
-    """Return the momentum balance after the factor of the energy impulse increases by `kick`, for the same motion."""
+    """Return the momentum balance of a step after the factor of the energy impulse increases by `kick`, for the same
+    motion.
+    """
     residual, momentum = balance.residual + balance.begin * kick, balance.momentum + balance.end * kick
     return balance._replace(residual=residual, momentum=momentum)
 
 
 class EnergyBalance:
-    """The energy balance of one step: the change of kinetic and potential energy minus the work, and the scale of this
-    error.
+    """The energy balance of one step: its error, which is the change of kinetic and potential energy minus the work,
+    and the scale of this error.
     """
 
     def __init__(self, interval: Interval):
@@ -242,8 +244,8 @@ class EnergyBalance:
         """Return the change [J] of the potential energy in a step with the motion dv (nv,).
 
         The change is computed from the pose increments `bodies`. The difference of two potential energies would have a
-        round-off error in proportion to these energies. Where the motion reverses, the energy impulse would have to be
-        large to balance this error, because the motion is slow, and the larger the smaller the step.
+        round-off error in proportion to these energies. Where the motion reverses and is slow, a large energy impulse
+        would be needed to balance this error, the larger the smaller the step.
         """
         interval, tree = self.interval, self.interval.tree
         tree_motion = self.interval.mechanism.tree_velocity(dv)
@@ -285,7 +287,7 @@ class Internal:
     """Internal motion at q (nq,): the joint motion without the rigid motion of the whole mechanism along its
     symmetries.
 
-    `twists` (k, 6) are the world twists of the k symmetries.
+    `twists` (k, 6) are the twists of the k symmetries, in world axes and about the world origin.
     """
 
     def __init__(self, interval: Interval, q: Array, twists: Array):
@@ -302,8 +304,8 @@ class Internal:
             self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the generalized momenta (nv,) of velocities u (nv,), from which the motion along symmetries is
-        removed.
+        """Return the generalized momenta (nv,) [N s, N m s] of velocities u (nv,) [rad/s, m/s] without their motion
+        along symmetries.
         """
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
         return (

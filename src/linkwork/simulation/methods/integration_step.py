@@ -14,13 +14,16 @@ from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import Array, Condition, Number
 from linkwork.spatial.traceable_loops import OutOfTime
 
-# step(system, t, now, h, held): one step of h [s] from the state `now` at time t [s], with joint forces `held` (nv,) of
-# sampled controllers. It returns the next state, and whether its equations were solved (True, or a traced condition)
+# step(system, t, now, h, held): one step of h [s] from the state `now` at time t [s], with joint forces `held` (nv,) [N
+# m or N] of sampled controllers. It returns the next state, and whether its equations were solved (True, or a traced
+# condition)
 Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Condition]]
 
 
 class Solution(NamedTuple):
-    """Solution of a step's equations: unknowns (n,), state after the step, and whether the equations were solved."""
+    """Solution of a step's equations: the unknowns (n,), the state `moved` after the step, and whether the equations
+    were solved.
+    """
 
     unknown: Array
     moved: StepState
@@ -30,8 +33,8 @@ class Solution(NamedTuple):
 class IterationHistory:
     """Convergence history of one implicit step: the relative residual after every iteration, for floats.
 
-    `residual` (nv,) and `errors` (nh,) are the residual and the constraint errors of the best iterate. `record` raises
-    OutOfTime after the `deadline` [s], a time of `time.perf_counter`.
+    `sizes` are the relative residuals. `residual` (nv,) and `errors` (nh,) are the residual and the constraint errors
+    of the best iterate. `record` raises OutOfTime after the `deadline` [s], a time of `time.perf_counter`.
     """
 
     def __init__(self, deadline: float = np.inf) -> None:
@@ -62,7 +65,9 @@ def label_of_changing_element(mechanism: Mechanism) -> str:
 
 
 class Equations(Protocol):
-    """The equations of one integration step from a given state, which are solved by iteration."""
+    """The equations of one integration step h [s] from the state `now` at t [s], which are solved by iteration. `held`
+    (nv,) [N m or N] are the joint forces of a sampled controller.
+    """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array): ...
 
@@ -79,7 +84,7 @@ class Equations(Protocol):
         ...
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (n,) of the equations at the values `unknown` (n,) of the unknowns; zero at the
+        """Return the residual (n,) of the equations at the values `unknown` (n,) of the unknowns; it is zero at the
         solution.
         """
         ...
@@ -90,7 +95,7 @@ class Equations(Protocol):
 
 
 def solving(equations: type[Equations]) -> Step:
-    """Return an integration step function that solves equations of the given class."""
+    """Return an integration step function that solves `equations`, a class with the interface `Equations`."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         found = equations(system, t, now, h, held).solve()

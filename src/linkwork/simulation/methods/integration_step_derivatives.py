@@ -42,7 +42,8 @@ class StepDerivatives(NamedTuple):
 
 
 class StepMap:
-    """One integration step as a map from a state (nq + nv,) and joint forces (nv,) to the next state, with derivatives.
+    """One integration step of `dt` [s] as a map from a state (nq + nv,) and joint forces (nv,) to the next state, with
+    derivatives.
 
     `system(*changes)` returns the system to step; `changes` are the shapes of its arguments, such as changed
     parameters. `name` identifies the system in the names of kernels.
@@ -65,7 +66,8 @@ class StepMap:
         self._kernels: dict[str, Kernel] = {}
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
-        """Return the derivatives of the step from the state x (nq + nv,) under joint forces tau (nv,).
+        """Return the derivatives of the step from the state x (nq + nv,), which is q and then v, under joint forces tau
+        (nv,) [N m or N].
 
         `changes` are the arguments of `system`.
         """
@@ -124,7 +126,7 @@ class StepMap:
 
         The step begins in the state x (nq + nv,) under joint forces tau (nv,). The direction (3 nv + n,) is a change of
         q in the tangent space, of v, of tau, and of the n unknowns, in this order. `rest` are the arguments of
-        `system`, the unknowns (n,) and the direction.
+        `system`, then the unknowns (n,), then the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
@@ -164,9 +166,9 @@ class StepMap:
 def _solved(matrix: Array, right: Array, terms: Array) -> Array:
     """Return the solution x (n, k) of least norm of matrix @ x = right, after scaling of rows and columns.
 
-    `matrix` is (n, n), and `right` (n, k). The first nv rows and columns belong to the motion, the next nh to
-    constraints. Constraint rows may be redundant or zero; they are therefore scaled by `terms` (nh, nv), the sums of
-    squares of the terms of their entries.
+    `matrix` is (n, n), and `right` (n, k). The first nv rows and columns belong to the motion, the next nh to the
+    constraint rows, which may be redundant or zero. Constraint rows are therefore scaled by `terms` (nh, nv), the sums
+    of squares of the terms that add up to their entries.
     """
     nh, nv = terms.shape
     held = slice(nv, nv + nh)

@@ -22,9 +22,10 @@ class Method:
 
     `source` is "file.name" in this package: the step function, or the equations that an `implicit` method solves. The
     source is imported at the first step; a run with a cached kernel does not import it. If `projects` is true, states
-    are projected onto the constraints after each step. If `symmetric` is true, steps can be composed to higher orders;
-    `parts` are the lengths of the substeps as fractions of the step. If `opens` is true, velocities satisfy the
-    constraints only to the order of the method. If `locates` is true, contact events are located within a step.
+    are projected onto the constraints after each step; otherwise, the equations contain the constraints. If `symmetric`
+    is true, steps can be composed to higher orders; `parts` are the lengths of the substeps as fractions of the step.
+    If `opens` is true, velocities violate the constraints by an error that decreases with the step size by the order of
+    the method. If `locates` is true, contact events are located within a step.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Method:
 
     @cached_property
     def step(self) -> Step:
-        """The complete step function, with projection, contacts, events and composition."""
+        """The complete step function of the method, with projection, contacts, events and composition."""
         bare: Step = solving(self.equations) if self.equations else self._defined()
         whole = with_events(projected(bare) if self.projects else bare, self.implicit, self.locates)
         return whole if len(self.parts) == 1 else composed(whole, self.parts)
@@ -126,9 +127,10 @@ def method_of_order(name: str, order: int | None, locate: bool = False) -> Metho
 
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
-    """Raise a LinkworkError if the method is composed and events can occur in its steps.
+    """Raise a LinkworkError if `method` is composed and events can occur in its steps.
 
-    Composed methods make substeps backward in time. `guarded` is true if the schedule has guards.
+    Composed methods make substeps backward in time, in which events cannot be located. `guarded` is true if the
+    schedule has guards.
     """
     if len(method.parts) > 1 and (what := "guards" if guarded else label_of_changing_element(mechanism)):
         reason = f"uses substeps backward in time, which are impossible with {what}"

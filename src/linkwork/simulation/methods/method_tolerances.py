@@ -17,7 +17,7 @@ SOLVED, NEARLY_SOLVED = 1e-15, 1e-6  # residual of the last iterate, and of the 
 SOLVED_WITH_CONTACTS = 1e-13  # replaces SOLVED if there are contacts, whose forces are large compared with momenta
 UNIT_ROUND_OFF = 2e-16  # residual at which the iteration ends in every case
 STALLED_RESIDUAL = 1e-9  # residual at which the iteration ends if the residual no longer decreases
-LOOPS_CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may leave
+LOOPS_CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may cause
 NO_IMPULSE = 1e-60  # replaces a squared impulse of zero; its effect is below round-off
 
 # --- energy-momentum: error of the energy, relative to the energy, at which the iteration ends ---

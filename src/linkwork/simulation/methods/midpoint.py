@@ -1,10 +1,11 @@
 """The implicit midpoint rule: the equations of motion hold at the middle of the step.
 
 The rule suits stiff springs and dampers. It is symmetric and has order 2. Newton's method finds the velocities at the
-end of the step. Its matrix is M + h/2 D + h^2/4 K at the start of the step, where D and K are the damping and stiffness
-of controllers, joints, and springs between bodies. Terms that are missing in the matrix only cause more iterations.
+end of the step. Its matrix is M + h/2 D + h^2/4 K at the start of the step h, where M is the mass matrix, and D and K
+are the damping and stiffness of controllers, joints, and springs between bodies. Terms that are missing in the matrix
+only cause more iterations.
 
-Impulses (nh,) along the constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
+Impulses (nh,) along the nh constraint rows J at mid-step keep the closure errors of loops constant and the mean slip of
 clutches and brakes zero. The derivatives of the closure errors are the rows at the end of the step. Newton's matrix
 contains both sets of rows: near a singular position of a loop they differ in direction and sign. J times the mean
 velocity cannot replace the closure errors: an overconstrained loop is not closed at mid-step, where its rows have a
@@ -51,9 +52,9 @@ ITERATIONS = 60  # largest number of iterations
 class ContactGuess(NamedTuple):
     """State of Newton's method for a step with contacts: the best iterate so far, and the next correction.
 
-    `best` (nv,) are the velocities and `impulses` (nh,) the constraint impulses of the best iterate, whose relative
-    residual is `least`. The next trial applies the fraction `part` of the correction, `move` (nv,) of the velocities
-    and `more` (nh,) of the impulses.
+    `best` (nv,) [rad/s, m/s] are the velocities and `impulses` (nh,) the constraint impulses of the best iterate, whose
+    relative residual is `least`. The next trial applies the fraction `part` of the correction, `move` (nv,) of the
+    velocities and `more` (nh,) of the impulses.
     """
 
     best: Array
@@ -79,9 +80,10 @@ def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
 class StepConstraints(NamedTuple):
     """Constraints of one midpoint step, with nh rows.
 
-    `along` (nh, nv) are the Jacobian rows along which the impulses act, and `end` (nh, nv) the rows at the end of the
-    step. `rates` (nh,) are zero if the constraints are satisfied. For loops, they are the change of the closure errors
-    in the step divided by h; for clutches, brakes and loop rows that restrict only velocities, the mean slip speed.
+    `along` (nh, nv) are the Jacobian rows along which the impulses act, and `end` (nh, nv) the Jacobian rows at the end
+    of the step. `rates` (nh,) are zero if the constraints are satisfied. For loops, they are the change of the closure
+    errors in the step divided by h; for clutches, brakes and loop rows that restrict only velocities, the mean slip
+    speed.
     """
 
     along: Array
@@ -116,7 +118,9 @@ class Midpoint:
         return mechanism.nv + mechanism.nh
 
     def _middle(self, v: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) at mid-step and mean velocity (nv,), for velocities v (nv,) at the step's end."""
+        """Return the coordinates (nq,) at mid-step and the mean velocity (nv,), for velocities v (nv,) at the end of
+        the step.
+        """
         mean = (self.now.v + v) * 0.5
         return integrate(self.mechanism, self.now.q, mean * (0.5 * self.h)), mean
 
@@ -159,7 +163,7 @@ class Midpoint:
         return StepConstraints(along, end, rates)
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (nv,) of the equations of motion, followed by the constraint rates (nh,).
+        """Return the residual (nv,) [N s, N m s] of the equations of motion, followed by the constraint rates (nh,).
 
         `unknown` (nv + nh,) has the velocities at the end of the step and the constraint impulses.
         """
@@ -332,9 +336,10 @@ class Midpoint:
 def _converged(size: Number, last: Number, scale: Number) -> Condition:
     """Return whether Newton's iteration has converged, from the sizes of the present and the last correction.
 
-    `size` and `last` [rad/s or m/s] are these sizes; `last` is 0 in the first iteration. `scale` [rad/s or m/s] is the
-    size of the velocities. The corrections decrease by a constant factor, so that the next correction would have the
-    size size^2 / last. Corrections that no longer decrease have reached round-off.
+    `size` [rad/s or m/s] is the size of the present correction and `last` that of the last one; `last` is 0 in the
+    first iteration. `scale` [rad/s or m/s] is the size of the velocities. The corrections decrease by a constant
+    factor, so that the next correction would have the size size^2 / last. Corrections that no longer decrease have
+    reached round-off.
     """
     ended = (size * size <= MIDPOINT_CONVERGED * scale * last) | (size <= MIDPOINT_ROUND_OFF * scale) & (size >= last)
     ended = ended | (size <= MIDPOINT_SLOW * scale) & (size >= 0.5 * last)

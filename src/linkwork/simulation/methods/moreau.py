@@ -3,7 +3,8 @@
 A step moves to its middle in free flight: every free body and every body on a ball joint conserves its own momentum,
 all other joints keep their velocities. At mid-step, the method finds the touching contacts, and computes the new
 velocities from all other forces and the contact impulses together. The second half of the step is free flight again.
-Impacts are therefore late by at most one step; remaining penetration is removed without changing velocities.
+Impacts are therefore found late, by at most one step; the penetration that remains is removed without a change of
+velocities.
 
 Between impacts the method has order two. Velocity-dependent forces use the mean of the velocities before and after the
 impulses, found in two passes. Contact conditions hold for the velocities at the end of the step, because in free flight
@@ -66,10 +67,10 @@ FAR = 1e3  # [m or rad] larger than any displacement out of penetration, so that
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether it was
+    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether the step was
     solved.
 
-    `held` (nv,) are the joint forces of a sampled controller.
+    `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
     bounded, free = can_slip(system.mechanism), replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
@@ -123,8 +124,8 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
 
 def with_limits(box: Box, limits: Array) -> Box:
-    """Return the box with new impulse bounds `limits` (nf,) [N s or N m s] of its last rows, which are joint
-    friction.
+    """Return the constraint rows `box` with new impulse bounds `limits` (nf,) [N s or N m s] of the last rows, which
+    are those of joint friction.
     """
     count = len(box.lower) - len(limits)
     return replace(box, lower=[*box.lower[:count], *(-limits)], upper=[*box.upper[:count], *limits])
@@ -133,11 +134,12 @@ def with_limits(box: Box, limits: Array) -> Box:
 class MidStepContact(NamedTuple):
     """A contact pair at mid-step: its distance, contact axes and velocities, and its blocks for the impulse solver.
 
-    A block is a group of rows with impulses. `facing` is the block of the contact force; `rolling` and `spinning` are
-    blocks of friction torques, or None. `number` is the number of the first of these blocks in the list of all blocks.
-    `own` and `axes` have the contact axes in the surface's frame and in the world as columns (3, 3), normal first.
-    `slides` is whether the contact slid in the last step. `approach` [m/s] and `slip` (2,) [m/s] are its normal and
-    tangential velocity before the impulses. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
+    A block is a group of constraint rows with their impulses. `facing` is the block of the contact force; `rolling` and
+    `spinning` are blocks of friction torques, or None. `number` is the number of the first of these blocks in the list
+    of all blocks. `own` and `axes` have the contact axes in the surface's frame and in the world as columns (3, 3),
+    normal first. `slides` is whether the contact slid in the last step. `approach` [m/s], positive towards the surface,
+    and `slip` (2,) [m/s] are its normal and tangential velocity before the impulses. The `distance` [m] is negative if
+    the contact penetrates. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     contact: ContactLaw
@@ -161,17 +163,21 @@ class MidStepContact(NamedTuple):
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
-        """Return the contact's impulse (3,) [N s] in contact axes, from the impulses p of all blocks."""
+        """Return the contact's impulse (3,) [N s] in contact axes, normal first, from the impulses p of all blocks."""
         return p[self.number]
 
     def torque(self, p: Sequence[Array]) -> Array:
-        """Return the contact's angular impulse (3,) [N m s] in contact axes, from the impulses p of all blocks."""
+        """Return the contact's angular impulse (3,) [N m s] in contact axes, normal first, from the impulses p of all
+        blocks.
+        """
         roll = np.zeros(2) if self.rolling is None else p[self.number + 1]
         spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
         return np.concatenate([spin, roll])
 
     def speeds(self, v: Array) -> Array:
-        """Return the relative velocity (3,) [m/s] in contact axes at the end of the step, for velocities v (nv,)."""
+        """Return the velocity (3,) [m/s] of the contact relative to the surface at the end of the step, in contact
+        axes, for velocities v (nv,).
+        """
         return self.facing.K @ v + self.facing.drift
 
     def terms(self, first: Condition, slip: Array, drift: Array) -> Array:
@@ -206,7 +212,7 @@ class MidStepContact(NamedTuple):
 def mid_step_contacts(m: Mechanism, middle: Middle, states: Array, number: int) -> list[MidStepContact]:
     """Return all contact pairs at mid-step, with their blocks for the impulse solver, numbered from `number` on.
 
-    `states` (n,) are the state numbers of the contacts at the end of the last step.
+    `states` (n,) are the contact states (numbers such as SLIDING) at the end of the last step.
     """
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.v))
     met, poses = contact_kinematics(m.tree, position, speed)
@@ -363,8 +369,9 @@ def push_out_distances(
     """Return, for each contact, the distance [m] by which it is moved out of the surface at the end of a step h [s].
 
     Resting contacts are moved out, except for the depth that gravity causes in one step, so that a contact on a curved
-    surface does not separate. Bouncing contacts separate without this correction. `there` are the contact pairs at
-    mid-step, p the impulses of all blocks, and v (nv,) the velocities at the end.
+    surface does not separate. Bouncing contacts separate without this correction. A negative distance moves it inward
+    at most. `there` are the contact pairs at mid-step, p the impulses of all blocks, and v (nv,) the velocities at the
+    end.
     """
     distances, slow = [], resting_speed(m, h)
     for one in there:
@@ -395,8 +402,8 @@ def one_way_rows(
 def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
     """Return the coordinates after a displacement from q (nq,) that moves each row by at least the given distance.
 
-    `pushes` are pairs of a constraint row and its distance [m or rad]. Of all such displacements, this one is the
-    smallest in the kinetic-energy metric. The velocities v (nv,) do not change.
+    `pushes` are pairs of a constraint row and its distance [m or rad]. Of all displacements that do so, this one is the
+    smallest in the metric of the kinetic energy. The velocities v (nv,) do not change.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
@@ -406,8 +413,8 @@ def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContac
 def contact_state(
     one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
 ) -> Array:
-    """Return the stored values (5,) of a contact after a step: state number, force (3,) [N], start time [s] of this
-    state.
+    """Return the stored values (5,) of a contact after a step: number of its state, force (3,) [N], start time [s] of
+    its state.
 
     The force is in world axes. If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m]
     follows: shape (8,). `one` is the contact at mid-step, and `impulses` are the impulses of all blocks. `before` are

@@ -36,19 +36,21 @@ PLAIN, CAREFUL = 8, 0.3
 
 
 class Contact(Protocol):
-    """A contact at mid-step, with the force and torque impulses (3,) in its contact axes, the columns of `axes`."""
+    """A contact at mid-step, with its impulse and its angular impulse (3,) in contact axes, which are the columns of
+    `axes`.
+    """
 
     @property
     def axes(self) -> Array:
-        """The contact axes (3, 3) in the world, as columns."""
+        """The contact axes in the world, as columns (3, 3), normal first."""
         ...
 
     def force(self, p: Sequence[Array]) -> Array:
-        """Return the contact's impulse (3,) [N s], from the impulses p of all blocks."""
+        """Return the contact's impulse (3,) [N s] in contact axes, from the impulses p of all blocks."""
         ...
 
     def torque(self, p: Sequence[Array]) -> Array:
-        """Return the contact's angular impulse (3,) [N m s], from the impulses p of all blocks."""
+        """Return the contact's angular impulse (3,) [N m s] in contact axes, from the impulses p of all blocks."""
         ...
 
 
@@ -65,8 +67,8 @@ class StepBounds:
     there: Sequence[Contact]
 
     def after(self, k: Number, v: Array, p: Sequence[Array], limits: Array) -> tuple[Array, Array]:
-        """Return the friction limits (nf,) [N m or N] after pass k with velocities v (nv,) and impulses p, and their
-        change.
+        """Return the friction limits (nf,) [N m or N] after pass k, and their full computed change (nf,), from the
+        velocities v (nv,) and the impulses p of all blocks.
 
         `limits` (nf,) are the limits in the pass. From pass PLAIN on, the limits change by only a part of the computed
         change, because the iteration overshoots if friction forces are strongly coupled.
@@ -110,9 +112,9 @@ def limits_of_step(
     """Return the largest friction force (nf,) [N m or N] of each velocity in `Mechanism.friction_velocities`.
 
     The limits are those for the mean loads in the step. v (nv,) are the velocities after the impulses of the step,
-    `contact_forces` (n, 3) or (n, 6) [N, N m] the mean forces of the contacts in world axes, and `friction` (nf,) the
-    mean friction forces. `slip` (nf,) are the slip directions in the last step; static limits apply where they are
-    zero.
+    `contact_forces` (n, 3) or (n, 6) [N, N m] the mean forces, and torques if n rows have six columns, of the contacts
+    in world axes, and `friction` (nf,) the mean friction forces. `slip` (nf,) are the slip directions in the last step;
+    static limits apply where they are zero.
     """
     m, tree = mechanism, mechanism.tree
     mean = (middle.v + v) * 0.5

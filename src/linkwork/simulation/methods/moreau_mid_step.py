@@ -26,7 +26,8 @@ class Middle:
 
     `q` (nq,) are the coordinates at mid-step, and `v` (nv,) the velocities there, before all impulses. `solve` maps
     impulses (nv,) [N s, N m s] to velocity changes (nv,). `project` removes the velocity components (nv,) that violate
-    loops. `M` (nv, nv) is the mass matrix plus h times the damping; `solve` uses it.
+    loops. `M` (nv, nv) is the mass matrix plus h times the damping matrix; `solve` uses it. The step begins at t [s],
+    and `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
 
     system: System
@@ -40,7 +41,7 @@ class Middle:
     M: Array
 
     def loads(self, v: Array) -> Loads:
-        """Return the external loads at mid-step, for velocities v (nv,) after the impulses."""
+        """Return the external loads at mid-step, for velocities v (nv,) [rad/s, m/s] after the impulses."""
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
@@ -57,7 +58,9 @@ class Middle:
         return self.project(last + found) - last
 
     def response(self, row: Array) -> Array:
-        """Return the velocity change (nv,) due to a unit impulse [N s] along the constraint row `row` (nv,)."""
+        """Return the velocity change (nv,) due to a unit impulse [N s or N m s] along the constraint row `row`
+        (nv,).
+        """
         return self.project(self.solve(row))
 
 

@@ -58,9 +58,10 @@ PASSES = 2
 def moreau_with_solids(
     system: System, t: Number, now: StepState, h: Number, held: Array
 ) -> tuple[StepState, Condition]:
-    """Return the state after one step h [s] of Moreau's method with contact between solids, and whether it was solved.
+    """Return the state after one step h [s] of Moreau's method with contact between solids, and whether the step was
+    solved.
 
-    `now` is the state at t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    `now` is the state at t [s], and `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
     free = replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, middle_of_step(free, t, now, h, held)
@@ -142,8 +143,8 @@ def _with_point_memory(
     """Return the state `moved` with updated memory of point contacts, after a step h [s] that ends at the time `end`
     [s].
 
-    `now` is the state at the beginning of the step, `impulses` are those of all constraint blocks, and v (nv,) are the
-    velocities after them.
+    `now` is the state at the beginning of the step, `impulses` are those of all blocks of constraint rows, and v (nv,)
+    are the velocities after these impulses. `beside` has the point contacts.
     """
     if not beside.points:
         return moved
@@ -156,7 +157,7 @@ class _RowsBesideSolids(NamedTuple):
     """Point contacts and constraints with bounded impulses, in a mechanism that also has contacts between solids.
 
     `points` are the contacts at mid-step. `boxes` has at most one entry: the rows of clutches, brakes, ratchets and
-    joint friction. `guess` (n,) is a first guess of the impulses.
+    joint friction. `guess` (n,) is a first guess of the impulses [N s or N m s] of all n rows.
     """
 
     boxes: list[Box]
@@ -195,7 +196,7 @@ def _rows_beside_solids(mechanism: Mechanism, middle: Middle, now: StepState) ->
 
 
 def _push_out(mechanism: Mechanism, beside: _RowsBesideSolids, after: SolidsAfterImpulses) -> Array:
-    """Return the displacement (nv,) that moves resting solids and contact points out of penetration.
+    """Return the displacement (nv,) [rad, m] that moves resting solids and contact points out of penetration.
 
     Solids are separated first; the displacement for contact points and ratchets is then added.
     """

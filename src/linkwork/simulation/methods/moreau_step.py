@@ -15,10 +15,10 @@ STEPS = {PointContacts: moreau, SolidContacts: moreau_with_solids}  # by the las
 
 
 def moreau_step(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether it was
+    """Return the state after one step h [s] of Moreau's method from the state `now` at t [s], and whether the step was
     solved.
 
-    `held` (nv,) are the joint forces of a sampled controller.
+    `held` (nv,) [N m or N] are the joint forces of a sampled controller.
     """
     last = contact_families(system.mechanism)[-1]
     return STEPS[type(last)](system, t, now, h, held)

@@ -78,8 +78,8 @@ def unsolved(step: FailedStep) -> Unsolved | None:
 
 
 def solved_step(step: FailedStep) -> float | None:
-    """Return a step size h / 2^k [s] with which plain Python solves the interval of a failed step h; None if none is
-    found.
+    """Return a step size h / 2^k [s] with which plain Python solves the interval of the failed step of size h; None if
+    it finds none.
 
     The search ends after SHORTER_SECONDS.
     """
@@ -98,7 +98,7 @@ def _first_unsolved_substep(step: FailedStep, count: int, deadline: float) -> tu
     """Return the convergence history of the first of `count` equal substeps of a failed step that is not solved.
 
     The history is None if all substeps are solved. The second result is false if the search reached the `deadline` [s]
-    before the answer was known.
+    before this was known.
     """
     assert step.method.equations
     t, now, history = step.t, step.now, None

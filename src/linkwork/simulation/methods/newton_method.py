@@ -72,5 +72,5 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
 
 
 def _chosen(condition: Condition, yes: Array, no: Array) -> Array:
-    """Return `yes` (n,) where the condition is true, else `no` (n,)."""
+    """Return the array `yes` (n,) if the condition is true, else the array `no` (n,)."""
     return where(condition, yes, no) if len(yes) else no

@@ -30,8 +30,8 @@ def ledger_of_step(
 ) -> Array:
     """Return the work [J] of a step, followed by the changes of the work ledger if the state `now` has one.
 
-    `done` has the work and the ledger changes of all other forces. The impulses p of the constraint rows `blocks`
-    change the velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of
+    `done` [J] has the work and the ledger changes of all other forces. The impulses p of the `blocks` of constraint
+    rows change the velocities (nv,) from `before` to `after`. `push_out` [J] is the work of moving contacts out of
     penetration.
     """
     works: list[Number] = [0.0, 0.0, 0.0]

@@ -16,7 +16,7 @@ def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tu
     coordinates.
 
     `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller. The second result
-    is whether the step was solved.
+    is True: the step has no equations to solve.
     """
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 

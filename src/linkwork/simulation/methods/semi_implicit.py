@@ -13,7 +13,7 @@ def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Ar
     """Return the state after one semi-implicit Euler step h [s] (order 1) from the state `now` at time t [s].
 
     Dampers and friction use the velocity at the end of the step, so that stiff dampers are stable. `held` (nv,) are the
-    joint forces of a sampled controller. The second result is whether the step was solved.
+    joint forces of a sampled controller. The second result is True: no iteration can fail.
     """
     loads = system.loads(t, now.q, now.v, held)
     viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)

@@ -1,6 +1,6 @@
 """Contact conditions of solids in a pass of a step of Moreau's method: friction, restitution and drifts.
 
-A drift is the change of the velocity of a contact point in free flight, from mid-step to the end of the step.
+A drift is the change of the relative velocity at a contact point in free flight, from mid-step to the end of the step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 def pass_conditions(
     solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array, conditions: RowArray
 ) -> RowArray:
-    """Return the contact conditions of all touching pairs for a pass of the step, as rows of CONDITIONS.
+    """Return the contact conditions of all touching pairs for a pass of the step, one row per pair. A row has the
+    friction coefficients, rebound speeds and drifts of the points.
 
     v (nv,) are the velocities after the last pass. The rules for friction, restitution and drifts are those of
     `moreau.MidStepContact.terms` and `with_terms`. `conditions` are the rows to write to. Rolling and spinning friction
@@ -74,9 +75,10 @@ def _with_turning(
 ) -> PairConditions:
     """Return the contact conditions `given` of a pair, with those of rolling and spinning friction added.
 
-    `coefficients` (2,) are those of rolling and spinning friction. `start` and `after` (3,) are the angular speeds
-    before the impulses and after the last pass, and `turned` (3,) the change of the relative angular velocity until the
-    end of the step, in world axes. `lever` [m] is the result of `lever_of`.
+    `coefficients` (2,) [m] are those of spinning and rolling friction. `start` and `after` (3,) [rad/s] are the
+    relative angular speeds along the axes of the pair, before the impulses and after the last pass, and `turned` (3,)
+    [rad/s] is the change of the relative angular velocity until the end of the step, in world axes. `lever` [m] is the
+    result of `lever_of`.
     """
     assert frame.turning is not None
     along, drift = frame.turning.T @ turned, np.zeros(3, dtype=object)
@@ -94,7 +96,7 @@ def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) ->
     If a point that stuck in the last step slips now, it has slipped back (see `pass_conditions`). It stops in this step
     if the mean friction of both steps is within the limit: the limit of this step is increased by the part of the last
     limit that was not used against this slip. `memory` is the contact memory of the point, and the columns of `axes`
-    (3, 3) are its contact axes.
+    (3, 3) are its contact axes in the world, normal first.
     """
     normal, *drag = memory[1:4] @ axes
     slips = (memory[0] == STICKING) & (slip @ slip > STICKING_SPEED**2)
@@ -103,7 +105,8 @@ def _static_friction(static: Number, memory: Array, axes: Array, slip: Array) ->
 
 
 def _drifts(solids: SolidsAtMidStep, middle: Middle, first: Condition, v: Array) -> RowArray:
-    """Return the changes of the speeds of each touching pair from mid-step to the end of the step.
+    """Return the changes of the relative speeds [m/s, rad/s] of each touching pair from mid-step to the end of the
+    step, one row per pair.
 
     The changes are those in free flight at velocities v (nv,); they are zero in the first pass.
     """

@@ -51,7 +51,7 @@ class SolidsAfterImpulses:
         return np.concatenate(pairs.selection.visit(add, np.zeros(3), np.zeros(3)))
 
     def push_out(self) -> Array:
-        """Return the displacement (nv,) that moves resting solids out of penetration.
+        """Return the displacement (nv,) [rad, m] that moves resting solids out of penetration.
 
         The depth that gravity causes in a step remains; see `moreau.push_out_distances`. A contact that bounces with
         the restitution e has fallen too far by its depth d, because the impact is found late. It is moved out by (1 -
@@ -120,15 +120,18 @@ class SolidsAfterImpulses:
 
 
 def _torque_per_normal_impulse(D: Array, p: Array) -> Array:
-    """Return the torque impulse (3,) of a pair in the world, divided by the sum of the normal impulses.
+    """Return the angular impulse (3,) of a pair in world axes, divided by the sum of its normal impulses; the result is
+    in [m].
 
-    p (15,) are the impulses of the pair, and the columns of D (3, 3) the axes of its torque.
+    p (15,) are the impulses of the pair: 12 [N s] of its four points, then 3 [N m s] along the axes of its torque, the
+    columns of D (3, 3).
     """
     return D @ p[ROWS:] / maximum(sum(p[:ROWS:3]), TINY_SIZE)
 
 
 def _steadied(force: Array, last: Array) -> Array:
-    """Return the contact force (3,) [N] of a point, or its mean with the `last` force if they differ by round-off only.
+    """Return the contact force (3,) [N] or torque of a point, or its mean with the `last` one if they differ by
+    round-off only.
 
     Without the mean, the force on a body at rest would never become constant: the velocity of the body grows by
     round-off while the force is unchanged, and the step that corrects the velocity changes the force by twice as much

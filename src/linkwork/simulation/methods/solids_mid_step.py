@@ -43,8 +43,8 @@ FORCE_LAW = RowLayout((2,), (), (2,))  # friction coefficients, restitution, coe
 
 
 class BodiesAtMidStep(NamedTuple):
-    """Bodies with solids: their `numbers`, the world `poses` of all bodies, and pose and twist of these bodies in
-    `rows`.
+    """Bodies with solids: their `numbers`, the world `poses` of all bodies, and `rows` with the pose and the twist of
+    each body in `numbers`.
     """
 
     numbers: Sequence[int]
@@ -55,10 +55,11 @@ class BodiesAtMidStep(NamedTuple):
 class SolidsAtMidStep(NamedTuple):
     """All solid pairs in the middle of a step, and the touching pairs among them.
 
-    `groups` has all pairs by the kinds of their shapes, and `touching` the contact points. `memory` is the state of the
-    contacts at the beginning of the step, and `before` (12,) or (15,) are the speeds of each pair before the
-    impulses. `force_laws` are the friction and restitution of all collision elements, and `force_law_of` (n, 1) the row
-    of each solid pair in `force_laws`. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
+    `groups` has all pairs by the kinds of their shapes, and `touching` the contact points. `memory` has the contact
+    memory of each pair at the beginning of the step, and `before` has a row for each pair, its relative speeds before
+    the impulses: 12 of its points [m/s], then 3 angular speeds [rad/s] if there is rolling or spinning friction.
+    `force_laws` are the friction and restitution of all collision elements, and `force_law_of` (n, 1) the row of each
+    solid pair in `force_laws`. Contacts that approach at most at the speed `slow` [m/s] do not bounce.
     """
 
     pairs: TouchingPairs
@@ -109,7 +110,7 @@ class SolidsAtMidStep(NamedTuple):
         return self.memory.at(k).reshape(POINTS, -1)
 
     def with_conditions(self, conditions: RowArray) -> SolidsAtMidStep:
-        """Return the same pairs with the given contact conditions."""
+        """Return the same pairs with the given contact conditions, one row per pair."""
         return self._replace(pairs=replace(self.pairs, conditions=conditions))
 
 
@@ -161,8 +162,8 @@ def solids_at_mid_step(
 def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, others: int) -> RowArray:
     """Return a row array with 1 for each body that touches another body, and for the bodies of `others`, else 0.
 
-    `ends` are two tables (n, 1), with the row of the first and of the second body of each pair. The first `solids`
-    bodies have solids, and the next `others` bodies belong to other contacts and constraints.
+    `ends` are two tables (n, 1), with the row number of the first and of the second body of each pair. The first
+    `solids` bodies have solids, and the next `others` bodies belong to other contacts and constraints.
     """
     rows = row_array(solids + others, 1)
     for b in range(solids + others):
@@ -177,7 +178,9 @@ def _touching_bodies(selection: Selection, ends: Sequence[Array], solids: int, o
 
 
 def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
-    """Return the rows (n, 2) of the bodies A and B of each pair, in the order that the contact functions expect."""
+    """Return an array (n, 2) with the row numbers, in the table of bodies with solids, of the bodies A and B of each
+    pair. A and B are in the order that the contact functions expect.
+    """
     found = np.zeros((sum(len(group.numbers) for group in groups), 2))
     for group in groups:
         for row in group.table:
@@ -187,7 +190,9 @@ def _arranged_bodies(groups: Sequence[PairGroup]) -> Array:
 
 
 def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
-    """Return the force laws of all collision elements as rows of FORCE_LAW, and the row (n, 1) of each solid pair."""
+    """Return the friction and restitution of all collision elements, in the layout FORCE_LAW, and the row number (n, 1)
+    of each solid pair in this table.
+    """
     collisions = list(m.collisions)
     force_laws = row_array(len(collisions), FORCE_LAW.size)
     for row, one in enumerate(collisions):
@@ -199,7 +204,9 @@ def _force_laws(m: Mechanism) -> tuple[RowArray, Array]:
 
 
 def remembered_impulses(solids: SolidsAtMidStep, h: Number) -> RowArray:
-    """Return a first guess of the impulses of each touching pair in a step h [s], from the forces of the last step."""
+    """Return a first guess of the impulses of each touching pair in a step h [s], one row per pair, from the contact
+    forces of the last step.
+    """
     pairs = solids.pairs
 
     def read(k: Number, p: RowArray) -> tuple[RowArray]:

@@ -29,7 +29,7 @@ class Composition(NamedTuple):
 class Substep(NamedTuple):
     """One substep of a composed step: its start `offset`, counted from the start of the step, and its length `h`.
 
-    Both have the unit in which the step is given.
+    `offset` and `h` have the unit in which the step is given.
     """
 
     offset: Number

@@ -26,7 +26,8 @@ from linkwork.tolerances import STICKING_SPEED, TINY
 
 
 class Retreat(NamedTuple):
-    """A displacement `shift` (nv,) that can move solids back, and the energy `released` [J] that it would release.
+    """A displacement `shift` (nv,) [rad, m] that can move solids back, and the energy `released` [J] that it would
+    release.
 
     `middle` is the system at mid-step.
     """
@@ -36,7 +37,8 @@ class Retreat(NamedTuple):
     released: Number
 
     def made(self, v: Array, worked: Number) -> AfterRetreat:
-        """Return the state after the fraction of the displacement that releases the energy `worked` [J].
+        """Return the state after the fraction of the displacement, at most the whole, that releases the energy `worked`
+        [J].
 
         `worked` is the positive work of contact impulses in the step, and v (nv,) are the velocities after the
         impulses.
@@ -66,8 +68,8 @@ class AfterRetreat(NamedTuple):
 def _displaced(middle: Middle, v: Array, shift: Array) -> tuple[Array, Array, Number]:
     """Return q (nq,) and v (nv,) after a displacement `shift` (nv,) from mid-step, and its work [J].
 
-    The work is the change of kinetic and potential energy minus the work of all forces that store no energy, such as
-    those of controllers.
+    Its work is the change of kinetic and potential energy minus the work of all forces except gravity and springs, such
+    as those of controllers. v (nv,) are the velocities before.
     """
     system, h = middle.system, middle.h
     q, after = displaced(system.mechanism, middle.q, v, shift)
@@ -78,7 +80,8 @@ def _displaced(middle: Middle, v: Array, shift: Array) -> tuple[Array, Array, Nu
 def retreat_of_stopped_solids(middle: Middle, solids: SolidsAtMidStep, found: PairImpulses) -> Retreat:
     """Return the displacement that reverses the first half step of all solids that slid before and stick now.
 
-    `solids` has the contact conditions of the step, and `found` the impulses.
+    `solids` has the contact conditions of the step, `found` the impulses and the velocities after them, and `middle`
+    the state at mid-step.
     """
     pairs, count = solids.pairs, solids.pairs.responses.bodies
     after = pairs.responses.velocity_rows(found.v)
@@ -110,14 +113,16 @@ def retreat_of_stopped_solids(middle: Middle, solids: SolidsAtMidStep, found: Pa
 
 
 def _slips(u: Array, j: int) -> Condition:
-    """Return whether point j of a pair with the speeds u (12,) [m/s] slips."""
+    """Return whether point j of a pair slips; u (12,) or more are the relative speeds of the pair, three [m/s] per
+    point first.
+    """
     along = u[:ROWS][3 * j + 1 : 3 * j + 3]
     return along[0] * along[0] + along[1] * along[1] > STICKING_SPEED**2
 
 
 def _marked(flags: RowArray, bodies: tuple[Number, Number], mobile: Array, mark: Number) -> RowArray:
-    """Return `flags` with the larger of flag and `mark` in the rows of both `bodies`, except for bodies that cannot
-    move.
+    """Return `flags` (one per body) with the larger of flag and `mark` in the rows of the two `bodies`, except for
+    bodies that cannot move.
     """
     for row in bodies:
         flags = flags.put(row, [maximum(flags.at(row)[0], mark * lookup(mobile, row)[0])])
@@ -125,8 +130,8 @@ def _marked(flags: RowArray, bodies: tuple[Number, Number], mobile: Array, mark:
 
 
 def _of_marked_bodies(solids: SolidsAtMidStep, flags: RowArray, v: Array) -> Array:
-    """Return v (nv,) with zeros for all velocities that do not move any body with a flag, directly or through other
-    joints.
+    """Return v (nv,), with zeros for all velocities that move no body whose flag is 1, neither directly nor through
+    other joints.
     """
     responses, found = solids.pairs.responses, np.zeros(len(v), dtype=object)
     for number, members in enumerate(responses.members):
